@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// A bound on work whose result can be left out. Builds without optimization are slower.
+const fn patience(millis: u64) -> Duration {
+    Duration::from_millis(if cfg!(debug_assertions) { 10 * millis } else { millis })
+}
+
 /// Maximum size of a JSON-RPC message, in bytes: one line on stdio, one WebSocket message on
 /// `/rpc`.
 pub(crate) const FRAME_BYTES_MAX: usize = 32 << 20;
@@ -45,15 +50,15 @@ pub(crate) const PEERS_MAX: usize = 256;
 pub(crate) const PEER_HELLO: Duration = Duration::from_secs(5);
 /// How long a call is retried while the session changes its owner.
 pub(crate) const FORWARD_RETRY: Duration = Duration::from_secs(2);
-/// How long the next turn of a session waits until the response to the previous prompt is
-/// written.
+/// How long the next turn of a session waits, after the end of the previous turn, until the
+/// response to its prompt is written.
 pub(crate) const ANSWER_WRITTEN: Duration = Duration::from_secs(2);
 /// How long the owner of a session may take to register a client that answers permission requests.
 pub(crate) const REGISTRATION: Duration = Duration::from_secs(2);
 /// Pause between two attempts to find the owner of a session.
 pub(crate) const FORWARD_PAUSE: Duration = Duration::from_millis(5);
-/// How long the owner of a session may take to answer a call that does not run a turn, or to end a
-/// cancelled turn.
+/// How long the owner of a session may take to end a cancelled turn. Also the interval at which a
+/// process that runs a forwarded call is asked whether it responds.
 pub(crate) const FORWARD_ANSWER: Duration = Duration::from_secs(30);
 /// How long the owner of an idle session may take to end its agent and to release it.
 pub(crate) const FORWARD_RELEASE: Duration = Duration::from_secs(5);
@@ -186,7 +191,7 @@ pub(crate) const CLOUD_TOKEN_EARLY: Duration = Duration::from_secs(240);
 /// Maximum size of a scripted model's file, in bytes.
 pub const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 /// Total time for the search for local model servers.
-pub(crate) const MODEL_PROBE: Duration = Duration::from_millis(300);
+pub(crate) const MODEL_PROBE: Duration = patience(300);
 /// Maximum size of the response that identifies a local model server, in bytes.
 pub(crate) const MODEL_PROBE_BYTES_MAX: usize = 1 << 20;
 /// How long a request waits for the properties that a local server reports of its model.
@@ -626,7 +631,7 @@ pub(crate) const SESSION_IDLE: Duration = Duration::from_secs(3600);
 pub(crate) const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
 /// How long opening a session waits for another session to become unused if the maximum number of
 /// sessions is open.
-pub(crate) const CAPACITY_WAIT: Duration = Duration::from_millis(100);
+pub(crate) const CAPACITY_WAIT: Duration = patience(100);
 /// Minimum pause between two event reads for a client that follows all sessions.
 pub(crate) const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
 /// Time between a change of the status of agents and its read for a client that follows it.
@@ -751,7 +756,7 @@ pub(crate) const BUNDLE_TOKENS: usize = 1_500;
 pub(crate) const BUNDLE_TOKENS_MAX: usize = 20_000;
 /// How long the first request of a session may wait for the description. It has what was found by
 /// then.
-pub(crate) const BUNDLE_TIME: Duration = Duration::from_millis(300);
+pub(crate) const BUNDLE_TIME: Duration = patience(300);
 /// Maximum number of files that are found for the description.
 pub(crate) const BUNDLE_FILES_MAX: usize = 50_000;
 /// Maximum number of entries of the top directory in the description.

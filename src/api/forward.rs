@@ -213,20 +213,23 @@ impl Call<'_> {
         };
         let mut answered = pin!(self.connection.request(CALL, call));
         self.report_answered(notifications.call);
-        // A turn may run for any time, until the client cancels it.
+        // A call may run for any time while the owner responds; a turn ends soon after the client
+        // has cancelled it.
+        let mut hangs = pin!(self.connection.hangs());
         let is_turn = self.row.kind == MethodKind::Turn;
-        let mut deadline = (!is_turn).then(|| Instant::now() + limits::FORWARD_ANSWER);
+        let mut deadline = None;
         let answer = loop {
             tokio::select! {
                 biased;
                 answer = &mut answered => break answer,
                 (method, params) = notifications.next() => self.notified(&method, params).await,
-                () = self.cx.cancel.cancelled(), if deadline.is_none() => {
+                () = self.cx.cancel.cancelled(), if is_turn && deadline.is_none() => {
                     self.connection.notify(CANCEL, CallNumber { call: notifications.call });
                     deadline = Some(Instant::now() + limits::FORWARD_ANSWER);
                 }
-                () = passed(deadline) => {
-                    // The other process hangs: later calls do not wait for this connection.
+                () = passed(deadline) => return Outcome::Failed(PeerFailure::Refused(self.timed_out())),
+                () = &mut hangs, if !is_turn => {
+                    // Later calls do not wait for this connection.
                     self.connection.close();
                     return Outcome::Failed(PeerFailure::Refused(self.timed_out()));
                 }

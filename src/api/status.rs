@@ -230,7 +230,7 @@ impl Method for GetStatus {
         for session in &open {
             let (running, waiting, cwd) =
                 session.log.state(|state| (state.turn.is_some(), !state.open_permissions.is_empty(), state.cwd.clone()));
-            let busy = running || session.turn().is_some();
+            let busy = running || session.is_busy();
             sessions.busy += usize::from(busy);
             sessions.waiting += usize::from(waiting);
             let directory = directories.entry(cwd.clone()).or_insert_with(|| new(cwd, AgentStatus::None));

@@ -53,7 +53,7 @@ impl Activity {
     /// Activity of a stored session, which is not necessarily open in this process.
     pub(crate) fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
         if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
-            let claimed = session.turn().is_some();
+            let claimed = session.is_busy();
             return Activity::owned(session.log.state(SessionSummary::of), claimed);
         }
         let summary = SessionSummary::stored(row);
@@ -202,7 +202,7 @@ impl Method for GetSession {
             session = sessions.open_read_only(id).await?;
         }
         let children = children(sessions, id)?;
-        let claimed = session.turn().is_some();
+        let claimed = session.is_busy();
         let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
         let view = session.log.state_at_head(|state, head| SessionView {
             session_id: id.clone(),

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::export_line::ExportLine;
 use super::output::{print, print_stderr};
@@ -18,7 +19,7 @@ use crate::session::{Session, Sessions};
 /// Creates a session from an export and prints its new id. The session gets the permission mode of
 /// this command and works in this command's directory or below it: the file must not decide what is
 /// permitted here.
-pub(crate) async fn import(app: &App, sessions: &Sessions, file: &Path) -> Result<()> {
+pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> Result<()> {
     // Parse the whole file first, so that an invalid line does not leave an incomplete session.
     let mut lines = read(file)?.into_iter();
     let Some(ExportLine::Session { cwd, change, .. }) = lines.next() else {

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::HELLO;
@@ -125,10 +127,8 @@ impl PeerConnection {
             ends.cancel();
         });
         let greeted = peer.clone();
-        let hello = Hello { version: PROTOCOL_VERSION, pid: std::process::id() };
         let mut greeting = Box::pin(async move {
-            let answered = tokio::time::timeout(limits::PEER_HELLO, greeted.request(HELLO, &hello));
-            match answered.await {
+            match greeted.greet().await {
                 Ok(Ok(_)) => {}
                 Ok(Err(PeerFailure::Closed)) => greeted.close(),
                 Ok(Err(PeerFailure::Refused(error))) => greeted.refused(error),
@@ -140,6 +140,21 @@ impl PeerConnection {
             tokio::spawn(greeting);
         }
         Ok(peer)
+    }
+
+    async fn greet(&self) -> Result<Result<Value, PeerFailure>, Elapsed> {
+        let hello = Hello { version: PROTOCOL_VERSION, pid: std::process::id() };
+        timeout(limits::PEER_HELLO, self.request(HELLO, &hello)).await
+    }
+
+    /// Waits until the other process no longer responds. Asks it every [`limits::FORWARD_ANSWER`].
+    pub(crate) async fn hangs(&self) {
+        loop {
+            tokio::time::sleep(limits::FORWARD_ANSWER).await;
+            if self.greet().await.is_err() {
+                return;
+            }
+        }
     }
 
     fn refused(&self, error: Error) {

@@ -250,7 +250,12 @@ impl RunningChild {
                 () = self.session.children.ended() => {}
                 () = self.guard.cancel.cancelled() => {}
             }
-            match self.session.turn().filter(|_| !self.guard.cancel.is_cancelled()) {
+            let next = tokio::select! {
+                biased;
+                () = self.guard.cancel.cancelled() => None,
+                next = self.session.next_turn() => next,
+            };
+            match next {
                 Some(next) => self.handle = next,
                 None => return turn.result,
             }

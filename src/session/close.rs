@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -20,17 +21,32 @@ impl Sessions {
     /// Closes a session: ends the running turn, removes message deltas and releases ownership.
     /// Ownership is released even if an earlier step fails. Does nothing for a session that is not
     /// open.
-    pub(crate) async fn close(&self, id: &SessionId) -> Result<()> {
+    pub(crate) async fn close(self: &Arc<Self>, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
+        let sessions = self.clone();
+        self.detached(async move { sessions.close_open(&session).await }).await
+    }
+
+    async fn close_open(&self, session: &Session) -> Result<()> {
         session.drain().await;
         session.agent.close().await;
         let mut closed = Ok(());
         if session.is_owned() {
-            self.trim_artifacts(&session).await;
+            self.trim_artifacts(session).await;
             closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
         }
-        self.remove_open(&session).await;
+        self.remove_open(session).await;
         closed
+    }
+
+    /// Runs `work` to its end, even if the caller is dropped: a session that is being closed
+    /// refuses all requests until it is closed. The first poll of this function polls `work`.
+    async fn detached<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        let mut work = Box::pin(work);
+        match tokio::task::coop::unconstrained(work.as_mut()).now_or_never() {
+            Some(done) => done,
+            None => self.tasks.spawn(work).await.map_err(|error| Error::internal(format!("closing a session failed: {error}")))?,
+        }
     }
 
     /// Releases a session without a running turn and without background work of its agent. Clients
@@ -74,7 +90,12 @@ impl Sessions {
 
     /// Deletes a session with its events, files and child sessions. An unknown session is not an
     /// error. Returns `session_busy` if another process owns the session.
-    pub(crate) async fn delete(&self, id: &SessionId) -> Result<()> {
+    pub(crate) async fn delete(self: &Arc<Self>, id: &SessionId) -> Result<()> {
+        let (sessions, id) = (self.clone(), id.clone());
+        self.detached(async move { sessions.delete_with_children(&id).await }).await
+    }
+
+    async fn delete_with_children(&self, id: &SessionId) -> Result<()> {
         match self.row(id) {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
             row => row?,
@@ -82,11 +103,11 @@ impl Sessions {
         let session = self.get(id).await?;
         session.own().await?;
         session.drain().await;
-        for child in self.store.children(id, usize::MAX >> 1)? {
-            Box::pin(self.delete(&child.id)).await?;
-        }
-        session.agent.close().await;
         let deleted = async {
+            for child in self.store.children(id, usize::MAX >> 1)? {
+                Box::pin(self.delete_with_children(&child.id)).await?;
+            }
+            session.agent.close().await;
             session.append(Body::SessionDeleted {}).await?;
             // If this is interrupted, the next opening completes the deletion.
             self.remove_files(id).await?;

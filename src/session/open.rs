@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -154,7 +155,7 @@ impl Session {
     pub(crate) fn respond_until_idle(&self) {
         let (responder, session) = (self.broker.register_responder(), self.clone());
         self.tasks.spawn(async move {
-            while let Some(mut turn) = session.turn() {
+            while let Some(mut turn) = session.next_turn().await {
                 turn.end().await;
             }
             drop(responder);
@@ -204,6 +205,28 @@ impl OpenSession {
     /// The turn that runs in this process.
     pub(crate) fn turn(&self) -> Option<TurnHandle> {
         self.turn_queue().turn().cloned()
+    }
+
+    /// Returns whether a turn runs in this process or is about to start.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.turn_queue().is_idle()
+    }
+
+    /// The turn that runs in this process or is about to start; `None` if the session is idle.
+    pub(crate) async fn next_turn(&self) -> Option<TurnHandle> {
+        let settled = self.turn_queue().settled();
+        loop {
+            let mut changed = pin!(settled.notified());
+            // From here on, no notification is missed.
+            changed.as_mut().enable();
+            {
+                let turn_queue = self.turn_queue();
+                if turn_queue.turn().is_some() || turn_queue.is_idle() || turn_queue.is_closing() {
+                    return turn_queue.turn().cloned();
+                }
+            }
+            changed.await;
+        }
     }
 
     /// Reports what fills the context window of the session's model.
@@ -307,10 +330,10 @@ impl OpenSession {
         self.used_ms.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the session has no handle, and its last use was before `before_ms`. Valid
-    /// only while the map of open sessions is locked.
+    /// Returns whether the session has no handle and no background work, and its last use was
+    /// before `before_ms`. Valid only while the map of open sessions is locked.
     pub(super) fn is_unused(&self, before_ms: u64) -> bool {
-        self.handles.load(Ordering::Acquire) == 0 && self.used_ms() < before_ms
+        self.handles.load(Ordering::Acquire) == 0 && self.used_ms() < before_ms && !self.agent.has_background_work()
     }
 
     /// Waits until the session is no longer open.

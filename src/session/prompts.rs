@@ -58,7 +58,7 @@ impl Session {
             return Err(self.closing());
         }
         self.check_owned()?;
-        if turn_queue.is_idle() {
+        if turn_queue.is_idle() && turn_queue.may_start() {
             let permit = self.turn_slots.enter()?;
             let input = TurnInput {
                 message,
@@ -69,7 +69,7 @@ impl Session {
                 adopted: false,
             };
             let turn = self.launch(&mut turn_queue, permit, input);
-            self.answer_before_next(&mut turn_queue, request.answered);
+            self.answer_before_next(&mut turn_queue, turn.clone(), request.answered);
             return Ok(Prompted::Started(turn));
         }
         let (started, receiver) = oneshot::channel();
@@ -89,7 +89,7 @@ impl Session {
         let Some(QueuedPrompt { message, request, started, .. }) = turn_queue.pop_prompt() else { return };
         let input = TurnInput { message, by: Some(request.by), waiting, retries: None, budget: request.budget, adopted: false };
         let turn = self.launch(turn_queue, permit, input);
-        self.answer_before_next(turn_queue, request.answered);
+        self.answer_before_next(turn_queue, turn.clone(), request.answered);
         if let Err(Ok(turn)) = started.send(Ok(turn)) {
             // The request that sent the prompt was dropped: the turn is no longer wanted.
             turn.cancel();
@@ -98,15 +98,19 @@ impl Session {
 
     /// Promotes waiting work once `answered` is cancelled, which means that the answer to this
     /// prompt is written.
-    fn answer_before_next(&self, turn_queue: &mut TurnQueue, answered: CancellationToken) {
+    fn answer_before_next(&self, turn_queue: &mut TurnQueue, mut turn: TurnHandle, answered: CancellationToken) {
         turn_queue.answer_first(answered.clone());
         let session = self.clone();
         self.tasks.spawn(async move {
+            let overdue = async {
+                turn.end().await;
+                tokio::time::sleep(limits::ANSWER_WRITTEN).await;
+            };
             tokio::select! {
                 () = answered.cancelled() => {}
                 () = session.shutdown.cancelled() => {}
                 // The client does not read, or the process that forwarded the prompt hangs.
-                () = tokio::time::sleep(limits::ANSWER_WRITTEN) => answered.cancel(),
+                () = overdue => answered.cancel(),
             }
             session.promote();
         });

@@ -106,8 +106,8 @@ impl Session {
             return;
         }
         turn_queue.promoted();
-        let continues =
-            owned && self.log.state(|state| state.turns.last().is_some_and(|last| last.status == TurnStatus::Completed));
+        let completed = || self.log.state(|state| state.turns.last().is_some_and(|last| last.status == TurnStatus::Completed));
+        let continues = owned && !turn_queue.is_held() && completed();
         if owned {
             self.append_silent(&mut turn_queue);
         }

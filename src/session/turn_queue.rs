@@ -1,8 +1,9 @@
 //! The running turn of a session and the work that waits for its end.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::message::{IncomingMessage, QueueChange, QueuedMessage};
@@ -39,6 +40,10 @@ pub(super) struct TurnQueue {
     /// Prompts that wait for the running turn to end, oldest first. They are kept in memory only,
     /// because a prompt is dropped when the request that sent it ends.
     prompts: VecDeque<QueuedPrompt>,
+    /// The work was cancelled while a promotion was due: no queued message starts a turn.
+    held: bool,
+    /// Notified when the queue gets a turn or becomes idle.
+    settled: Arc<Notify>,
     /// Cancelled once the answer to the last started prompt is written. The turn of the next prompt
     /// or message starts after that.
     answered: Option<CancellationToken>,
@@ -96,6 +101,13 @@ impl TurnQueue {
     /// Claims the session for a turn.
     pub(crate) fn claim(&mut self, turn: TurnHandle) {
         self.turn = Some(turn);
+        self.held = false;
+        self.settled.notify_waiters();
+    }
+
+    /// Notified when the queue gets a turn or becomes idle.
+    pub(crate) fn settled(&self) -> Arc<Notify> {
+        self.settled.clone()
     }
 
     /// Releases the claim of a turn. No effect if the turn has no claim.
@@ -115,7 +127,7 @@ impl TurnQueue {
     /// with the error.
     pub(crate) fn fail(&mut self, id: &TurnId, error: &Error) {
         self.release(id);
-        self.promoting = false;
+        self.promoted();
         // The messages of the turn were not delivered.
         self.dequeuing.clear();
         self.refuse_prompts(error);
@@ -124,19 +136,28 @@ impl TurnQueue {
     /// Ends the promotion: `promote` has chosen what runs next, or nothing runs next.
     pub(crate) fn promoted(&mut self) {
         self.promoting = false;
+        self.settled.notify_waiters();
     }
 
-    /// Cancels the running turn and the waiting prompts.
+    /// Cancels the running turn and the waiting prompts. If the next turn is about to start, the
+    /// queued messages stay in the queue, as after a cancelled turn.
     pub(crate) fn cancel(&mut self) {
         self.cancel_prompts();
-        if let Some(turn) = &self.turn {
-            turn.cancel();
+        match &self.turn {
+            Some(turn) => turn.cancel(),
+            None => self.held = self.promoting,
         }
+    }
+
+    /// Returns whether the work was cancelled after the end of the last turn.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Refuses new turns, cancels the waiting prompts and returns the running turn.
     pub(crate) fn close(&mut self) -> Option<TurnHandle> {
         self.closing = true;
+        self.settled.notify_waiters();
         self.cancel_prompts();
         self.turn.clone()
     }

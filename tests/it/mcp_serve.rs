@@ -189,7 +189,9 @@ async fn permission_requests_become_elicitations() {
     ];
     for (name, capabilities, mode, answer, questions, made) in cases {
         let home = Home::new();
-        home.config("[permissions]\ntimeout_s = 1\n");
+        if answer.is_none() {
+            home.config("[permissions]\ntimeout_s = 1\n");
+        }
         let model = home.script(json!([bash("touch made"), {"text": "finished"}]));
         let mut client = Client::start(&home, capabilities, &["--model", &model, "--mode", "auto"]).await;
         client.answers.extend(answer);

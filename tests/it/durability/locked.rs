@@ -30,9 +30,9 @@ impl Locked {
     }
 }
 
-/// A step that streams for a second.
+/// A step that streams for three seconds.
 fn talking() -> Value {
-    json!({"text": "said while it was locked ".repeat(4), "chunk_chars": 2, "delay_ms": 20})
+    json!({"text": "said while it was locked ".repeat(12), "chunk_chars": 2, "delay_ms": 20})
 }
 
 #[tokio::test]
@@ -73,8 +73,8 @@ async fn turn_fails_if_store_stays_locked_and_session_recovers() {
     let mut events = bridge.follow(&session).events().await;
     let id = agent.prompt(&session, "go").await;
     agent.until_update("agent_message_chunk").await;
-    let locked = lock(&home).await;
     let asked = Instant::now();
+    let locked = lock(&home).await;
     // The model streams for minutes: the turn ends because its log cannot be written.
     let error = agent.answer(&id).await.unwrap_err();
     assert_eq!(error["data"]["code"], "overloaded", "{error}");

@@ -139,7 +139,7 @@ async fn answer_after_a_cancel_has_no_effect() {
 #[tokio::test]
 async fn answer_after_the_deadline_has_no_effect() {
     for (kind, _) in kinds() {
-        let mut asked = Asked::new(kind, "[permissions]\ntimeout_s = 1\n").await;
+        let mut asked = Asked::new(kind, "[permissions]\ntimeout_s = 3\n").await;
         assert_eq!(asked.end().await, "end_turn", "{kind}");
         asked.was_refused("denied", "deadline").await;
     }

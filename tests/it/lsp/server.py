@@ -94,10 +94,11 @@ while True:
         texts[document["uri"]] = document["text"] if method.endswith("Open") else params["contentChanges"][0]["text"]
         if "CRASH" in texts[document["uri"]]:
             sys.exit(3)
+        if "works" in modes and "BUILD" in texts[document["uri"]]:
+            send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "begin", "title": "build"}}})
         publish(document["uri"], document["version"])
     elif method == "textDocument/didSave" and "works" in modes:
         uri = params["textDocument"]["uri"]
-        send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "begin", "title": "build"}}})
         time.sleep(0.3)
         texts[uri] = texts[uri].replace("BUILD", "ERR")
         publish(uri, None)

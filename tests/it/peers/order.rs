@@ -51,7 +51,7 @@ async fn pipelined(agent: &mut Agent, session: &str, requests: &str, ids: &[u64]
 #[tokio::test]
 async fn pipelined_prompt_cancel_and_prompt_keep_their_order() {
     // Slow enough for the cancel to arrive before the first answer.
-    let steps = || json!(vec![json!({"text": "said", "delay_ms": 300}); 4]);
+    let steps = || json!(vec![json!({"text": "said", "delay_ms": 600}); 4]);
     let requests = |session: &str| {
         frame(1001, "session/prompt", prompt(session, "one"))
             + &frame(1002, "session/prompt", prompt(session, "two"))

@@ -130,7 +130,7 @@ async fn progress_and_polling_do_not_count_as_repetition() {
 async fn steering_message_resets_repetition() {
     let home = Home::new();
     home.put("a", "what stands in a\n");
-    let slow = json!({"text": "hm", "delay_ms": 150, "chunk_chars": 1, "tool_calls": [read("a")]});
+    let slow = json!({"text": "hm", "delay_ms": 1000, "chunk_chars": 1, "tool_calls": [read("a")]});
     let steps = json!([calls(&[read("a")]), slow, calls(&[read("a")]), calls(&[read("a")]), {"text": "done"}]);
     let (mut agent, session) = home.session(steps, &[]).await;
     let prompt = agent.prompt(&session, "go").await;

@@ -151,7 +151,7 @@ async fn queued_messages_run_in_separate_turns() {
 async fn message_steers_running_turn() {
     let home = Home::new();
     let steps =
-        json!([asks(), {"expect": "look left", "text": "left", "chunk_chars": 1, "delay_ms": 150}, says("and right", "right")]);
+        json!([asks(), {"expect": "look left", "text": "left", "chunk_chars": 2, "delay_ms": 1000}, says("and right", "right")]);
     let (mut agent, session, prompt) = busy(&home, steps).await;
     let sent = send(&mut agent, &session, "look left", json!({"delivery": "steer"})).await;
     assert_eq!(sent["turnId"], turns(&mut agent, &session).await[0]["turnId"]);

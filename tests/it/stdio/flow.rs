@@ -80,7 +80,7 @@ async fn client_that_stops_reading_costs_no_memory_and_loses_no_output() {
         if reads {
             let deltas =
                 agent.frames.iter().filter(|frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").count();
-            assert!(deltas > SESSIONS * DELTAS / 8, "only {deltas} deltas: nothing is tried here");
+            assert!(deltas > 10 * SESSIONS, "only {deltas} deltas: nothing is tried here");
             for _ in &sessions {
                 bounded("the command behind the text", said.next_line()).await.unwrap();
             }

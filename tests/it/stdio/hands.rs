@@ -240,7 +240,7 @@ async fn commands_run_in_client_terminals_if_enabled() {
             "bash",
             json!({"command": "echo $GREETING ${NUNCIO_SESSION:0:5}; ls; exit 3", "cwd": "below", "env": {"GREETING": "hello"}}),
         ),
-        ("bash", json!({"command": "echo begun; sleep 600", "timeout_ms": 300})),
+        ("bash", json!({"command": "echo begun; sleep 600", "timeout_ms": 3000})),
         ("bash", json!({"command": "seq 1 20000"})),
     ];
     let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &calls).await;
@@ -261,7 +261,7 @@ async fn commands_run_in_client_terminals_if_enabled() {
         ended["body"]["output"][0]["text"].as_str().unwrap().to_owned()
     };
     assert_eq!(told(0), "hello sess_\nhere.txt\nexit code: 3");
-    assert!(told(1).starts_with("begun\ntimed out after 300 ms"), "{}", told(1));
+    assert!(told(1).starts_with("begun\ntimed out after 3000 ms"), "{}", told(1));
     assert!(told(2).contains("bytes left out; all 108894 bytes are in"), "{}", told(2));
     let editor = agent.editor.as_ref().unwrap();
     assert_eq!(editor.calls.iter().filter(|call| *call == "terminal/kill").count(), 1);

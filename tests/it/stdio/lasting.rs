@@ -40,7 +40,7 @@ async fn live_output_of_command_is_removed_after_close() {
     let (mut agent, session) = home.session(json!([call, {"text": "so it is"}]), &["--mode", "auto"]).await;
     let (_, live) = agent.turn(&session, "go").await;
     let shown = live.iter().filter(|update| update["status"].is_null() && update["content"].is_array()).count();
-    assert!(shown > 3, "{shown} pieces of live output");
+    assert!(shown > 0, "no live output");
     agent.call("session/close", json!({"sessionId": session})).await;
     let log = home.log(&session).await;
     let bytes: usize = log.iter().map(|event| event.to_string().len()).sum();

@@ -67,7 +67,7 @@ async fn cancel_of_idle_session_has_no_effect() {
 #[tokio::test]
 async fn sessions_do_not_wait_for_each_other() {
     let home = Home::new();
-    let (mut agent, slow) = home.session(json!([{"text": "ab", "chunk_chars": 1, "delay_ms": 400}]), &[]).await;
+    let (mut agent, slow) = home.session(json!([{"text": "ab", "chunk_chars": 1, "delay_ms": 30_000}]), &[]).await;
     let quick = agent.new_session(&home).await;
     let model = home.script(json!([{"text": "quick"}]));
     agent.call("session/set_config_option", json!({"sessionId": quick, "configId": "model", "value": model})).await;
@@ -75,6 +75,7 @@ async fn sessions_do_not_wait_for_each_other() {
     let (_, updates) = agent.turn(&quick, "quick").await;
     assert_eq!(text(&updates, "agent_message_chunk"), "quick");
     assert!(!agent.frames.iter().any(|frame| frame["id"] == running), "the quick one waited for the slow one");
+    agent.notify("session/cancel", json!({"sessionId": slow})).await;
     agent.answer(&running).await.unwrap();
     agent.finish().await;
 }

@@ -133,11 +133,12 @@ async fn running_turn_is_replayed_and_continues() {
     agent.until_update("agent_message_chunk").await;
     let before = agent.frames.len();
     let replayed = agent.load(&home, &session).await;
-    let load = of(&agent.frames[before..], &session);
-    assert!(text(&load, "agent_message_chunk").starts_with("ab"), "{load:?}");
     assert_eq!(text(&replayed, "user_message_chunk"), "go");
     agent.answer(&id).await.unwrap();
-    assert_eq!(text(&of(&agent.frames[before..], &session), "agent_message_chunk"), "abcdefgh");
+    // Before the replay, which starts with the prompt, more of the running turn may be shown.
+    let shown = of(&agent.frames[before..], &session);
+    let replay = shown.iter().position(|update| update["sessionUpdate"] == "user_message_chunk").unwrap();
+    assert_eq!(text(&shown[replay..], "agent_message_chunk"), "abcdefgh");
     agent.finish().await;
 }
 

@@ -248,6 +248,26 @@ async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three", "3 four"]);
 }
 
+/// The turn is longer than the time for which a turn waits for the answer to the previous prompt.
+#[tokio::test]
+async fn answer_after_a_long_turn_precedes_the_next_turn() {
+    let home = Home::new();
+    let slow = json!({"text": "first", "chunk_chars": 100, "delay_ms": 2500});
+    let (mut agent, session) = home.session(json!([slow, text_step("two", "second"), text_step("three", "third")]), &[]).await;
+    let one = agent.prompt(&session, "one").await;
+    let message = json!({"sessionId": session, "parts": [{"type": "text", "text": "two"}]});
+    agent.call("_nuncio/session/message", message).await;
+    let three = agent.prompt(&session, "three").await;
+    for id in [&one, &three] {
+        assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+    }
+    let place = |fits: &dyn Fn(&Value) -> bool| agent.frames.iter().position(fits).unwrap();
+    let answered = place(&|frame| frame["id"] == one && frame.get("result").is_some());
+    let second = place(&|frame| frame["params"]["update"]["content"]["text"] == "second");
+    assert!(answered < second, "{:#?}", agent.frames);
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn message_precedes_a_prompt_that_was_sent_after_it() {
     let home = Home::new();

@@ -47,6 +47,29 @@ async fn answer_of_subagent_is_result_of_call() {
     assert_eq!(bodies(&home.log(&child).await, "turn.completed").len(), 1);
 }
 
+/// Another process owns the session of the subagent.
+#[tokio::test]
+async fn session_stays_usable_if_the_one_of_its_subagent_cannot_be_deleted() {
+    let home = Home::new();
+    define(&home, "worker", "", json!([{"text": "done"}]));
+    let steps = json!([calls(&[task("worker", "work")]), says("done", "ok"), {"text": "still here"}]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
+    let child = children(&mut agent, &session).await.remove(0);
+    let mut other = home.start(&["--model", &home.script(json!([{"text": "mine"}]))]).await;
+    other.call("initialize", json!({"protocolVersion": 1})).await;
+    other.load(&home, &child).await;
+    assert_eq!(other.turn(&child, "go on").await.0, "end_turn");
+
+    let refused = agent.request("session/delete", json!({"sessionId": session})).await.unwrap_err();
+    assert_eq!(refused["data"]["code"], "session_busy", "{refused}");
+    agent.load(&home, &session).await;
+    assert_eq!(agent.turn(&session, "next").await.0, "end_turn");
+    other.finish().await;
+    agent.call("session/delete", json!({"sessionId": session})).await;
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn ends_of_subagents_are_reported_to_the_model() {
     let long = (0..20_000).map(|number| format!("{number} ")).collect::<String>();
@@ -70,7 +93,7 @@ async fn ends_of_subagents_are_reported_to_the_model() {
 async fn progress_of_subagent_is_shown_in_the_call() {
     let home = Home::new();
     let slow =
-        json!({"text": "Reading the file\nnow", "chunk_chars": 1, "delay_ms": 40, "tool_calls": bash("sleep 0.6")["tool_calls"]});
+        json!({"text": "Reading the file\nnow", "chunk_chars": 1, "delay_ms": 100, "tool_calls": bash("sleep 2")["tool_calls"]});
     define(&home, "worker", "", json!([slow]));
     let (mut agent, session) = home.session(json!([calls(&[task("worker", "work")])]), &["--mode", "auto"]).await;
     let (_, updates) = agent.turn(&session, "go").await;
@@ -80,7 +103,7 @@ async fn progress_of_subagent_is_shown_in_the_call() {
         .map(|update| update["content"][0]["content"]["text"].as_str().unwrap().to_string())
         .collect();
     assert!(shown.iter().any(|text| text.contains("Reading")), "{shown:?}");
-    assert!(shown.iter().any(|text| text.contains("`sleep 0.6`")), "{shown:?}");
+    assert!(shown.iter().any(|text| text.contains("`sleep 2`")), "{shown:?}");
     agent.finish().await;
 }
 

@@ -175,8 +175,8 @@ async fn artifact_of_very_long_output_is_capped() {
 #[tokio::test]
 async fn timeout_error_includes_earlier_output() {
     let world = World::new();
-    let told = world.told("bash", json!({"command": "echo before; sleep 60", "timeout_ms": 100})).await;
-    let expected = "error before\ntimed out after 100 ms; all its processes were ended; set a longer timeout_ms if needed";
+    let told = world.told("bash", json!({"command": "echo before; sleep 60", "timeout_ms": 2000})).await;
+    let expected = "error before\ntimed out after 2000 ms; all its processes were ended; set a longer timeout_ms if needed";
     assert_eq!(told, expected);
 }
 

@@ -146,8 +146,8 @@ async fn command_that_stops_its_supervisor_is_ended() {
     let world = confined(false);
     let marker = marker();
     let line = format!("echo started; kill -STOP $PPID; setsid sleep 60 {marker} & sleep 60 {marker}");
-    let told = world.told("bash", json!({"command": line, "timeout_ms": 500})).await;
-    let expected = "error started\ntimed out after 500 ms; all its processes were ended; set a longer timeout_ms if needed";
+    let told = world.told("bash", json!({"command": line, "timeout_ms": 2000})).await;
+    let expected = "error started\ntimed out after 2000 ms; all its processes were ended; set a longer timeout_ms if needed";
     assert_eq!(told, expected);
     assert_eq!(marked(&marker), Vec::<u32>::new());
     // Later commands still run.

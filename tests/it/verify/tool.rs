@@ -80,11 +80,11 @@ async fn failing_part_and_whole_output_are_returned() {
 #[tokio::test]
 async fn command_that_hangs_is_ended() {
     let home = Home::new();
-    home.config("[verify]\ntimeout_s = 1\n");
+    home.config("[verify]\ntimeout_s = 3\n");
     let ran = verify(&home, &json!({"commands": ["echo begun; sleep 60", "echo next"]})).await;
     let result = result(&ran);
     let output = result["output"].as_str().unwrap();
-    assert!(output.contains("was ended after 1 s") && output.contains("begun") && output.contains("passed"), "{output}");
+    assert!(output.contains("was ended after 3 s") && output.contains("begun") && output.contains("passed"), "{output}");
     assert_eq!((&result["details"]["exitCode"], &result["details"]["commands"][0]["exitCode"]), (&json!(124), &Value::Null));
 }
 
