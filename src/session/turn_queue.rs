@@ -145,7 +145,7 @@ impl TurnQueue {
         self.cancel_prompts();
         match &self.turn {
             Some(turn) => turn.cancel(),
-            None => self.held = self.promoting,
+            None => self.held |= self.promoting,
         }
     }
 

@@ -13,11 +13,11 @@ async fn worked() -> (Home, String) {
     let home = Home::new();
     home.put("a.txt", "one\n");
     let steps = json!([
-        {"thinking": "Ich überlege, ob das 你好 heißt.", "text": "Zuerst schaue ich nach: ✓✓✓ und 😀😀.", "chunk_chars": 2, "delay_ms": 1, "tool_calls": [
+        {"thinking": "Ich überlege, ob das 你好 heißt.", "text": "Zuerst schaue ich nach: ✓✓✓ und 😀😀.", "chunk_chars": 2, "delay_ms": 20, "tool_calls": [
             {"name": "read", "input": {"file_path": "a.txt"}},
             {"name": "bash", "input": {"command": "echo out"}},
         ]},
-        {"text": "Fertig, with a longer text that comes in a few pieces.", "chunk_chars": 5, "delay_ms": 1},
+        {"text": "Fertig, with a longer text that comes in a few pieces.", "chunk_chars": 5, "delay_ms": 20},
         {"text": "This answer is cut. ".repeat(100), "chunk_chars": 3, "delay_ms": 5},
     ]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
@@ -59,7 +59,7 @@ async fn views_do_not_depend_on_deltas() {
     let whole = views(&home, &session).await;
     assert!(whole.1.contains("你好") && whole.1.contains("Fertig"), "{}", whole.1);
     let ids = deltas(&home);
-    assert!(!ids.is_empty(), "no deltas");
+    assert!(ids.len() > 10, "{} deltas", ids.len());
     // Deletes a third of the deltas at a time, in random order, until none are left.
     let mut random = Random::new();
     let mut left = ids;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::process::marked;
 
 /// Maximum time that a started process may run after a cancel or after the end of nuncio.
-const BOUND: Duration = Duration::from_secs(10);
+const BOUND: Duration = Duration::from_secs(2);
 
 /// Waits until no process has `marker` in its environment or arguments. Panics after `BOUND`.
 pub async fn gone(marker: &str) {

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Connection, Home, Reply, Server, bounded, of, text};
+use crate::process::{marked, marker};
 
 fn text_step(text: &str) -> Value {
     json!({ "text": text })
@@ -180,6 +181,33 @@ async fn least_recently_used_session_is_evicted() {
     server.prompt(&sessions[0], "go").expect(200).await;
     reader.until("turn.completed").await;
     server.stop().await;
+}
+
+/// A session with a background job is in use.
+#[tokio::test]
+async fn session_with_a_background_job_is_not_evicted() {
+    let home = Home::new();
+    home.config("[http]\nmax_sessions = 2\n");
+    let marker = marker();
+    let job = json!({"command": format!("sleep 600 {marker}"), "background": true});
+    let steps = json!([{"tool_calls": [{"name": "bash", "input": job}]}, text_step("started")]);
+    let server = home.serve_script(steps, &["--mode", "auto"]).await;
+    let busy = server.new_session(&home).await;
+    server.prompt(&busy, "go").expect(200).await;
+    let start = async {
+        while marked(&marker).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    bounded("the job", start).await;
+    let others = [server.new_session(&home).await, server.new_session(&home).await];
+    for session in others.iter().cycle().take(6) {
+        server.get(&format!("/v1/sessions/{session}")).expect(200).await;
+    }
+    assert!(!marked(&marker).is_empty());
+    assert!(!is_free(&home, &busy).await);
+    server.stop().await;
+    assert!(marked(&marker).is_empty());
 }
 
 /// A request uses a session only for a short time and causes no refusals of other requests.

@@ -47,7 +47,7 @@ async fn client_that_stops_reading_costs_no_memory_and_loses_no_output() {
     let said = tokio::net::unix::pipe::OpenOptions::new().read_write(true).open_receiver(&pipe).unwrap();
     let mut said = tokio::io::BufReader::new(said).lines();
     let streamed: String = ('a'..='z').cycle().take(DELTAS).collect();
-    let streams = json!({"text": streamed, "chunk_chars": 1, "delay_ms": 1, "tool_calls": [
+    let streams = json!({"text": streamed, "chunk_chars": 1, "delay_ms": 5, "tool_calls": [
         {"name": "bash", "input": {"command": "echo all is said > through"}},
     ]});
     let steps = json!([streams, {"text": "one"}, streams, {"text": "two"}]);
@@ -80,7 +80,7 @@ async fn client_that_stops_reading_costs_no_memory_and_loses_no_output() {
         if reads {
             let deltas =
                 agent.frames.iter().filter(|frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").count();
-            assert!(deltas > 10 * SESSIONS, "only {deltas} deltas: nothing is tried here");
+            assert!(deltas > SESSIONS * DELTAS / 2, "only {deltas} deltas: nothing is tried here");
             for _ in &sessions {
                 bounded("the command behind the text", said.next_line()).await.unwrap();
             }

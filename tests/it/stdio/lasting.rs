@@ -35,12 +35,12 @@ async fn store_locked_too_long_fails_only_one_prompt() {
 #[tokio::test]
 async fn live_output_of_command_is_removed_after_close() {
     let home = Home::new();
-    let command = "for i in $(seq 15); do seq 4000; sleep 0.12; done";
+    let command = "for i in $(seq 25); do seq 4000; sleep 0.12; done";
     let call = json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
     let (mut agent, session) = home.session(json!([call, {"text": "so it is"}]), &["--mode", "auto"]).await;
     let (_, live) = agent.turn(&session, "go").await;
     let shown = live.iter().filter(|update| update["status"].is_null() && update["content"].is_array()).count();
-    assert!(shown > 0, "no live output");
+    assert!(shown > 3, "{shown} pieces of live output");
     agent.call("session/close", json!({"sessionId": session})).await;
     let log = home.log(&session).await;
     let bytes: usize = log.iter().map(|event| event.to_string().len()).sum();

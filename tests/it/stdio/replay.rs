@@ -74,8 +74,8 @@ async fn load_replays_everything_before_its_answer() {
 async fn every_chunk_has_its_message_id() {
     let home = Home::new();
     let steps = json!([
-        {"thinking": "in pieces", "text": "in pieces too", "chunk_chars": 1, "delay_ms": 5, "tool_calls": [{"name": "list"}]},
-        {"text": "in pieces again", "chunk_chars": 1, "delay_ms": 5},
+        {"thinking": "in pieces", "text": "in pieces too", "chunk_chars": 1, "delay_ms": 20, "tool_calls": [{"name": "list"}]},
+        {"text": "in pieces again", "chunk_chars": 1, "delay_ms": 20},
     ]);
     let (mut agent, session) = home.session(steps, &[]).await;
     let (_, live) = agent.turn(&session, "go").await;
@@ -93,7 +93,7 @@ async fn every_chunk_has_its_message_id() {
     let ((live, pieces), (replayed, whole)) = (messages(&live), messages(&replayed));
     assert_eq!((live.len(), replayed.len(), whole), (3, 4, 4), "{live:?} {replayed:?}");
     assert_eq!(live, replayed[1..]);
-    assert!(pieces > live.len(), "{pieces} pieces");
+    assert!(pieces > 10, "{pieces} pieces");
     agent.finish().await;
 }
 

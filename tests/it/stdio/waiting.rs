@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, text};
+use crate::harness::{Agent, Bridge, Home, Reply, bounded, text};
 
 /// Maximum number of waiting prompts of a session; `PROMPTS_WAITING_MAX` in limits.rs.
 const WAITING_MAX: usize = 16;
@@ -248,24 +248,88 @@ async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three", "3 four"]);
 }
 
-/// The turn is longer than the time for which a turn waits for the answer to the previous prompt.
+/// A session with a finished turn of the prompt "one", whose end the client has not read, and with
+/// a queued message "two".
+struct Unread {
+    home: Home,
+    agent: Agent,
+    bridge: Bridge,
+    session: String,
+    one: Value,
+}
+
+impl Unread {
+    /// `delay_ms`: the pause between the 30 parts of the turn's text.
+    async fn new(delay_ms: u64) -> Unread {
+        let home = Home::new();
+        // More than a pipe holds.
+        let text: String = (0..100_000).map(|number| format!("{number} ")).collect();
+        let long = json!({"text": text, "chunk_chars": 20_000, "delay_ms": delay_ms});
+        let model = home.script(json!([long, text_step("two", "second")]));
+        let (mut agent, bridge) = home.start_with_bridge(&["--model", &model]).await;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = agent.new_session(&home).await;
+        let mut events = bridge.follow(&session).events().await;
+        let one = agent.prompt(&session, "one").await;
+        events.until("message.delta").await;
+        let message = json!({"parts": [{"type": "text", "text": "two"}], "delivery": "queue"});
+        bridge.post(&format!("/v1/sessions/{session}/messages"), &message).expect(202).await;
+        events.until("turn.completed").await;
+        Unread { home, agent, bridge, session, one }
+    }
+
+    async fn view(&self) -> Value {
+        self.bridge.get(&format!("/v1/sessions/{}", self.session)).expect(200).await
+    }
+
+    /// The number of queued messages, when the session is idle.
+    async fn queued(&self) -> Value {
+        let idle = async {
+            loop {
+                let view = self.view().await;
+                if view["status"] == "idle" {
+                    return view["queued"].clone();
+                }
+            }
+        };
+        bounded("the idle session", idle).await
+    }
+}
+
+/// The turn is longer than the time for which the next turn waits for the answer.
 #[tokio::test]
 async fn answer_after_a_long_turn_precedes_the_next_turn() {
-    let home = Home::new();
-    let slow = json!({"text": "first", "chunk_chars": 100, "delay_ms": 2500});
-    let (mut agent, session) = home.session(json!([slow, text_step("two", "second"), text_step("three", "third")]), &[]).await;
-    let one = agent.prompt(&session, "one").await;
-    let message = json!({"sessionId": session, "parts": [{"type": "text", "text": "two"}]});
-    agent.call("_nuncio/session/message", message).await;
-    let three = agent.prompt(&session, "three").await;
-    for id in [&one, &three] {
-        assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
+    let mut unread = Unread::new(90).await;
+    // Time for a turn that does not wait.
+    for _ in 0..50 {
+        unread.view().await;
     }
-    let place = |fits: &dyn Fn(&Value) -> bool| agent.frames.iter().position(fits).unwrap();
-    let answered = place(&|frame| frame["id"] == one && frame.get("result").is_some());
+    assert_eq!(stop_reason(&mut unread.agent, &unread.one).await, "end_turn");
+    assert_eq!(unread.queued().await, 0);
+    let frames = unread.agent.finish().await;
+    let place = |fits: &dyn Fn(&Value) -> bool| frames.iter().position(fits).unwrap();
+    let answered = place(&|frame| frame["id"] == unread.one && frame.get("result").is_some());
     let second = place(&|frame| frame["params"]["update"]["content"]["text"] == "second");
-    assert!(answered < second, "{:#?}", agent.frames);
-    agent.finish().await;
+    assert!(answered < second, "the answer is frame {answered}, the next turn frame {second}");
+    assert_eq!(prompts_of_turns(&unread.home, &unread.session).await, ["0 one", "1 two"]);
+}
+
+/// A cancel between the end of a turn and the answer to its prompt also applies to what follows.
+#[tokio::test]
+async fn cancel_before_the_answer_holds_the_queued_message() {
+    // On a machine that stalls for 2 s, the next turn starts before the cancel.
+    let mut queued = Value::Null;
+    for _ in 0..3 {
+        let mut unread = Unread::new(20).await;
+        unread.bridge.ask("POST", &format!("/v1/sessions/{}/cancel", unread.session)).expect(200).await;
+        assert_eq!(stop_reason(&mut unread.agent, &unread.one).await, "end_turn");
+        queued = unread.queued().await;
+        unread.agent.finish().await;
+        if queued == 1 {
+            return;
+        }
+    }
+    panic!("{queued} queued");
 }
 
 #[tokio::test]
