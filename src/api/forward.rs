@@ -227,12 +227,11 @@ impl Call<'_> {
                     self.connection.notify(CANCEL, CallNumber { call: notifications.call });
                     deadline = Some(Instant::now() + limits::FORWARD_ANSWER);
                 }
-                () = passed(deadline) => return Outcome::Failed(PeerFailure::Refused(self.timed_out())),
-                () = &mut hangs, if !is_turn => {
-                    // Later calls do not wait for this connection.
-                    self.connection.close();
+                () = passed(deadline) => {
+                    self.connection.responds().await;
                     return Outcome::Failed(PeerFailure::Refused(self.timed_out()));
                 }
+                () = &mut hangs, if !is_turn => return Outcome::Failed(PeerFailure::Refused(self.timed_out())),
             }
         };
         while let Some((method, params)) = notifications.arrived() {

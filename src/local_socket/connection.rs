@@ -147,13 +147,21 @@ impl PeerConnection {
         timeout(limits::PEER_HELLO, self.request(HELLO, &hello)).await
     }
 
+    /// Asks the other process whether it responds. If it does not, the connection ends, so that
+    /// later calls do not wait for it.
+    pub(crate) async fn responds(&self) -> bool {
+        let responds = self.greet().await.is_ok();
+        if !responds {
+            self.close();
+        }
+        responds
+    }
+
     /// Waits until the other process no longer responds. Asks it every [`limits::FORWARD_ANSWER`].
     pub(crate) async fn hangs(&self) {
-        loop {
+        tokio::time::sleep(limits::FORWARD_ANSWER).await;
+        while self.responds().await {
             tokio::time::sleep(limits::FORWARD_ANSWER).await;
-            if self.greet().await.is_err() {
-                return;
-            }
         }
     }
 
