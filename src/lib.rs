@@ -14,6 +14,7 @@ pub mod hooks;
 pub mod http;
 mod hub;
 pub mod id;
+pub mod json;
 pub mod limits;
 pub mod local;
 pub mod local_socket;

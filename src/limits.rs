@@ -10,6 +10,8 @@ const fn patience(millis: u64) -> Duration {
 /// Maximum size of a JSON-RPC message, in bytes: one line on stdio, one WebSocket message on
 /// `/rpc`.
 pub(crate) const FRAME_BYTES_MAX: usize = 32 << 20;
+/// How many bytes of a line that is too long are searched for the id of its message.
+pub const LINE_START_BYTES: usize = 4 << 10;
 /// Maximum number of concurrent requests per connection. Further requests fail with `overloaded`.
 pub(crate) const REQUESTS_RUNNING_MAX: usize = 1024;
 /// How long a client may stop reading before its connection is considered dead.
@@ -48,8 +50,10 @@ pub(crate) const PERMISSIONS_RESOLVED_KEPT: usize = 16;
 pub(crate) const PEERS_MAX: usize = 256;
 /// How long another process may take to send or to answer the first request of a connection.
 pub(crate) const PEER_HELLO: Duration = Duration::from_secs(5);
-/// How long a call is retried while the session changes its owner.
-pub(crate) const FORWARD_RETRY: Duration = Duration::from_secs(2);
+/// How long a call searches for a process that accepts it, while the owner of its session ends. The
+/// time during which the call waits in an owner does not count. Longer than [`DRAIN`], within which
+/// a process releases its sessions.
+pub(crate) const FORWARD_SEARCH: Duration = Duration::from_secs(10);
 /// How long the next turn of a session waits, after the end of the previous turn, until the
 /// response to its prompt is written.
 pub(crate) const ANSWER_WRITTEN: Duration = Duration::from_secs(2);

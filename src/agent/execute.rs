@@ -23,6 +23,7 @@ use crate::content::{Part, ProviderState, ToolCategory, ToolContent, ToolKind, T
 use crate::error::Result;
 use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
+use crate::json;
 use crate::options::Mode;
 use crate::process::Sandbox;
 use crate::session::turn::panic_message;
@@ -241,7 +242,7 @@ fn parse(input: &str) -> Result<Value, ToolError> {
     if input.trim().is_empty() {
         return Ok(json!({}));
     }
-    serde_json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
+    json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
 /// Runs an allowed call, and serves its requests to the user and to the model. A panic in the tool

@@ -13,6 +13,7 @@ use crate::content::StopReason;
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::TurnId;
+use crate::json;
 use crate::limits;
 use crate::session::{Session, Sessions};
 
@@ -71,7 +72,7 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
         if bounded.map_err(|error| Error::io(format_args!("reading {}", file.display()), error))? == 0 {
             break;
         }
-        let line = serde_json::from_slice(&text)
+        let line = json::from_slice(&text)
             .map_err(|error| Error::invalid_params(format!("{}, line {number}: {error}", file.display())))?;
         lines.push(line);
     }

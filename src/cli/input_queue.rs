@@ -6,6 +6,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, Kind, Result};
+use crate::json;
 use crate::limits;
 use crate::rpc::lines::{Line, LineReader};
 
@@ -78,8 +79,8 @@ async fn read(lines: mpsc::Sender<Result<InputLine>>) {
         let line = match reader.next().await {
             Ok(None) => return,
             Ok(Some(Line::Text(line))) if line.iter().all(u8::is_ascii_whitespace) => continue,
-            Ok(Some(Line::Text(line))) => serde_json::from_slice(&line).or_else(|error| bad(error.to_string())),
-            Ok(Some(Line::TooLong)) => bad("too long".into()),
+            Ok(Some(Line::Text(line))) => json::from_slice(&line).or_else(|error| bad(error.to_string())),
+            Ok(Some(Line::TooLong(_))) => bad("too long".into()),
             Err(error) => bad(error.to_string()),
         };
         if lines.send(line).await.is_err() {

@@ -21,6 +21,7 @@ use crate::content::{PermissionOptionKind, ToolLabel, plain_text};
 use crate::error::{Error, Result};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
+use crate::json;
 use crate::limits;
 use crate::options::Mode;
 use crate::session::PermissionAnswer;
@@ -35,7 +36,7 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
         "-" => read_input()?,
         text => text.to_string(),
     };
-    let parsed = serde_json::from_str::<Value>(&text);
+    let parsed = json::from_str::<Value>(&text);
     parsed.map_err(|error| Error::invalid_params(format!("the input is not JSON: {error}")))?;
     let environment = SessionEnvironment::new(app.services.clone(), None, None, app.cwd.clone(), Vec::new(), None)?;
     let environment = Arc::new(environment);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::hook::{HookEffect, HookError};
 use crate::content::Part;
 use crate::event::HookEvent;
+use crate::json;
 use crate::model::Message;
 
 /// The decision of a hook.
@@ -134,5 +135,5 @@ pub(super) fn parse(event: HookEvent, output: &[u8], system: Option<&str>) -> Re
 }
 
 fn read<T: DeserializeOwned>(output: &[u8]) -> Result<T, HookError> {
-    serde_json::from_slice(output).map_err(|error| HookError(format!("invalid answer: {error}")))
+    json::from_slice(output).map_err(|error| HookError(format!("invalid answer: {error}")))
 }

@@ -12,6 +12,7 @@ use super::state::{AppState, ClientExtension, StateExtension};
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::hub::{TerminalHook, workspace_of_header};
+use crate::json;
 use crate::limits;
 
 /// The path of the route.
@@ -38,7 +39,7 @@ async fn apply(state: &AppState, client: &Client, request: Request) -> Result<()
         return Err(Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", limits::HOOK_BYTES_MAX)));
     }
     let hook: TerminalHook =
-        serde_json::from_slice(&bytes).map_err(|error| Error::invalid_params(format!("the body is not a hook: {error}")))?;
+        json::from_slice(&bytes).map_err(|error| Error::invalid_params(format!("the body is not a hook: {error}")))?;
     if !hook.is_valid() {
         return Err(Error::invalid_params("session_id is too long"));
     }

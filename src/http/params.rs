@@ -18,6 +18,7 @@ use tokio::sync::SemaphorePermit;
 use super::state::AppState;
 use super::{files, schema};
 use crate::error::{Error, Kind, Result};
+use crate::json;
 use crate::limits;
 
 /// The fields of a method's params: their schema, and the types as which path and query values are
@@ -112,7 +113,7 @@ async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<Stri
     if separators > limits::HTTP_BODY_VALUES_MAX {
         return Err(Error::new(Kind::TooLarge, format!("the body has more than {} values", limits::HTTP_BODY_VALUES_MAX)));
     }
-    match serde_json::from_slice(&bytes) {
+    match json::from_slice(&bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Error::invalid_params("the body must be a JSON object")),
         Err(error) => Err(Error::new(Kind::ParseError, format!("the body is not JSON: {error}"))),

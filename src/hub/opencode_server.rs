@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::process::{AgentProcess, LineHandler, unavailable};
 use crate::config::AGENT_PORT_VARIABLE;
 use crate::error::{Error, Result};
+use crate::json;
 use crate::limits;
 use crate::process::{Command, CommandKind, ProcessLauncher};
 use crate::web::{Destination, HttpClients, causes};
@@ -185,7 +186,7 @@ impl OpencodeServer {
             answer = timeout(bound, answer) => answer.map_err(late)??,
             why = self.process.ended() => return Err(self.process.ended_error(why)),
         };
-        let value = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+        let value = json::from_slice::<Value>(&body).unwrap_or_default();
         if status.is_success() {
             return Ok(value);
         }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::opencode_server::OpencodeServer;
 use super::process::unavailable;
 use crate::error::Result;
+use crate::json;
 use crate::limits;
 use crate::model::sse::Decoder;
 
@@ -105,7 +106,7 @@ impl Connection {
     async fn next(&mut self) -> Option<Value> {
         loop {
             while let Some(data) = self.decoder.next().ok()? {
-                match serde_json::from_str(&data) {
+                match json::from_str(&data) {
                     Ok(event @ Value::Object(_)) => return Some(event),
                     Ok(_) | Err(_) => tracing::debug!("an event of OpenCode is not an object"),
                 }

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::{Error, Kind, Result};
+use crate::json;
 use crate::limits;
 use crate::process::{Child, Command, Ending, Output, ProcessLauncher, ProcessTree, StartTime};
 use crate::rpc::lines::{Line, LineReader};
@@ -259,52 +260,17 @@ fn with_stderr(status: Option<i32>, stderr: &str) -> String {
     if stderr.is_empty() { ended } else { format!("{ended}: {stderr}") }
 }
 
-/// Parses a line. Agents in JavaScript cut texts between the halves of a surrogate pair, which
-/// leaves half a character, here replaced by U+FFFD.
-fn parse(line: &[u8]) -> serde_json::Result<Value> {
-    serde_json::from_slice(line).or_else(|error| serde_json::from_slice(&without_half_characters(line)).map_err(|_| error))
-}
-
-/// Replaces the escapes of unpaired surrogates in JSON.
-fn without_half_characters(line: &[u8]) -> Vec<u8> {
-    let (mut whole, mut rest) = (Vec::with_capacity(line.len()), line);
-    while let Some(start) = rest.iter().position(|byte| *byte == b'\\') {
-        whole.extend_from_slice(&rest[..start]);
-        rest = &rest[start..];
-        let length = match (surrogate(rest), surrogate(rest.get(6..).unwrap_or_default())) {
-            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
-            (Some(_), _) => {
-                whole.extend_from_slice(b"\\ufffd");
-                rest = &rest[6..];
-                continue;
-            }
-            (None, _) => rest.len().min(2),
-        };
-        whole.extend_from_slice(&rest[..length]);
-        rest = &rest[length..];
-    }
-    whole.extend_from_slice(rest);
-    whole
-}
-
-/// The surrogate that an escape at the start of `text` stands for.
-fn surrogate(text: &[u8]) -> Option<u32> {
-    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    let unit = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    (0xd800..0xe000).contains(&unit).then_some(unit)
-}
-
 /// Reads lines until the end of the output. Returns a problem that makes the output unusable.
 async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Option<String> {
     loop {
         match lines.next().await {
-            Ok(Some(Line::Text(line))) => match parse(&line) {
+            Ok(Some(Line::Text(line))) => match json::from_slice(&line) {
                 Ok(message @ Value::Object(_)) => handler.message(message).await,
                 Err(error) if line.trim_ascii_start().starts_with(b"{") => return Some(format!("a message is not JSON: {error}")),
                 // Some agents print a line of text first.
                 Ok(_) | Err(_) => handler.text(&String::from_utf8_lossy(&line)),
             },
-            Ok(Some(Line::TooLong)) => return Some(format!("a message is longer than {} bytes", limits::FRAME_BYTES_MAX)),
+            Ok(Some(Line::TooLong(_))) => return Some(format!("a message is longer than {} bytes", limits::FRAME_BYTES_MAX)),
             Ok(None) => return None,
             Err(error) => return Some(format!("reading its output: {error}")),
         }
@@ -316,23 +282,4 @@ async fn terminate(mut ending: Ending) -> Option<i32> {
     ending.cut();
     let ended = timeout(limits::END_WAIT, ending.wait()).await;
     ended.ok()?.ok().map(|status| status.code)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_characters_are_replaced() {
-        let cases = [
-            (r#"{"a":"x\ud83d"}"#, "x\u{fffd}"),
-            (r#"{"a":"\ude00x"}"#, "\u{fffd}x"),
-            (r#"{"a":"\ud83d\ude00\ud83d"}"#, "\u{1f600}\u{fffd}"),
-            (r#"{"a":"\\ud83d\ud83d\n"}"#, "\\ud83d\u{fffd}\n"),
-        ];
-        for (line, expected) in cases {
-            assert_eq!(parse(line.as_bytes()).expect(line)["a"], expected);
-        }
-        assert!(parse(br#"{"a":"\ud83"#).is_err());
-    }
 }

@@ -31,6 +31,7 @@ use super::{
     single_calls,
 };
 use crate::content::{StopReason, Usage};
+use crate::json;
 use crate::limits::{MODEL_ERROR_BYTES_MAX, MODEL_EVENT_BYTES_MAX};
 use crate::web::HttpClients;
 
@@ -317,7 +318,7 @@ impl AnswerStream {
         let complete = |data: &String| data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok();
         let Some(data) = self.decoder.end().filter(complete) else { return Ok(()) };
         self.document = None;
-        self.reader.read(&data, &mut self.out)
+        self.reader.read(&json::replace_surrogates(&data), &mut self.out)
     }
 
     /// Decodes the complete events that were received.
@@ -329,7 +330,7 @@ impl AnswerStream {
                 Err(error) => break error,
             };
             self.document = None;
-            if let Err(error) = self.reader.read(&data, &mut self.out) {
+            if let Err(error) = self.reader.read(&json::replace_surrogates(&data), &mut self.out) {
                 break error;
             }
             if matches!(self.out.back(), Some(Chunk::Stop(_))) {

@@ -3,26 +3,53 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Kind};
+use crate::json;
+
+/// Start of a message with headers, as language servers write them.
+const HEADER: &[u8] = b"content-length:";
 
 /// The id of a request, chosen by its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
     Null,
-    Number(serde_json::Number),
+    /// A number of at most 64 bits.
+    Integer(serde_json::Number),
     Text(String),
+    /// Any other number, as its sender wrote it.
+    #[serde(skip_deserializing, serialize_with = "write_literal")]
+    Literal(String),
+}
+
+fn write_literal<S: Serializer>(number: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    RawValue::from_string(number.to_owned()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+}
+
+impl Id {
+    /// Finds the id in the text of a message that may be truncated or invalid. Returns
+    /// [`Id::Null`] if it is absent.
+    fn find(message: &[u8]) -> Id {
+        let Some((_, text)) = json::members(message).find(|(name, _)| *name == b"id") else { return Id::Null };
+        match json::from_slice(text) {
+            Ok(Value::Number(number)) if number.is_f64() => Id::Literal(String::from_utf8_lossy(text).into_owned()),
+            Ok(Value::Number(number)) => Id::Integer(number),
+            Ok(Value::String(text)) => Id::Text(text),
+            _ => Id::Null,
+        }
+    }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Id::Null => f.write_str("null"),
-            Id::Number(number) => number.fmt(f),
-            Id::Text(text) => text.fmt(f),
+            Id::Integer(number) => number.fmt(f),
+            Id::Text(text) | Id::Literal(text) => text.fmt(f),
         }
     }
 }
@@ -41,27 +68,41 @@ pub enum Incoming {
 /// Received bytes that are not a valid message.
 #[derive(Debug)]
 pub struct InvalidMessage {
-    /// The id for the error response; null if the id could not be read.
+    /// The id of the message; null if it could not be read.
     pub id: Id,
+    /// True if the message is the response to a request, false if it is a request.
+    pub is_response: bool,
     /// The error for the response.
     pub error: Error,
 }
 
 impl InvalidMessage {
-    fn new(id: Id, kind: Kind, message: impl Into<String>) -> Self {
-        Self { id, error: Error::new(kind, message) }
+    /// Describes a message that cannot be parsed. `text` is its start: the id is read from it if it
+    /// can be found there.
+    pub(crate) fn unreadable(text: &[u8], error: Error) -> Self {
+        let is_response = json::members(text).any(|(name, _)| matches!(name, b"result" | b"error"));
+        Self { id: Id::find(text), is_response, error }
     }
 }
 
 impl Incoming {
     /// Parses one message.
     pub fn parse(line: &[u8]) -> Result<Incoming, InvalidMessage> {
-        let text = std::str::from_utf8(line).map_err(|error| {
-            InvalidMessage::new(Id::Null, Kind::ParseError, format!("message is not UTF-8 after byte {}", error.valid_up_to()))
+        let unreadable = |message: String| InvalidMessage::unreadable(line, Error::new(Kind::ParseError, message));
+        if let Err(error) = std::str::from_utf8(line) {
+            return Err(unreadable(format!("message is not UTF-8 after byte {}", error.valid_up_to())));
+        }
+        let value: Value = json::from_slice(line).map_err(|error| {
+            let mut invalid = unreadable(format!("message is not JSON: {error}"));
+            if line.get(..HEADER.len()).is_some_and(|start| start.eq_ignore_ascii_case(HEADER)) {
+                invalid.error = invalid.error.hint("send one JSON message per line, without headers");
+            }
+            invalid
         })?;
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| InvalidMessage::new(Id::Null, Kind::ParseError, format!("message is not JSON: {error}")))?;
-        let invalid = |id: &Id, message: &str| InvalidMessage::new(id.clone(), Kind::InvalidRequest, message);
+        let invalid = |id: &Id, message: &str| {
+            let error = Error::new(Kind::InvalidRequest, message);
+            InvalidMessage { id: id.clone(), is_response: false, error }
+        };
         let mut object = match value {
             Value::Object(object) => object,
             Value::Array(_) => return Err(invalid(&Id::Null, "batches are not part of ACP: send one message a line")),
@@ -70,7 +111,9 @@ impl Incoming {
         let id = match object.remove("id") {
             None => None,
             Some(Value::Null) => Some(Id::Null),
-            Some(Value::Number(number)) => Some(Id::Number(number)),
+            // A number that is not exact as a `Value`.
+            Some(Value::Number(number)) if number.is_f64() => Some(Id::find(line)),
+            Some(Value::Number(number)) => Some(Id::Integer(number)),
             Some(Value::String(text)) => Some(Id::Text(text)),
             Some(_) => return Err(invalid(&Id::Null, "id: must be a number or a string")),
         };

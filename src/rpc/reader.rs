@@ -15,7 +15,7 @@ use super::dialect::WhenFull;
 use super::framing::Framing;
 use super::headers::HeaderReader;
 use super::lines::{Line, LineReader};
-use super::message::{Id, Incoming, InvalidMessage};
+use super::message::{Id, Incoming, InvalidMessage, error_object};
 use super::shared::{Outgoing, Shared};
 use crate::error::{Error, Kind, Result};
 
@@ -92,9 +92,9 @@ impl<B: Default + Send + 'static> MessageReader<B> {
             match lines.next().await.map_err(ReadError::Input)? {
                 Some(Line::Text(line)) if line.iter().all(u8::is_ascii_whitespace) => {}
                 Some(Line::Text(line)) => self.handle(&line, handler),
-                Some(Line::TooLong) => {
+                Some(Line::TooLong(start)) => {
                     let error = Error::new(Kind::TooLarge, format!("message is longer than {bytes_max} bytes"));
-                    self.refuse(&Id::Null, error, handler);
+                    self.invalid(InvalidMessage::unreadable(&start, error), handler);
                 }
                 None => return Ok(()),
             }
@@ -137,10 +137,19 @@ impl<B: Default + Send + 'static> MessageReader<B> {
                     tracing::debug!(%id, "response to a request that is not pending");
                 }
             }
-            Err(InvalidMessage { id, error }) if self.shared.dialect.rejects_invalid => {
-                self.refuse(&id, error, handler);
-            }
-            Err(InvalidMessage { error, .. }) => tracing::debug!(%error, "invalid message"),
+            Err(invalid) => self.invalid(invalid, handler),
+        }
+    }
+
+    /// Fails the request that an invalid response answers. Answers any other invalid message with
+    /// an error if the dialect says so.
+    fn invalid(&self, InvalidMessage { id, is_response, error }: InvalidMessage, handler: &impl Handler<B>) {
+        if is_response && self.shared.requests.resolve(&id, Err(error_object(&error))) {
+            tracing::warn!(%id, %error, "invalid response");
+        } else if self.shared.dialect.rejects_invalid {
+            self.refuse(&id, error, handler);
+        } else {
+            tracing::debug!(%error, "invalid message");
         }
     }
 

@@ -28,7 +28,7 @@ impl PendingRequests {
     /// Returns the id for a new outgoing request without registering the request, so its response
     /// is ignored.
     pub(crate) fn next_id(&self) -> Id {
-        Id::Number(self.next.fetch_add(1, Ordering::Relaxed).into())
+        Id::Integer(self.next.fetch_add(1, Ordering::Relaxed).into())
     }
 
     /// Registers an outgoing request. Returns the id of the request.

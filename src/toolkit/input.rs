@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::argument_names;
 use super::output::ToolError;
+use crate::json;
 use crate::model::ToolSpec;
 
 /// Builds the specification of a tool for models. The schema description of `T` becomes the tool's
@@ -82,7 +83,7 @@ pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> R
         input = Value::Object(Map::new());
     }
     if let Value::String(text) = &input
-        && let Ok(object @ Value::Object(_)) = serde_json::from_str(text)
+        && let Ok(object @ Value::Object(_)) = json::from_str(text)
     {
         input = object;
     }
@@ -145,7 +146,7 @@ const REMARKS: [&str; 5] = ["description", "explanation", "intent", "reason", "t
 fn coerce(value: &mut Value, schema: &Value) {
     if let (Value::String(text), Some(kind)) = (&*value, schema.get("type").and_then(Value::as_str)) {
         let read: Option<Value> = match kind {
-            "integer" | "number" | "boolean" | "array" | "object" => serde_json::from_str(text.trim()).ok(),
+            "integer" | "number" | "boolean" | "array" | "object" => json::from_str(text.trim()).ok(),
             _ => None,
         };
         if let Some(read) = read

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use nuncio::limits::LINE_START_BYTES;
 use nuncio::rpc::Framing;
 use nuncio::rpc::lines::{Line, LineReader};
 use nuncio::rpc::message::Incoming;
@@ -55,11 +56,12 @@ fn read(pieces: Vec<Vec<u8>>) -> Vec<Line> {
 fn expected(bytes: &[u8]) -> Vec<Line> {
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let last = lines.pop().unwrap_or_default();
+    let too_long = |line: &[u8]| Line::TooLong(line[..BYTES_MAX.min(LINE_START_BYTES)].to_vec());
     let line = |line: &[u8]| match line.len() > BYTES_MAX {
-        true => Line::TooLong,
+        true => too_long(line),
         false => Line::Text(line.strip_suffix(b"\r").unwrap_or(line).to_vec()),
     };
-    let unended = (!last.is_empty()).then(|| if last.len() > BYTES_MAX { Line::TooLong } else { Line::Text(last.to_vec()) });
+    let unended = (!last.is_empty()).then(|| if last.len() > BYTES_MAX { too_long(last) } else { Line::Text(last.to_vec()) });
     lines.into_iter().map(line).chain(unended).collect()
 }
 

@@ -135,6 +135,11 @@ impl Agent {
         self.write(bytes).await;
     }
 
+    /// Expects an answer to `id`, which [`Agent::raw`] does not find in a line that is not JSON.
+    pub fn expect_answer(&mut self, id: &Value) {
+        *self.open.entry(id.to_string()).or_default() += 1;
+    }
+
     async fn write(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().expect("the input is open");
         bounded("writing to the agent", stdin.write_all(bytes)).await.expect("the agent reads");

@@ -23,6 +23,12 @@ type Expected = Option<(Value, i64, &'static str)>;
 async fn check(agent: &mut Agent, line: &[u8], expected: Expected) {
     let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
     let before = agent.frames.len();
+    if let Some((id, _, _)) = &expected
+        && !id.is_null()
+        && serde_json::from_slice::<Value>(line).is_err()
+    {
+        agent.expect_answer(id);
+    }
     agent.raw(line).await;
     // `session/list` is answered after the bad line, so the answer to the bad line has been
     // received.
@@ -52,7 +58,13 @@ async fn bad_lines_are_answered_and_connection_continues() {
         // Invalid JSON.
         ("{", null(-32700, "not JSON")),
         ("nonsense", null(-32700, "not JSON")),
-        (r#"{"jsonrpc":"2.0","id":7,"method":"session/list"} {}"#, null(-32700, "not JSON")),
+        (r#"{"jsonrpc":"2.0","id":"list","method":"session/list"} {}"#, Some((json!("list"), -32700, "not JSON"))),
+        (
+            r#"{"jsonrpc":"2.0","method":"session/list","params":{"id":8,"x":"\"id\":9,"},"id":"list",}"#,
+            Some((json!("list"), -32700, "not JSON")),
+        ),
+        (r#"{"jsonrpc":"2.0","method":"session/list","id":"sev"#, null(-32700, "not JSON")),
+        ("Content-Length: 46", null(-32700, "one JSON message per line")),
         // Valid JSON, invalid messages.
         ("7", null(-32600, "object")),
         ("\"text\"", null(-32600, "object")),
@@ -102,6 +114,11 @@ async fn bad_lines_are_answered_and_connection_continues() {
             r#"{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"x","modeId":"x"}}"#,
             seven(-32602, "modeId"),
         ),
+        // An escape of half a character is U+FFFD.
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"session/close","params":{"sessionId":"half \ud83d"}}"#,
+            seven(-32002, "half \u{fffd}"),
+        ),
         // Lines without an answer.
         (r#"{"jsonrpc":"2.0","id":99,"result":{}}"#, None),
         (r#"{"jsonrpc":"2.0","id":"99","error":{"code":1,"message":""}}"#, None),
@@ -117,15 +134,27 @@ async fn bad_lines_are_answered_and_connection_continues() {
         check(&mut agent, format!("{line}\n").as_bytes(), expected.clone()).await;
     }
     let bytes: &[(&[u8], Expected)] = &[
-        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}\n", null(-32700, "UTF-8")),
-        (b"\xef\xbb\xbf{}\n", null(-32700, "JSON")),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}\n", seven(-32700, "UTF-8")),
+        (b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no/such\"}\n", seven(-32601, "no/such")),
         (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no/such\"}\r\n", seven(-32601, "no/such")),
         (b"\r\n\n\r\n", None),
     ];
     for (line, expected) in bytes {
         check(&mut agent, line, expected.clone()).await;
     }
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"session/list","params":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+    check(&mut agent, format!("{deep}\n").as_bytes(), seven(-32700, "recursion")).await;
     agent.finish().await;
+}
+
+#[tokio::test]
+async fn unusual_number_is_returned_as_id_unchanged() {
+    let home = Home::new();
+    for id in ["9007199254740993", "18446744073709551615", "-9223372036854775808", "123456789012345678901234", "7.0", "1e3"] {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"initialize\",\"params\":{{\"protocolVersion\":1}}}}\n");
+        let answer = home.run(&["acp", "--model", &home.script(json!([]))], &line).await.stdout;
+        assert!(answer.contains(&format!("\"id\":{id},")), "{id}: {answer}");
+    }
 }
 
 #[tokio::test]
@@ -135,6 +164,9 @@ async fn overlong_line_is_skipped() {
     let mut line = vec![b'x'; 33 << 20];
     line.push(b'\n');
     check(&mut agent, &line, Some((Value::Null, -32012, "longer"))).await;
+    let start = br#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":""#;
+    line[..start.len()].copy_from_slice(start);
+    check(&mut agent, &line, Some((json!(7), -32012, "longer"))).await;
     agent.finish().await;
 }
 

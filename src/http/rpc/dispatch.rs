@@ -23,6 +23,7 @@ use crate::api::{CallContext, Client, ClientRole, MethodKind, MethodRow, Reply, 
 use crate::error::{Error, Kind, Result};
 use crate::http::responder::attach_responder;
 use crate::http::state::AppState;
+use crate::json;
 use crate::limits;
 
 /// Marks a response whose errors are in nuncio's format.
@@ -180,7 +181,7 @@ impl Dispatcher {
         };
         let client = attach_responder(&client);
         let cx = CallContext::new(self.state.app.clone(), client, CancellationToken::new());
-        let params = params.map_or(Ok(Value::Null), |params| serde_json::from_str(params.get()));
+        let params = params.map_or(Ok(Value::Null), |params| json::from_str(params.get()));
         let params = params.map_err(|error| Error::invalid_params(error.to_string()))?;
         match (row.kind, &self.sender) {
             (MethodKind::Stream, Sender::Socket(socket, queued)) => {

@@ -163,7 +163,7 @@ async fn oversized_or_malformed_bodies_are_refused() {
         (format!("{{{}}}", keys.join(",")), &["", "invalid_params"]),
         (numbers, &["", "parse_error", "invalid_params"]),
         (format!("{{\"title\":\"{}\"}}", "\\u0000".repeat(1000)), &["", "invalid_params"]),
-        ("{\"title\":\"\\ud800\"}".into(), &["parse_error"]),
+        ("{\"title\":\"\\ud800\"}".into(), &[""]),
         ("{\"cwd\":\"/\\u0000\"}".into(), &["invalid_params", "forbidden"]),
     ] {
         let answer = server.ask("POST", "/v1/sessions").header("content-type", "application/json").body(body.clone()).send().await;

@@ -243,3 +243,29 @@ async fn changed_new_buffer_is_not_overwritten() {
     assert_eq!(agent.editor.as_ref().unwrap().buffers[&file], "typed more\n");
     agent.finish().await;
 }
+
+/// An answer to `fs/read_text_file` as a client in JavaScript writes it, and what the model receives.
+#[tokio::test]
+async fn answer_that_is_not_quite_json_is_not_replaced_by_the_disk() {
+    let deep = format!("{{\"content\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    let cases: [(&[u8], &str); 3] = [
+        (br#"{"content":"typed \ud83d\n"}"#, "completed      1\ttyped \u{fffd}"),
+        (b"{\"content\":\"typed \xff\"}", "failed "),
+        (deep.as_bytes(), "failed "),
+    ];
+    for (result, expected) in cases {
+        let home = Home::new();
+        home.put("a.txt", "saved\n");
+        let (mut agent, session) = session(&home, Editor::new(Manner::Silent), &[read("a.txt")]).await;
+        let prompt = agent.prompt(&session, "go").await;
+        let asked = agent.until(READ, |frame| frame["method"] == READ).await;
+        let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":", asked["id"]);
+        agent.raw(&[start.as_bytes(), result, b"}\n"].concat()).await;
+        agent.answer(&prompt).await.unwrap();
+        let updates: Vec<Value> = agent.frames.iter().map(|frame| frame["params"]["update"].clone()).collect();
+        let told = said(&updates, 0);
+        assert!(told.starts_with(expected), "{told}");
+        assert!(!told.contains("saved"), "{told}");
+        agent.finish().await;
+    }
+}
