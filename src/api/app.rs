@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, OnceCell};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
@@ -132,6 +133,17 @@ impl App {
             let _ = tokio::time::timeout(timeout, sessions.drain_turns()).await;
         }
         self.shut_down().await;
+    }
+
+    /// Waits for the turns that other processes started here, until `stop` is cancelled. Their
+    /// waiting prompts run in those processes. See [`Sessions::leave`].
+    pub(crate) async fn leave(&self, stop: &CancellationToken) {
+        let Some(sessions) = self.sessions.get() else { return };
+        sessions.leave();
+        tokio::select! {
+            () = sessions.turns_ended() => {}
+            () = stop.cancelled() => {}
+        }
     }
 
     /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then stops the requests

@@ -3,6 +3,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ pub(super) async fn call_owner(
         let call = Call { row, cx, session, connection };
         match call.exchange(params).await {
             Outcome::Reply(reply) => return call.finish(*reply).await.map(Some),
-            Outcome::NotOwner => {}
+            Outcome::NotOwner { .. } => {}
             Outcome::Failed(failure) => return Err(call.failed(failure)),
         }
     }
@@ -71,15 +72,17 @@ pub(super) async fn call_owner(
 /// owner.
 async fn route(row: &MethodRow, cx: CallContext, id: SessionId, params: Value) -> Result<Reply<Value>> {
     cx.client.require_role(row.role)?;
-    let deadline = Instant::now() + limits::FORWARD_RETRY;
+    let mut searched = Duration::ZERO;
     loop {
+        let started = Instant::now();
         let unreachable = match attempt(row, &cx, &id, &params).await {
-            Ok(Some(reply)) => return Ok(reply),
-            Ok(None) if Instant::now() < deadline => {
+            Ok(Attempt::Done(reply)) => return Ok(*reply),
+            Ok(Attempt::NotOwner { accepted }) if searched < limits::FORWARD_SEARCH => {
                 tokio::time::sleep(limits::FORWARD_PAUSE).await;
+                searched += if accepted { limits::FORWARD_PAUSE } else { started.elapsed() };
                 continue;
             }
-            Ok(None) => {
+            Ok(Attempt::NotOwner { .. }) => {
                 let message = format!("the owner of session {id} did not accept the call");
                 Error::new(Kind::SessionBusy, message).hint("retry")
             }
@@ -92,13 +95,30 @@ async fn route(row: &MethodRow, cx: CallContext, id: SessionId, params: Value) -
     }
 }
 
-/// Runs the call once. Returns `None` if the session changed its owner during the attempt, and the
-/// call had no effect.
-async fn attempt(row: &MethodRow, cx: &CallContext, id: &SessionId, params: &Value) -> Result<Option<Reply<Value>>> {
+/// The outcome of one attempt to run a call.
+enum Attempt {
+    Done(Box<Reply<Value>>),
+    /// The session changed its owner during the attempt, and the call had no effect.
+    NotOwner {
+        /// The call waited in an owner.
+        accepted: bool,
+    },
+}
+
+impl Attempt {
+    const NOT_OWNER: Attempt = Attempt::NotOwner { accepted: false };
+
+    fn done(reply: Reply<Value>) -> Attempt {
+        Attempt::Done(Box::new(reply))
+    }
+}
+
+/// Runs the call once.
+async fn attempt(row: &MethodRow, cx: &CallContext, id: &SessionId, params: &Value) -> Result<Attempt> {
     let order = cx.app.routing(id).lock_owned().await;
     let run_here = async |order| match in_order(order, row.run_here(cx.clone(), params.clone())).await {
-        Err(error) if is_not_owner(&error) => Ok(None),
-        outcome => outcome.map(Some),
+        Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
+        outcome => outcome.map(Attempt::done),
     };
     // The method returns the error of an unknown session, after it has checked its other params.
     let Ok(sessions) = cx.authorize(id).await else { return run_here(order).await };
@@ -118,11 +138,11 @@ async fn attempt(row: &MethodRow, cx: &CallContext, id: &SessionId, params: &Val
     if session.is_owned() {
         return run_here(order).await;
     }
-    let Some(connection) = connect(sessions, &session)? else { return Ok(None) };
+    let Some(connection) = connect(sessions, &session)? else { return Ok(Attempt::NOT_OWNER) };
     if row.kind == MethodKind::Turn && cx.client.prefers_ownership() {
         if release(&connection, id).await {
             session.set_owner_connection(None);
-            return if sessions.get(id).await?.is_owned() { run_here(order).await } else { Ok(None) };
+            return if sessions.get(id).await?.is_owned() { run_here(order).await } else { Ok(Attempt::NOT_OWNER) };
         }
         if cx.client.needs_own_process {
             let message = format!("session {id} is in use in another process, to which the flags of this command do not apply");
@@ -132,13 +152,11 @@ async fn attempt(row: &MethodRow, cx: &CallContext, id: &SessionId, params: &Val
     let before = session.log.head();
     let call = Call { row, cx, session: &session, connection };
     match in_order(order, call.exchange(params)).await {
-        Outcome::Reply(reply) => call.finish(*reply).await.map(Some),
-        Outcome::NotOwner => Ok(None),
+        Outcome::Reply(reply) => call.finish(*reply).await.map(Attempt::done),
+        Outcome::NotOwner { accepted } => Ok(Attempt::NotOwner { accepted }),
         Outcome::Failed(PeerFailure::Closed) if call.connection.refusal().is_none() => {
-            if !row.adds_message {
-                return Ok(None);
-            }
-            recover::outcome(cx, row, id, before).await
+            let recovered = if row.adds_message { recover::outcome(cx, row, id, before).await? } else { None };
+            Ok(recovered.map_or(Attempt::NotOwner { accepted: true }, Attempt::done))
         }
         Outcome::Failed(failure) => Err(call.failed(failure)),
     }
@@ -193,7 +211,7 @@ struct Call<'a> {
 
 enum Outcome {
     Reply(Box<Reply<Value>>),
-    NotOwner,
+    NotOwner { accepted: bool },
     Failed(PeerFailure),
 }
 
@@ -246,9 +264,9 @@ impl Call<'_> {
             }
         };
         match reply {
-            ForwardedReply::NotOwner => {
+            ForwardedReply::NotOwner { accepted } => {
                 self.session.set_owner_connection(None);
-                Outcome::NotOwner
+                Outcome::NotOwner { accepted }
             }
             ForwardedReply::Reply { result, error, after, follow } => {
                 let result = error.map_or(Ok(result), |error| Err(error_from(&error)));

@@ -44,8 +44,9 @@ pub(crate) struct ForwardedCall {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ForwardedReply {
-    /// The process does not own the session.
-    NotOwner,
+    /// The process does not own the session, or no longer: the call had no effect. `accepted` is
+    /// true if the call waited in the process before.
+    NotOwner { accepted: bool },
     Reply {
         result: Value,
         /// The error object, if the method returned an error.

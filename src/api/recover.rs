@@ -16,7 +16,7 @@ use crate::session::Session;
 /// precedes the call. Returns `None` if the message is not in the session, and never will be: then
 /// the call can be repeated.
 pub(super) async fn outcome(cx: &CallContext, row: &MethodRow, id: &SessionId, before: Seq) -> Result<Option<Reply<Value>>> {
-    let deadline = Instant::now() + limits::FORWARD_RETRY;
+    let deadline = Instant::now() + limits::FORWARD_SEARCH;
     let (session, turn) = loop {
         // Taking the session ends the turn that the dead owner left open, and stops that process
         // from writing if it is alive. The lock of a dead owner is released shortly after its

@@ -83,6 +83,11 @@ impl PromptRunner {
         })
     }
 
+    /// Returns the token that a signal cancels.
+    pub(crate) fn interrupted(&self) -> CancellationToken {
+        self.interrupted.clone()
+    }
+
     /// Returns whether a tool call was denied, by the user or by a rule.
     pub(crate) fn denied(&self) -> bool {
         self.denied

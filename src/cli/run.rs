@@ -48,10 +48,16 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget);
     let code = match input {
         RunInput::Lines => runner.lines(InputQueue::open()).await,
-        RunInput::Prompts(prompts) => runner.prompts(prompts).await,
+        RunInput::Prompts(prompts) => {
+            // This process ends after its own prompts, so it starts no turns of other processes.
+            app.sessions().await?.leave();
+            runner.prompts(prompts).await
+        }
     };
+    let interrupted = runner.interrupted();
     // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
     drop(runner);
+    app.leave(&interrupted).await;
     app.shut_down().await;
     code
 }

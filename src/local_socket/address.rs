@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Version of the messages on local sockets. Processes with different versions do not exchange
 /// calls.
-pub(crate) const PROTOCOL_VERSION: u32 = 1;
+pub(crate) const PROTOCOL_VERSION: u32 = 2;
 
 /// The address of a nuncio process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -92,7 +92,9 @@ impl PeerHandler {
         let call: ForwardedCall = decode(params)?;
         let unknown = || Error::new(Kind::Unsupported, format!("method {} is not forwarded", call.method));
         let row = api::method(&call.method).filter(|row| row.kind != MethodKind::Stream).ok_or_else(unknown)?;
-        let Some(session) = self.owned(&call.session) else { return Ok(Box::pin(async { encode(ForwardedReply::NotOwner) })) };
+        let Some(session) = self.owned(&call.session) else {
+            return Ok(Box::pin(async { encode(ForwardedReply::NotOwner { accepted: false }) }));
+        };
         if row.scope != Scope::Here && call.params["sessionId"].as_str() != Some(call.session.as_str()) {
             return Err(Error::invalid_params("params.sessionId: is not the session of the call"));
         }
@@ -138,7 +140,7 @@ impl PeerHandler {
                 report_started(&connection, number, &turn);
             }
             match outcome {
-                Err(error) if is_not_owner(&error) => encode(ForwardedReply::NotOwner),
+                Err(error) if is_not_owner(&error) => encode(ForwardedReply::NotOwner { accepted: true }),
                 outcome => encode(ForwardedReply::new(outcome)),
             }
         }))

@@ -52,8 +52,7 @@ impl Sessions {
     /// Releases a session without a running turn and without background work of its agent. Clients
     /// continue to follow the session. Returns whether the session was released.
     pub(crate) async fn release_idle(&self, session: &Session) -> bool {
-        let background_work = session.agent.has_background_work() || session.children.any();
-        let released = !background_work && session.release_idle().await;
+        let released = !session.has_background_work() && session.release_idle().await;
         if released {
             self.external.notify_one();
         }
@@ -159,6 +158,17 @@ impl Sessions {
         if let Err(error) = session.append(notice).await {
             tracing::warn!(session = %session.log.id, %error, ?removed, "recording removed artifacts failed");
         }
+    }
+
+    /// Prepares the end of this process, after its own work: prompts that other processes forwarded
+    /// and that wait for the end of a turn then run in those processes.
+    pub(crate) fn leave(&self) {
+        self.leaving.cancel();
+    }
+
+    /// Waits until no turn runs.
+    pub(crate) async fn turns_ended(&self) {
+        self.turn_slots.empty().await;
     }
 
     /// Refuses new turns from now on.

@@ -62,6 +62,8 @@ pub struct OpenSession {
     pub(super) turn_slots: Arc<TurnSlots>,
     pub(super) tasks: TaskTracker,
     pub(super) shutdown: CancellationToken,
+    /// Cancelled when this process is about to end (`Sessions::leave`).
+    pub(super) leaving: CancellationToken,
     /// Cancelled when the session is no longer open. Followers continue with the next opening of
     /// the session.
     pub(super) gone: CancellationToken,
@@ -270,6 +272,17 @@ impl OpenSession {
     /// Returns whether this process is shutting down.
     pub(crate) fn is_shutting_down(&self) -> bool {
         self.shutdown.is_cancelled()
+    }
+
+    /// Returns whether the prompts of other processes run there instead of here: this process is
+    /// about to end, and none of its own work remains in the session.
+    pub(super) fn hands_over(&self) -> bool {
+        self.leaving.is_cancelled() && !self.has_background_work()
+    }
+
+    /// Returns whether work of the agent or subagents continue after the turn that started them.
+    pub(super) fn has_background_work(&self) -> bool {
+        self.agent.has_background_work() || self.children.any()
     }
 
     /// Waits until this process does not own the session.

@@ -4,6 +4,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::capacity::shutting_down;
+use super::lock;
 use super::message::IncomingMessage;
 use super::open::Session;
 use super::run::TurnInput;
@@ -58,6 +59,9 @@ impl Session {
             return Err(self.closing());
         }
         self.check_owned()?;
+        if request.forwarded && turn_queue.is_idle() && self.hands_over() {
+            return Err(lock::busy(&self.log.id, None));
+        }
         if turn_queue.is_idle() && turn_queue.may_start() {
             let permit = self.turn_slots.enter()?;
             let input = TurnInput {
@@ -82,6 +86,9 @@ impl Session {
     /// Starts the turn of the prompt that has waited longest. If `waiting` is true, the queued
     /// messages become part of the turn, before the prompt.
     pub(super) fn start_waiting_prompt(&self, turn_queue: &mut TurnQueue, waiting: bool) {
+        if self.hands_over() {
+            turn_queue.refuse_forwarded_prompts(&lock::busy(&self.log.id, None));
+        }
         if !turn_queue.has_prompt() || !turn_queue.may_start() {
             return;
         }

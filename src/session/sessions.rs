@@ -54,6 +54,8 @@ pub struct Sessions {
     pub(super) turn_slots: Arc<TurnSlots>,
     pub(super) tasks: TaskTracker,
     pub(super) shutdown: CancellationToken,
+    /// See [`Sessions::leave`].
+    pub(super) leaving: CancellationToken,
     /// Permits for subagents that run in this process.
     pub(super) subagents: Arc<Semaphore>,
     /// The value itself.
@@ -105,6 +107,7 @@ impl Sessions {
             capacity,
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
+            leaving: CancellationToken::new(),
             subagents: Arc::new(Semaphore::new(limits::SUBAGENTS_MAX)),
             this: this.clone(),
         });
@@ -254,6 +257,7 @@ impl Sessions {
             turn_slots: self.turn_slots.clone(),
             tasks: self.tasks.clone(),
             shutdown: self.shutdown.child_token(),
+            leaving: self.leaving.clone(),
             gone: CancellationToken::new(),
             used_ms: AtomicU64::new(now_ms()),
             handles: AtomicUsize::new(0),

@@ -206,3 +206,27 @@ async fn commands_leave_the_session_to_its_owner() {
         assert_complete(&log);
     }
 }
+
+/// The prompts of two commands wait for the turn of a `run`, longer than a search for an owner may
+/// take. When it ends, one of them takes the session, and the other waits again.
+#[tokio::test]
+async fn prompts_that_wait_in_a_run_are_not_lost_when_it_ends() {
+    let home = home();
+    let steps = json!([waits(), {"text": "first", "chunk_chars": 1000, "delay_ms": 2500}]);
+    let mut first = Running::start(&home, &["run", "--model", &home.script(steps), "--mode", "auto", "--json", "go"]);
+    first.end_input();
+    let session = first.until("turn.started").await["sessionId"].as_str().unwrap().to_owned();
+    let model = home.script(json!([{"text": "next", "chunk_chars": 1000, "delay_ms": 2500}]));
+    home.config(&format!("model = \"{model}\"\n"));
+    let waiting = ["second", "third"].map(|text| Running::start(&home, &["run", "--resume", &session, "--json", text]));
+    release(&home).await;
+    assert_eq!(first.end().await, 0);
+    for mut command in waiting {
+        command.end_input();
+        assert_eq!(command.end().await, 0);
+    }
+    let log = home.log(&session).await;
+    assert_complete(&log);
+    let ends: Vec<&str> = log.iter().filter(|event| super::ends_turn(event)).map(super::kind).collect();
+    assert_eq!(ends, ["turn.completed"; 3]);
+}
