@@ -163,14 +163,20 @@ pub(crate) struct HttpFlags {
     pub origins: Vec<String>,
 }
 
+/// The directories to which clients of a server have access: its own, those of `--root` and of the
+/// settings.
+pub(crate) fn server_roots(bootstrap: &Bootstrap) -> Vec<PathBuf> {
+    let more = bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths);
+    let roots = std::iter::once(&bootstrap.cwd).chain(more);
+    roots.map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.clone())).collect()
+}
+
 /// Builds the application and its HTTP server, which listens but does not accept connections yet.
 pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
     let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
     })?;
-    let mut roots = vec![bootstrap.cwd.clone()];
-    roots.extend(bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths).cloned());
-    let roots = roots.into_iter().map(|root| std::fs::canonicalize(&root).unwrap_or(root)).collect();
+    let roots = server_roots(&bootstrap);
     let http = &bootstrap.loaded.settings.http;
     let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
     let app = build_with(bootstrap, capacity)?;

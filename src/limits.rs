@@ -270,6 +270,10 @@ pub(crate) const DELEGATIONS_MAX: usize = 16;
 pub(crate) const ELICITATION_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of sessions that a client of `nuncio mcp serve` can continue.
 pub(crate) const DELEGATED_SESSIONS_MAX: usize = 1_000;
+/// How long a call to nuncio's MCP server waits for the client's next request with an answer.
+pub(crate) const MCP_SUSPENDED_MAX: Duration = Duration::from_secs(900);
+/// Number of calls that ended while they waited for an answer, whose results a client can still get.
+pub(crate) const MCP_SUSPENDED_KEPT: usize = 16;
 /// Maximum time of a call to nuncio's MCP server.
 pub(crate) const MCP_SERVED_CALL_MAX: Duration = Duration::from_secs(3600);
 /// Maximum number of agent definitions for a session, and of files that are read in one directory.

@@ -30,18 +30,12 @@ impl LocalClient {
         LocalClient { app, client }
     }
 
-    /// Creates a client with the controller role whose prompts a model writes. With `roots`, it has
-    /// access only to them, and relative paths are resolved against `cwd`.
-    pub(crate) fn for_model(app: Arc<App>, principal: &str, cwd: PathBuf, roots: Option<Arc<[PathBuf]>>) -> LocalClient {
-        let mut client = match roots {
-            Some(roots) => {
-                let mut client = Client::limited(principal, ClientRole::Controller, Some(roots));
-                client.id = Client::new(principal, cwd.clone()).id;
-                (client.local, client.sees_all, client.data) = (Some(cwd), false, app.places.data.clone());
-                client
-            }
-            None => unlimited(&app, principal),
-        };
+    /// Creates a client with the controller role whose prompts a model writes. It has access only
+    /// to `roots`, and relative paths are resolved against `cwd`.
+    pub(crate) fn for_model(app: Arc<App>, principal: &str, cwd: PathBuf, roots: Arc<[PathBuf]>) -> LocalClient {
+        let mut client = Client::limited(principal, ClientRole::Controller, Some(roots));
+        client.id = Client::new(principal, cwd.clone()).id;
+        (client.local, client.sees_all, client.data) = (Some(cwd), false, app.places.data.clone());
         client.is_model = true;
         LocalClient { app, client: Arc::new(client) }
     }

@@ -2,7 +2,7 @@
 //! agents of this process.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ring::digest::{SHA256, digest};
@@ -10,6 +10,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::mcp_calls::SuspendedCalls;
+use super::services::Services;
+use crate::config::{worktree_origin, worktrees_in};
+use crate::context::project_dirs::ProjectDirs;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;
@@ -20,16 +24,18 @@ pub(crate) struct McpAccess {
     pub session: Option<SessionId>,
     /// The directory of the session, or of the process.
     pub cwd: PathBuf,
-    /// Directories that the client has access to; `None`: all.
-    pub roots: Option<Arc<[PathBuf]>>,
+    /// Directories that the client has access to.
+    pub roots: Arc<[PathBuf]>,
     /// Number of sessions above those that the client creates.
     pub depth: u32,
-    /// The client can answer requests of the server, if it announces that.
+    /// Requests of the server reach the client, so that it can answer them.
     pub answers: bool,
     /// Cancelled when the client has ended.
     pub ended: CancellationToken,
     /// Permits for concurrent calls of `delegate`.
     pub permits: Arc<Semaphore>,
+    /// Calls of `delegate` that wait for an answer of the client.
+    pub suspended: SuspendedCalls,
     sessions: Mutex<DelegatedSessions>,
     /// Returns whether the process of the agent runs. Not set while the process starts.
     runs: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -51,24 +57,41 @@ pub(crate) struct SessionInUse {
 }
 
 impl McpAccess {
-    /// Creates the access of a client with all rights.
-    pub(crate) fn new(session: Option<SessionId>, cwd: PathBuf, depth: u32, ended: CancellationToken) -> McpAccess {
+    /// Creates the access of a client that can answer requests of the server, limited to `roots`.
+    pub(crate) fn new(session: Option<SessionId>, cwd: PathBuf, roots: Arc<[PathBuf]>, depth: u32) -> McpAccess {
         McpAccess {
             session,
             cwd,
-            roots: None,
+            roots,
             depth,
             answers: true,
-            ended,
+            ended: CancellationToken::new(),
             permits: Arc::new(Semaphore::new(limits::DELEGATIONS_MAX)),
+            suspended: SuspendedCalls::default(),
             sessions: Mutex::default(),
             runs: OnceLock::new(),
         }
     }
 
-    /// Limits the access to directories, for a client that cannot answer requests of the server.
-    pub(crate) fn limited(self, roots: Arc<[PathBuf]>) -> McpAccess {
-        McpAccess { roots: Some(roots), answers: false, ..self }
+    /// Creates the access of the agent of a session: to the directories of the session and to its
+    /// repository.
+    pub(crate) fn hosted(services: &Services, session: SessionId, cwd: &Path, directories: &[PathBuf], depth: u32) -> McpAccess {
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let repository = ProjectDirs::of(cwd).root;
+        let origin = worktree_origin(&worktrees_in(&services.places.data), &real(cwd)).map(|origin| origin.repository);
+        let named = [cwd, &repository].into_iter().chain(directories.iter().map(PathBuf::as_path));
+        let roots = named.filter(|path| !path.as_os_str().is_empty()).map(real).chain(origin);
+        McpAccess::new(Some(session), cwd.into(), roots.collect(), depth)
+    }
+
+    /// Sets the token that is cancelled when the client has ended.
+    pub(crate) fn until(self, ended: CancellationToken) -> McpAccess {
+        McpAccess { ended, ..self }
+    }
+
+    /// Returns the access for a transport that carries no requests of the server.
+    pub(crate) fn without_requests(self) -> McpAccess {
+        McpAccess { answers: false, ..self }
     }
 
     fn sessions(&self) -> MutexGuard<'_, DelegatedSessions> {

@@ -23,7 +23,7 @@ use crate::terminal_text::output_line;
 /// Runs `nuncio mcp`. Returns the exit code.
 pub(crate) async fn run(bootstrap: Bootstrap, command: McpCommand) -> Result<u8> {
     match command {
-        McpCommand::Serve => mcp_serve::serve(app::build(bootstrap)?).await,
+        McpCommand::Serve => mcp_serve::serve(bootstrap).await,
         McpCommand::List { json } => list(&*app::build(bootstrap)?, json),
         McpCommand::Check { names, json } => check(app::build(bootstrap)?, names, json).await,
         McpCommand::Login { name } => login(&*app::build(bootstrap)?, &name).await,

@@ -9,8 +9,7 @@ use rmcp::service::serve_server_with_ct;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::McpAccess;
-use crate::api::App;
-use crate::app::on_signal;
+use crate::app::{self, Bootstrap, on_signal};
 use crate::config::SESSION_VARIABLE;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
@@ -20,7 +19,9 @@ use end_of_input::EndOfInput;
 
 /// Serves until the input ends or a signal arrives, then cancels the running turns. Returns the
 /// exit code.
-pub(crate) async fn serve(app: Arc<App>) -> Result<u8> {
+pub(crate) async fn serve(bootstrap: Bootstrap) -> Result<u8> {
+    let roots = app::server_roots(&bootstrap);
+    let app = app::build(bootstrap)?;
     let stop = CancellationToken::new();
     tokio::spawn(on_signal(stop.clone()));
     // The turns are cancelled before the results of the calls are written.
@@ -28,8 +29,11 @@ pub(crate) async fn serve(app: Arc<App>) -> Result<u8> {
     let services = &app.services;
     // Set if a hosted agent started this process.
     let session = services.environment.get(SESSION_VARIABLE).map(SessionId::from);
-    let access = McpAccess::new(session, app.cwd.clone(), services.depth(), ended.clone());
-    let server = ToolServer::new(app.clone(), Arc::new(access));
+    let access = match session {
+        Some(session) => McpAccess::hosted(services, session, &app.cwd, &roots, services.depth()),
+        None => McpAccess::new(None, app.cwd.clone(), roots.into(), services.depth()),
+    };
+    let server = ToolServer::new(app.clone(), Arc::new(access.until(ended.clone())));
     let (input, output) = standard();
     let served = match serve_server_with_ct(server, (EndOfInput { input, ended: ended.clone() }, output), stop.clone()).await {
         Ok(running) => {

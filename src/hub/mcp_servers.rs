@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-
-use tokio_util::sync::CancellationToken;
+use std::path::Path;
 
 use crate::agent::{AgentToken, McpAccess, Services};
-use crate::config::{McpServer, NATIVE, SESSION_VARIABLE, SecretText, worktree_origin, worktrees_in};
-use crate::context::project_dirs::ProjectDirs;
+use crate::config::{McpServer, NATIVE, SESSION_VARIABLE, SecretText};
 use crate::error::{Error, Result};
-use crate::id::SessionId;
 use crate::options::Mode;
 
 /// The MCP servers for an agent.
@@ -82,16 +78,4 @@ impl AgentMcp {
         self.http = Some(McpServer { url: Some(format!("{url}/mcp")), headers, ..McpServer::default() });
         Ok(Some(token))
     }
-}
-
-/// The access of the agent of a session: to the directories of the session and to its repository.
-pub(super) fn access(services: &Services, session: SessionId, cwd: &Path, directories: &[PathBuf], depth: u32) -> McpAccess {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    let repository = ProjectDirs::of(cwd).root;
-    let origin = worktree_origin(&worktrees_in(&services.places.data), &real(cwd)).map(|origin| origin.repository);
-    let named =
-        [cwd, &repository].into_iter().chain(directories.iter().map(PathBuf::as_path)).filter(|path| !path.as_os_str().is_empty());
-    let roots = named.map(real).chain(origin);
-    let ended = CancellationToken::new();
-    McpAccess::new(Some(session), cwd.into(), depth, ended).limited(roots.collect())
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::conversation::{HostedConversation, Opening};
-use super::mcp_servers::{AgentMcp, access};
+use super::mcp_servers::AgentMcp;
 use super::opencode_server::OpencodeServers;
 use super::registry;
-use crate::agent::{AgentToken, Models, Services};
+use crate::agent::{AgentToken, McpAccess, Models, Services};
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer};
 use crate::error::Result;
 use crate::process::Command;
@@ -55,7 +55,8 @@ impl Start<'_> {
             mcp.add_own(services, &command.env_set);
             // The sessions of a shared server would use the token of one of them.
             if settings.scope == AgentScope::Session {
-                token = mcp.add_http(services, access(services, turn.log.id.clone(), &setup.cwd, &setup.directories, depth))?;
+                let access = McpAccess::hosted(services, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
+                token = mcp.add_http(services, access.without_requests())?;
             }
         }
         let opening = Opening {

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken};
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -11,9 +10,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::elicitation::{Questions, supports_forms};
+use super::elicitation::{FormChannel, Questions};
 use super::server::ToolServer;
-use crate::agent::{SessionInUse, task_agents};
+use crate::agent::{SessionInUse, TargetWatch, task_agents};
 use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOption, SetMode};
 use crate::config::{NATIVE, Policy};
 use crate::error::{Error, Result};
@@ -73,14 +72,14 @@ pub(super) struct Delegation {
     session: SessionId,
     prompt: String,
     events: LocalEvents,
-    context: RequestContext<RoleServer>,
+    /// Where progress is reported.
+    waiting: TargetWatch,
     /// Cancels the turn.
     cancel: CancellationToken,
     /// `None` if the client cannot answer permission requests.
     questions: Option<Questions>,
     view: WorkView,
     turn: Option<TurnId>,
-    token: Option<ProgressToken>,
     /// Number of progress notifications.
     progress: u32,
     _in_use: SessionInUse,
@@ -88,11 +87,13 @@ pub(super) struct Delegation {
 }
 
 impl Delegation {
-    /// Opens the session of a call.
+    /// Opens the session of a call. `channel` is `None` if the client cannot answer permission
+    /// requests.
     pub(super) async fn start(
         server: &ToolServer,
         input: JsonObject,
-        context: RequestContext<RoleServer>,
+        channel: Option<FormChannel>,
+        waiting: TargetWatch,
         cancel: CancellationToken,
     ) -> Result<Delegation> {
         let input: DelegateInput = serde_path_to_error::deserialize(Value::Object(input))
@@ -113,13 +114,11 @@ impl Delegation {
                 (server.access.claim(&session)?, after)
             }
         };
-        let forms = server.access.answers && supports_forms(&context);
         // A session without a client that can answer denies what its rules and its mode ask.
-        let events = client.follow(&in_use.id, after, forms).await?;
+        let events = client.follow(&in_use.id, after, channel.is_some()).await?;
         Ok(Delegation {
             session: in_use.id.clone(),
-            questions: forms.then(|| Questions::new(client.clone(), context.peer.clone())),
-            token: context.meta.get_progress_token(),
+            questions: channel.map(|channel| Questions::new(server, channel, in_use.id.clone())),
             cancel,
             prompt: input.prompt,
             view: WorkView::default(),
@@ -129,7 +128,7 @@ impl Delegation {
             _permit: permit,
             client,
             events,
-            context,
+            waiting,
         })
     }
 
@@ -197,12 +196,13 @@ impl Delegation {
     /// Sends the status of the work, if the client asked for progress.
     async fn notify(&mut self) {
         let message = self.view.status();
-        let Some(progress_token) = self.token.clone() else { return };
+        let Some(request) = self.waiting.borrow().clone() else { return };
+        let Some(progress_token) = request.token else { return };
         self.progress += 1;
         let mut params = ProgressNotificationParam::new(progress_token, f64::from(self.progress));
         params.message = Some(message);
         // Fails only if the client has disconnected.
-        let _ = self.context.peer.notify_progress(params).await;
+        let _ = request.peer.notify_progress(params).await;
     }
 }
 
@@ -246,7 +246,7 @@ fn allowed(most: Mode, requested: Mode) -> Mode {
 async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId, Seq)> {
     let base = &server.access.cwd;
     let cwd = input.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
-    server.client.require_dir(&cwd)?;
+    server.client.require_dir(&cwd).map_err(|error| error.hint(allowed_directories(server)))?;
     let most = server.mode().await;
     let agent = input.agent.as_deref().map(|name| find_agent(server, &cwd, name)).transpose()?;
     let mut ours = Map::new();
@@ -267,6 +267,12 @@ async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId
     }
     let meta = Map::from_iter([("nuncio".to_string(), Value::Object(ours))]);
     server.client.open::<NewSession>(acp::NewSessionRequest::new(cwd).meta(meta)).await
+}
+
+/// Names the directories in which a call may work.
+fn allowed_directories(server: &ToolServer) -> String {
+    let roots: Vec<String> = server.access.roots.iter().map(|root| root.display().to_string()).collect();
+    format!("omit cwd, or use a directory inside {}; --root of the server allows others", roots.join(", "))
 }
 
 fn find_agent(server: &ToolServer, cwd: &std::path::Path, name: &str) -> Result<TaskAgent> {

@@ -1,57 +1,111 @@
 //! Permission requests as elicitations of MCP: a form with the options of the request.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use rmcp::model::{ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema, ServerRequest};
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ProtocolVersion,
+    ServerRequest,
+};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::api::{AnswerPermission, AnswerPermissionParams};
+use super::server::{PRINCIPAL, ToolServer};
+use crate::agent::InputRounds;
+use crate::api::{AnswerPermission, AnswerPermissionParams, App};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, plain_text, shortened};
-use crate::id::PermissionId;
+use crate::event::PermissionOutcome;
+use crate::id::{PermissionId, SessionId};
 use crate::limits;
 use crate::local::LocalClient;
 use crate::patch::{Side, unified_diff};
 use crate::workspace::one_line;
 
 /// Returns whether the client can answer forms.
-pub(super) fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
+fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
     // Older versions of the protocol have only forms and announce them with an empty object.
     let forms = |capability: &rmcp::model::ElicitationCapability| capability.form.is_some() || capability.url.is_none();
     context.client_capabilities().is_some_and(|client| client.elicitation.as_ref().is_some_and(forms))
 }
 
+/// How forms reach the client of a call.
+#[derive(Clone)]
+pub(super) enum FormChannel {
+    /// As requests of the server.
+    Requests(Peer<RoleServer>),
+    /// With the results of the call.
+    Rounds(Arc<InputRounds>),
+}
+
+impl FormChannel {
+    /// Returns the channel to the client of a call, or `None` if the client cannot answer forms.
+    pub(super) fn new(server: &ToolServer, context: &RequestContext<RoleServer>, rounds: &Arc<InputRounds>) -> Option<FormChannel> {
+        if !supports_forms(context) {
+            return None;
+        }
+        match context.protocol_version() {
+            Some(version) if version >= ProtocolVersion::V_2026_07_28 => Some(FormChannel::Rounds(rounds.clone())),
+            _ => server.access.answers.then(|| FormChannel::Requests(context.peer.clone())),
+        }
+    }
+
+    /// Shows a form. The error is a message.
+    async fn ask(&self, id: &PermissionId, form: ElicitRequestParams) -> Result<ElicitResult, String> {
+        match self {
+            FormChannel::Rounds(rounds) => rounds.ask(id.as_str(), form).await,
+            FormChannel::Requests(peer) => {
+                let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+                match peer.send_request(request).await.map_err(|error| error.to_string())? {
+                    ClientResult::ElicitResult(result) => Ok(result),
+                    _ => Err("its answer is not an elicitation result".into()),
+                }
+            }
+        }
+    }
+}
+
 /// The open questions of one call.
 pub(super) struct Questions {
+    app: Arc<App>,
     client: LocalClient,
-    peer: Peer<RoleServer>,
+    channel: FormChannel,
+    session: SessionId,
     open: HashMap<PermissionId, JoinHandle<()>>,
 }
 
+/// The client's answer to a permission request.
+enum FormDecision {
+    /// Id of an option.
+    Option(String),
+    /// The user rejected, with this reason.
+    Rejected(&'static str),
+    /// The user decided nothing, for this reason.
+    Failed(String),
+}
+
 impl Questions {
-    /// Creates the questions of a call from `peer`.
-    pub(super) fn new(client: LocalClient, peer: Peer<RoleServer>) -> Questions {
-        Questions { client, peer, open: HashMap::new() }
+    /// Creates the questions of a call that uses `session`.
+    pub(super) fn new(server: &ToolServer, channel: FormChannel, session: SessionId) -> Questions {
+        Questions { app: server.app.clone(), client: server.client.clone(), channel, session, open: HashMap::new() }
     }
 
-    /// Asks the client. Any response except an offered option rejects the tool call.
+    /// Asks the client. A response without an offered option denies the tool call.
     pub(super) fn ask(&mut self, id: &PermissionId, title: &str, content: &[ToolContent], options: &[PermissionOption]) {
-        let (client, peer, permission) = (self.client.clone(), self.peer.clone(), id.clone());
+        let (app, client, channel) = (self.app.clone(), self.client.clone(), self.channel.clone());
+        let (session, permission) = (self.session.clone(), id.clone());
         let form = form(title, content, options);
         let asked = tokio::spawn(async move {
-            let (option_id, reason) = match answer(&peer, form).await {
-                Ok(option) => (Some(option), None),
-                Err(reason) => (None, Some(reason)),
+            let decision = answer(&channel, &permission, form).await;
+            let (option_id, outcome, reason) = match decision {
+                FormDecision::Option(option) => (Some(option), None, None),
+                FormDecision::Rejected(reason) => (None, Some(PermissionOptionKind::RejectOnce), Some(reason.into())),
+                FormDecision::Failed(why) => return dismiss(&app, &session, &permission, &why),
             };
-            let outcome = option_id.is_none().then_some(PermissionOptionKind::RejectOnce);
             let params = AnswerPermissionParams::new(permission.clone(), option_id, outcome, reason);
             if client.call::<AnswerPermission>(params).await.is_err() {
                 // The option was not offered, or the request was resolved.
-                let (outcome, reason) =
-                    (Some(PermissionOptionKind::RejectOnce), Some("the answer was not one of the options".into()));
-                let params = AnswerPermissionParams::new(permission, None, outcome, reason);
-                let _ = client.call::<AnswerPermission>(params).await;
+                dismiss(&app, &session, &permission, "the client's answer was not one of the options");
             }
         });
         self.open.insert(id.clone(), asked);
@@ -86,25 +140,32 @@ fn form(title: &str, content: &[ToolContent], options: &[PermissionOption]) -> O
     let message = shortened(message, limits::ELICITATION_BYTES_MAX);
     let ids: Vec<&str> = options.iter().map(|option| option.option_id.as_str()).collect();
     let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
-    let decision = json!({ "type": "string", "title": "Decision", "enum": ids, "enumNames": names });
+    let decision = json!({ "type": "string", "title": "FormDecision", "enum": ids, "enumNames": names });
     let schema = json!({ "type": "object", "properties": { "decision": decision }, "required": ["decision"] });
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// Sends the form. Returns the id of the chosen option, or why no option was chosen.
-async fn answer(peer: &Peer<RoleServer>, form: Option<ElicitRequestParams>) -> Result<String, String> {
-    let form = form.ok_or("the request cannot be shown as a form")?;
-    let request = ElicitRequest::new(form);
-    let response = peer.send_request(ServerRequest::ElicitRequest(request)).await;
-    let result = match response.map_err(|error| format!("the client did not answer: {error}"))? {
-        ClientResult::ElicitResult(result) => result,
-        _ => return Err("the client's answer is invalid".into()),
+/// Asks the client.
+async fn answer(channel: &FormChannel, id: &PermissionId, form: Option<ElicitRequestParams>) -> FormDecision {
+    let Some(form) = form else { return FormDecision::Failed("the request cannot be shown as a form".into()) };
+    let result = match channel.ask(id, form).await {
+        Ok(result) => result,
+        Err(why) => return FormDecision::Failed(format!("the client did not answer the permission request: {why}")),
     };
     let decision = result.content.as_ref().and_then(|content| content["decision"].as_str()).map(String::from);
-    match result.action {
-        ElicitationAction::Accept => decision.ok_or_else(|| "the answer has no decision".into()),
-        ElicitationAction::Decline => Err("declined".into()),
-        _ => Err("the question was dismissed".into()),
+    match (result.action, decision) {
+        (ElicitationAction::Accept, Some(option)) => FormDecision::Option(option),
+        (ElicitationAction::Accept, None) => FormDecision::Failed("the client's answer has no decision".into()),
+        (ElicitationAction::Decline, _) => FormDecision::Rejected("declined"),
+        _ => FormDecision::Rejected("the question was dismissed"),
+    }
+}
+
+/// Denies a permission request that the user did not decide.
+fn dismiss(app: &App, session: &SessionId, id: &PermissionId, why: &str) {
+    let session = app.sessions_now().and_then(|sessions| sessions.opened(session));
+    if let Some(session) = session {
+        session.broker.dismiss(id, PermissionOutcome::Denied, PRINCIPAL, why);
     }
 }

@@ -42,8 +42,7 @@ impl ServerHandler for ToolServer {
         let Some(tool) = tools::offered(&self.access).find(|tool| tool.name == request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {}", request.name), None));
         };
-        let result = tools::call(self, tool, request.arguments.unwrap_or_default(), context).await;
-        let failed = |error: Error| CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
-        Ok(result.unwrap_or_else(failed).into())
+        let failed = |error: Error| CallToolResult::error(vec![ContentBlock::text(error.to_string())]).into();
+        Ok(tools::call(self, tool, request, context).await.unwrap_or_else(failed))
     }
 }

@@ -8,7 +8,7 @@ use crate::local::LocalClient;
 use crate::options::Mode;
 
 /// The identity of the clients of the server in the logs of sessions.
-const PRINCIPAL: &str = "mcp";
+pub(super) const PRINCIPAL: &str = "mcp";
 
 /// The MCP server for one client.
 #[derive(Clone)]

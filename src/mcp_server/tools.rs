@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, InputRequiredResult, JsonObject, Tool};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::delegation::{DelegateInput, DelegateOutput, Delegation};
+use super::elicitation::FormChannel;
 use super::inputs::{DeleteInput, ExecuteInput, MetadataInput, SetMetadataInput, StatusInput};
 use super::schema::{description, schema};
 use super::server::ToolServer;
-use crate::agent::{McpAccess, check_depth};
+use crate::agent::{DelegateCall, McpAccess, ProgressTarget, check_depth};
 use crate::api::{CreateWorkspaceParams, method};
 use crate::config::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
@@ -152,33 +153,60 @@ pub(super) fn offered(access: &McpAccess) -> impl Iterator<Item = &'static Serve
 pub(super) async fn call(
     server: &ToolServer,
     tool: &ServedTool,
-    input: JsonObject,
+    request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
-) -> Result<CallToolResult> {
+) -> Result<CallToolResponse> {
     if tool.nests {
         check_depth(server.access.depth)?;
     }
     if tool.changes && server.mode().await == Mode::Plan {
         return Err(Error::invalid_params(format!("{}: mode plan allows no changes", tool.name)));
     }
+    let params = match tool.action {
+        Action::Delegate => return delegate(server, request, context).await,
+        Action::Method(params) => params,
+    };
     let cancel = CancellationToken::new();
     let (client, ended) = (context.ct.clone(), server.access.ended.clone());
-    let work = async {
-        match tool.action {
-            Action::Delegate => Delegation::start(server, input, context, cancel.clone()).await?.run().await,
-            Action::Method(params) => run_method(server, tool, params, input, cancel.clone()).await,
-        }
-    };
+    let work = run_method(server, tool, params, request.arguments.unwrap_or_default(), cancel.clone());
     let mut work = std::pin::pin!(work);
     tokio::select! {
         biased;
-        result = &mut work => return result,
+        result = &mut work => return result.map(Into::into),
         () = client.cancelled() => {}
         () = ended.cancelled() => {}
         () = tokio::time::sleep(limits::MCP_SERVED_CALL_MAX) => {}
     }
     cancel.cancel();
-    work.await
+    work.await.map(Into::into)
+}
+
+/// Starts or resumes a call of `delegate`. Returns its result, or the forms that the user must
+/// answer before the client repeats the request.
+async fn delegate(
+    server: &ToolServer,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse> {
+    let waiting = ProgressTarget { peer: context.peer.clone(), token: context.meta.get_progress_token() };
+    let mut call = match &request.request_state {
+        Some(state) => server.access.suspended.resume(state, request.input_responses.unwrap_or_default(), waiting)?,
+        None => DelegateCall::start(waiting, server.access.ended.clone(), |rounds, waiting, cancel| {
+            let (server, channel) = (server.clone(), FormChannel::new(server, &context, &rounds));
+            let input = request.arguments.unwrap_or_default();
+            async move { Delegation::start(&server, input, channel, waiting, cancel).await?.run().await }
+        }),
+    };
+    let rounds = call.rounds.clone();
+    let requests = tokio::select! {
+        biased;
+        result = call.result() => return result.map(Into::into),
+        requests = rounds.pending() => requests,
+        () = context.ct.cancelled() => return call.cancelled().await.map(Into::into),
+    };
+    let result = InputRequiredResult::new(Some(requests), Some(call.state.clone()));
+    server.access.suspended.suspend(call);
+    Ok(result.into())
 }
 
 async fn run_method(

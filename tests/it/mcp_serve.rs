@@ -1,5 +1,7 @@
 //! `nuncio mcp serve`: an MCP client, as lines of JSON-RPC, delegates tasks to nuncio.
 
+mod rounds;
+
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
@@ -28,7 +30,7 @@ pub struct Client {
     lines: Lines<BufReader<ChildStdout>>,
     marker: String,
     next_id: u64,
-    /// Results of the next elicitations; without one, an elicitation stays open.
+    /// Results of the next elicitations, or `{error}`; without one, an elicitation stays open.
     answers: VecDeque<Value>,
     /// Params of the received elicitations and progress notifications.
     elicited: Vec<Value>,
@@ -36,15 +38,20 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts the server and initializes it.
-    pub async fn start(home: &Home, capabilities: Value, flags: &[&str]) -> Client {
+    /// Starts the server.
+    fn spawn(home: &Home, flags: &[&str]) -> Client {
         let marker = marker();
         home.env("NUNCIO_TEST", &marker);
         let mut child = home.spawn(&[&["mcp", "serve"], flags].concat());
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let stdin = child.stdin.take();
         let (answers, elicited, progress) = (VecDeque::new(), Vec::new(), Vec::new());
-        let mut client = Client { child, stdin, lines, marker, next_id: 0, answers, elicited, progress };
+        Client { child, stdin, lines, marker, next_id: 0, answers, elicited, progress }
+    }
+
+    /// Starts the server and initializes it.
+    pub async fn start(home: &Home, capabilities: Value, flags: &[&str]) -> Client {
+        let mut client = Client::spawn(home, flags);
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": info});
         let result = client.call("initialize", params).await["result"].clone();
@@ -77,7 +84,10 @@ impl Client {
             Some("elicitation/create") => {
                 self.elicited.push(message["params"].clone());
                 if let Some(result) = self.answers.pop_front() {
-                    self.write(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).await;
+                    let outcome = if result["error"].is_null() { json!({"result": result}) } else { result };
+                    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},", message["id"]);
+                    let line = head + &outcome.to_string()[1..] + "\n";
+                    self.stdin.as_mut().unwrap().write_all(line.as_bytes()).await.unwrap();
                 }
             }
             Some("notifications/cancelled") => {}
