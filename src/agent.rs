@@ -10,6 +10,7 @@ mod context_window;
 mod environment;
 mod execute;
 mod fallback;
+mod form_answer;
 mod form_options;
 mod hooks;
 mod list_refresh;

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::call_host::{Question, ServedCall};
+use super::form_answer;
 use super::form_options::{FormOption, form_options};
 use super::model_query;
 use crate::content::{Form, FormAnswer, PermissionOptionKind, ToolCategory, ToolContent, ToolLabel, ToolStatus};
@@ -65,13 +66,16 @@ impl ServedCall<'_> {
                 filled = timeout(self.timeout, client.fill(form, self.id)) => filled,
             };
             let (answer, described) = match filled {
-                Ok(Some(answer @ FormAnswer::Accepted(_))) => (Some(answer), "answered"),
-                Ok(Some(answer)) => (Some(answer), "declined by the user"),
-                Ok(None) => (None, ""),
-                Err(_) => (Some(FormAnswer::Cancelled), "no answer before the deadline"),
+                Ok(Some(FormAnswer::Accepted(content))) => match form_answer::complete(&form.schema, content) {
+                    Ok(content) => (Some(FormAnswer::Accepted(content)), "answered".into()),
+                    Err(why) => (Some(FormAnswer::Declined), format!("declined: the answer does not fit the form: {why}")),
+                },
+                Ok(Some(answer)) => (Some(answer), "declined by the user".into()),
+                Ok(None) => (None, String::new()),
+                Err(_) => (Some(FormAnswer::Cancelled), "no answer before the deadline".into()),
             };
             if let Some(answer) = answer {
-                self.report(form, Severity::Info, described).await;
+                self.report(form, Severity::Info, &described).await;
                 return answer;
             }
         }
@@ -121,6 +125,9 @@ impl ServedCall<'_> {
             None => None,
         };
         match (chosen, outcome) {
+            (Some(FormOption { answer: FormAnswer::Accepted(content), .. }), _) => {
+                form_answer::complete(&form.schema, content.clone()).map_or(FormAnswer::Declined, FormAnswer::Accepted)
+            }
             (Some(chosen), _) => chosen.answer.clone(),
             (None, PermissionOutcome::Cancelled) => FormAnswer::Cancelled,
             (None, _) => FormAnswer::Declined,

@@ -17,6 +17,9 @@ pub(super) async fn fill(requests: &ClientRequests, form: &Form, call: &ToolCall
     let scope = scope.tool_call_id(known.then(|| acp::ToolCallId::new(call.as_str())));
     let message = format!("{}: {}", form.server, form.message);
     let params = acp::CreateElicitationRequest::new(acp::ElicitationFormMode::new(scope, schema), message);
+    let mut params = serde_json::to_value(params).ok()?;
+    // The fields in the order of the server, which the type does not keep.
+    params["requestedSchema"]["properties"] = form.schema["properties"].clone();
     let barrier = Barrier::after(requests.log.id.clone(), requests.log.head());
     let answer = requests.connection.request("elicitation/create", params, barrier).await;
     let answer: acp::CreateElicitationResponse =
