@@ -270,6 +270,15 @@ pub(crate) const DELEGATIONS_MAX: usize = 16;
 pub(crate) const ELICITATION_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of sessions that a client of `nuncio mcp serve` can continue.
 pub(crate) const DELEGATED_SESSIONS_MAX: usize = 1_000;
+/// How long the first turn waits for a server whose first output is not a message of MCP.
+pub(crate) const MCP_GARBAGE_WAIT: Duration = Duration::from_secs(1);
+/// Number of bytes of output that is not a message which are shown.
+pub(crate) const MCP_GARBAGE_BYTES_MAX: usize = 200;
+/// Maximum number of times that a call of an MCP tool is repeated with input that its server asked
+/// for.
+pub(crate) const MCP_INPUT_ROUNDS_MAX: usize = 16;
+/// Pause before a call is repeated for a server that asked for no input.
+pub(crate) const MCP_INPUT_PAUSE: Duration = Duration::from_millis(250);
 /// How long a call to nuncio's MCP server waits for the client's next request with an answer.
 pub(crate) const MCP_SUSPENDED_MAX: Duration = Duration::from_secs(900);
 /// Number of calls that ended while they waited for an answer, whose results a client can still get.

@@ -3,14 +3,20 @@
 
 mod connection;
 mod handler;
+mod inputs;
 mod launch;
+mod lifecycle;
 mod login;
+mod message;
 mod name;
 mod open_calls;
+mod process_end;
 mod server;
 mod server_requests;
 mod servers;
+mod stdio;
 mod tokens;
+mod tool_list;
 
 pub use connection::{CallError, CallOptions, McpConnection, Offer};
 pub use launch::{McpLaunch, McpTransport, OauthClient};
@@ -21,3 +27,4 @@ pub use server::McpServerHandle;
 pub(crate) use server::State;
 pub use servers::McpServers;
 pub use tokens::McpTokens;
+pub(crate) use tool_list::described as omitted_tools;

@@ -11,4 +11,4 @@ pub use address::is_public;
 pub use client::{ClientOptions, HttpClients};
 pub(crate) use client::{Destination, causes};
 pub(crate) use get::WebResponse;
-pub(crate) use streamable_http::{HttpFailure, request_error};
+pub(crate) use streamable_http::{HttpFailure, challenge_scope, request_challenge, request_error, required_scope};

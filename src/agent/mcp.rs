@@ -237,12 +237,15 @@ impl Used {
     fn report(&mut self, state: State) -> Option<Body> {
         let name = one_line(self.name.clone());
         let (reported, notice) = match state {
-            State::Starting => {
+            State::Starting { fault: None } => {
                 let description = "its tools are available in a later turn, when it is ready";
                 (
                     Reported::Starting,
                     Some(Body::notice(Severity::Info, format!("MCP server {name} is still starting"), description)),
                 )
+            }
+            State::Starting { fault: Some(why) } => {
+                (Reported::Starting, Some(Body::notice(Severity::Warning, format!("MCP server {name} does not answer"), why)))
             }
             State::Failed { why, restarts } => {
                 let again = if restarts { "; it is started again" } else { "" };

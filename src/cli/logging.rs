@@ -17,11 +17,10 @@ use crate::error::Result;
 pub(crate) fn start(environment: &Environment, serves: bool, telemetry: &Telemetry) -> Result<Traces> {
     let usual = if serves { LevelFilter::INFO } else { LevelFilter::WARN };
     let wanted = environment.get("NUNCIO_LOG").and_then(|wanted| wanted.parse::<Targets>().ok());
+    // nuncio reports the failures of MCP servers itself.
+    let rmcp = if wanted.is_some() { LevelFilter::WARN } else { LevelFilter::OFF };
     let targets = wanted.unwrap_or_else(|| Targets::new().with_default(usual));
-    let ours = Targets::new()
-        .with_default(LevelFilter::INFO)
-        .with_target("nuncio", LevelFilter::TRACE)
-        .with_target("rmcp", LevelFilter::WARN);
+    let ours = Targets::new().with_default(LevelFilter::INFO).with_target("nuncio", LevelFilter::TRACE).with_target("rmcp", rmcp);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match std::io::stderr().is_terminal() {
         true => lines.event_format(LogLines).boxed(),

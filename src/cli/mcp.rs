@@ -17,7 +17,7 @@ use crate::app::{self, Bootstrap};
 use crate::config::{McpServer, SecretText, mask_urls};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::mcp::{Offer, State};
+use crate::mcp::{Offer, State, omitted_tools};
 use crate::terminal_text::output_line;
 
 /// Runs `nuncio mcp`. Returns the exit code.
@@ -117,7 +117,9 @@ async fn connect(name: &str, server: &McpServer, environment: &SessionEnvironmen
     match server.state() {
         State::Ready(connection) => Ok(connection.offer.clone()),
         State::Failed { why, .. } => Err(why),
-        State::Starting => Err(format!("it did not start within {} s", limits::MCP_START.as_secs())),
+        State::Starting { fault } => {
+            Err(fault.unwrap_or_else(|| format!("it did not start within {} s", limits::MCP_START.as_secs())))
+        }
     }
 }
 
@@ -126,8 +128,9 @@ fn text_line(name: &str, result: &std::result::Result<Arc<Offer>, String>, ms: u
         Ok(offer) => {
             let resources = if offer.resources { ", resources" } else { "" };
             let (tools, prompts) = (offer.tools.len(), offer.prompts.len());
+            let omitted = if offer.omitted.is_empty() { String::new() } else { format!("; {}", omitted_tools(&offer.omitted)) };
             format!(
-                "ok   {name:16} {tools} tools, {prompts} prompts{resources}; {} (protocol {}), {ms} ms",
+                "ok   {name:16} {tools} tools, {prompts} prompts{resources}; {} (protocol {}), {ms} ms{omitted}",
                 offer.server, offer.protocol
             )
         }
@@ -144,6 +147,7 @@ fn json_line(name: &str, result: &std::result::Result<Arc<Offer>, String>, ms: u
             "protocol": offer.protocol,
             "tools": offer.tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(),
             "prompts": offer.prompts.iter().map(|prompt| &*prompt.name).collect::<Vec<_>>(),
+            "omitted": offer.omitted,
             "resources": offer.resources,
             "ms": ms,
         }),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest, GetPromptRequestParams,
-    GetPromptResult, JsonObject, PaginatedRequestParams, Prompt, ReadResourceRequestParams, ReadResourceResult, RequestId,
-    Resource, ServerResult, Tool,
+    GetPromptResult, JsonObject, ListToolsRequest, ListToolsResult, PaginatedRequestParams, Prompt, ReadResourceRequestParams,
+    ReadResourceResult, RequestId, Resource, ResourceTemplate, ServerResult, Tool,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -16,7 +16,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::handler::McpHandler;
+use super::inputs;
 use super::open_calls::{OnProgress, ServerRequests};
+use super::tokens::UrlTokens;
+use super::tool_list;
 use crate::content::shortened;
 use crate::limits;
 use crate::web::HttpFailure;
@@ -28,6 +31,8 @@ pub struct Offer {
     pub server: String,
     pub protocol: String,
     pub tools: Vec<Tool>,
+    /// Why other tools of the server are not offered: `NAME: reason`.
+    pub omitted: Vec<String>,
     pub prompts: Vec<Prompt>,
     /// True if the server has resources.
     pub resources: bool,
@@ -44,6 +49,8 @@ pub struct McpConnection {
     pub(super) handler: Arc<McpHandler>,
     /// Cancelled when the server has refused a request without a valid sign-in.
     pub(super) unauthorized: CancellationToken,
+    /// The tokens of a sign-in, if the connection uses them.
+    pub(super) tokens: Option<UrlTokens>,
 }
 
 /// Options of a tool call.
@@ -67,17 +74,40 @@ pub enum CallError {
 }
 
 impl McpConnection {
-    /// Calls a tool. Cancels the call on the server on cancellation and on timeout.
+    /// Calls a tool. Cancels the call on the server on cancellation and on timeout. Since protocol
+    /// 2026-07-28 a server asks for input with a result, and the call is repeated with the input.
     pub async fn call(&self, tool: &str, arguments: JsonObject, options: CallOptions) -> Result<CallToolResult, CallError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..limits::MCP_INPUT_ROUNDS_MAX {
+            let required = match self.call_once(params.clone(), &options).await? {
+                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(required) => required,
+                _ => return Err(CallError::Failed("the answer is not the result of a tool".into())),
+            };
+            let asked = required.input_requests.unwrap_or_default();
+            let input = async {
+                if asked.is_empty() {
+                    tokio::time::sleep(limits::MCP_INPUT_PAUSE).await;
+                }
+                inputs::answer(&self.handler, asked, options.requests.as_ref()).await
+            };
+            let answered = options.cancel.run_until_cancelled(input).await.ok_or(CallError::Cancelled)?;
+            params.input_responses = Some(answered.map_err(CallError::Failed)?).filter(|answers| !answers.is_empty());
+            params.request_state = required.request_state;
+        }
+        Err(CallError::Failed(format!("it asked for input more than {} times", limits::MCP_INPUT_ROUNDS_MAX)))
+    }
+
+    async fn call_once(&self, params: CallToolRequestParams, options: &CallOptions) -> Result<ServerResult, CallError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
         let handle = handle.map_err(|error| self.failure(error))?;
         let id = handle.id.clone();
-        let call = self.handler.calls.register(handle.progress_token.clone(), options.on_progress, options.requests);
+        let (on_progress, requests) = (options.on_progress.clone(), options.requests.clone());
+        let call = self.handler.calls.register(handle.progress_token.clone(), on_progress, requests);
         let end = Instant::now() + limits::MCP_CALL_MAX.max(options.timeout);
         let mut answer = pin!(handle.await_response());
-        let answer = loop {
+        loop {
             let due = call.due(options.timeout).min(end);
             tokio::select! {
                 biased;
@@ -85,7 +115,7 @@ impl McpConnection {
                     self.send_cancellation(id).await;
                     return Err(CallError::Cancelled);
                 }
-                answer = &mut answer => break answer.map_err(|error| self.failure(error))?,
+                answer = &mut answer => return answer.map_err(|error| self.failure(error)),
                 () = sleep_until(due) => {
                     if call.due(options.timeout).min(end) <= Instant::now() {
                         self.send_cancellation(id).await;
@@ -93,10 +123,6 @@ impl McpConnection {
                     }
                 }
             }
-        };
-        match answer {
-            ServerResult::CallToolResult(result) => Ok(result),
-            _ => Err(CallError::Failed("the answer is not the result of a tool".into())),
         }
     }
 
@@ -112,6 +138,16 @@ impl McpConnection {
             Box::pin(async move { self.peer.list_resources(page).await.map(|listed| (listed.resources, listed.next_cursor)) })
         });
         self.within(timeout, list).await
+    }
+
+    /// Lists the server's templates of URIs; none if it does not support the request.
+    pub(crate) async fn resource_templates(&self, timeout: Duration) -> Vec<ResourceTemplate> {
+        let list = pages(|page| {
+            Box::pin(async move {
+                self.peer.list_resource_templates(page).await.map(|listed| (listed.resource_templates, listed.next_cursor))
+            })
+        });
+        self.within(timeout, list).await.unwrap_or_default()
     }
 
     /// Requests a prompt with these arguments.
@@ -145,6 +181,7 @@ impl McpConnection {
                     self.unauthorized.cancel();
                     CallError::Failed(login_required(&self.handler.name))
                 }
+                HttpFailure::Scope => CallError::Failed(self.scope_required(crate::web::required_scope(&*error.error))),
                 HttpFailure::Refresh | HttpFailure::Other => {
                     let why = request_failed(&self.handler.name, &*error.error);
                     CallError::Failed(format!("the request failed: {why}; its effect is unknown"))
@@ -153,6 +190,19 @@ impl McpConnection {
             ServiceError::Cancelled { .. } => CallError::Cancelled,
             ServiceError::Timeout { timeout } => CallError::Failed(unanswered(timeout)),
             error => CallError::Failed(error.to_string()),
+        }
+    }
+}
+
+impl McpConnection {
+    /// Stores the scope for which the next sign-in asks. Returns the message about it.
+    fn scope_required(&self, scope: Option<&str>) -> String {
+        let name = &self.handler.name;
+        let what = scope.map_or_else(|| "more rights".into(), |scope| format!("the scope \"{scope}\""));
+        let Some(tokens) = &self.tokens else { return format!("it requires {what}, which its token in the settings lacks") };
+        match scope.map(|scope| tokens.want(scope)) {
+            Some(Err(error)) => format!("it requires {what}, which could not be stored for the sign-in: {error}"),
+            Some(Ok(())) | None => format!("it requires {what}: to sign in again with it: nuncio mcp login {name}"),
         }
     }
 }
@@ -206,7 +256,14 @@ pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError
         if capabilities.tools.is_none() {
             return Ok(Vec::new());
         }
-        pages(|page| Box::pin(async move { peer.list_tools(page).await.map(|listed| (listed.tools, listed.next_cursor)) })).await
+        pages(|page| {
+            Box::pin(async move {
+                let listed = list_tools(peer, page).await?;
+                let omitted = tool_list::omitted(&listed).into_iter().map(Err);
+                Ok((listed.tools.into_iter().map(Ok).chain(omitted).collect(), listed.next_cursor))
+            })
+        })
+        .await
     };
     let prompts = async {
         if capabilities.prompts.is_none() {
@@ -216,13 +273,31 @@ pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError
             .await
     };
     let (tools, prompts) = tokio::join!(tools, prompts);
+    let tools: Vec<Result<Tool, String>> = tools?;
     Ok(Offer {
         server: info.server_info.as_ref().map(|server| format!("{} {}", server.name, server.version)).unwrap_or_default(),
         protocol: info.protocol_version.to_string(),
-        tools: tools?,
+        omitted: tools.iter().filter_map(|tool| tool.as_ref().err().cloned()).collect(),
+        tools: tools.into_iter().flatten().collect(),
         prompts: prompts?,
         resources: capabilities.resources.is_some(),
     })
+}
+
+/// Requests a page of the server's tools, without those that cannot be called.
+async fn list_tools(peer: &Peer<RoleClient>, page: Option<PaginatedRequestParams>) -> Result<ListToolsResult, ServiceError> {
+    let mut request = ListToolsRequest::default();
+    request.params = page;
+    match peer.send_request(ClientRequest::ListToolsRequest(request)).await? {
+        ServerResult::ListToolsResult(listed) => Ok(listed),
+        // A result with a malformed tool.
+        ServerResult::CustomResult(result) => {
+            let mut result = result.0;
+            tool_list::omit_unusable(&mut result);
+            serde_json::from_value(result).map_err(|_| ServiceError::UnexpectedResponse)
+        }
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
 }
 
 /// Requests all pages of a list, within limits.

@@ -34,7 +34,7 @@ pub(super) struct McpHandler {
     pub(super) name: String,
     roots: Vec<PathBuf>,
     /// The server may send requests to the model.
-    sampling: bool,
+    pub(super) sampling: bool,
     /// Notified when one of the server's lists has changed.
     pub(super) lists_changed: Notify,
     pub(super) calls: Arc<OpenCalls>,
@@ -46,6 +46,12 @@ impl McpHandler {
         let (name, roots, sampling) = (name.clone(), roots.clone(), *sampling);
         McpHandler { name, roots, sampling, lists_changed: Notify::new(), calls: Arc::default() }
     }
+
+    /// The answer to `roots/list`.
+    pub(super) fn roots(&self) -> ListRootsResult {
+        let uri = |root: &PathBuf| Root::new(format!("file://{}", percent_encode(root.as_os_str().as_bytes(), PATH)));
+        ListRootsResult::new(self.roots.iter().map(uri).collect())
+    }
 }
 
 impl ClientHandler for McpHandler {
@@ -54,13 +60,12 @@ impl ClientHandler for McpHandler {
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::new()));
         capabilities.sampling = self.sampling.then(SamplingCapability::default);
         let client = Implementation::new("nuncio", env!("CARGO_PKG_VERSION"));
-        // The newest version with `initialize`, which all servers answer.
+        // The newest version with `initialize`, which servers of later versions answer, too.
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, rmcp::ErrorData> {
-        let uri = |root: &PathBuf| Root::new(format!("file://{}", percent_encode(root.as_os_str().as_bytes(), PATH)));
-        Ok(ListRootsResult::new(self.roots.iter().map(uri).collect()))
+        Ok(self.roots())
     }
 
     async fn create_elicitation(

@@ -3,6 +3,7 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use rmcp::service::{ServiceError, serve_client};
 use rmcp::transport::auth::{AuthError, AuthorizationRequest, AuthorizationSession, OAuthState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use super::launch::OauthClient;
 use super::tokens::{McpTokens, UrlTokens};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::web::HttpClients;
+use crate::web::{HttpClients, request_challenge};
 
 /// The parameters of a sign-in.
 pub(crate) struct LoginRequest {
@@ -22,7 +23,7 @@ pub(crate) struct LoginRequest {
     pub url: String,
     /// Without it, nuncio registers itself at the authorization server.
     pub client: Option<OauthClient>,
-    /// The scopes; an empty list: those that the server names.
+    /// The scopes; an empty list: those that the server requires.
     pub scopes: Vec<String>,
     /// Port of the listener; 0: any free port.
     pub port: u16,
@@ -46,11 +47,18 @@ impl McpLogin {
         let port = listener.local_addr().map_err(failed)?.port();
         let manager = timeout(limits::MCP_START, web.authorization(&request.url)).await;
         let mut manager = manager.map_err(|_| unanswered())?.map_err(Error::internal)?;
-        manager.set_credential_store(tokens.of(&request.url));
+        let tokens = tokens.of(&request.url);
+        manager.set_credential_store(tokens.clone());
+        let mut scopes = request.scopes;
+        let missing = tokens.wanted().into_iter().filter(|scope| !scopes.contains(scope)).collect::<Vec<_>>();
+        scopes.extend(missing);
         let mut wanted = AuthorizationRequest::new(format!("http://127.0.0.1:{port}{CALLBACK}"))
             .with_client_name("nuncio")
             .with_initial_scope_selection()
-            .with_scopes(request.scopes);
+            .with_scopes(scopes);
+        if let Ok(Some(challenge)) = timeout(limits::MCP_START, challenge(&request.url, web)).await {
+            wanted = wanted.with_challenge(challenge);
+        }
         if let Some(client) = request.client {
             wanted = wanted.with_preregistered_client(client.id);
             if let Some(secret) = client.secret {
@@ -63,7 +71,7 @@ impl McpLogin {
             .map_err(|_| unanswered())?
             .map_err(|error| Error::internal(chain(&error)))?;
         let OAuthState::Session(session) = state else { return Err(Error::internal("the sign-in has not started")) };
-        Ok(McpLogin { session, tokens: tokens.of(&request.url), listener })
+        Ok(McpLogin { session, tokens, listener })
     }
 
     /// The address that the user opens in a browser.
@@ -133,9 +141,33 @@ impl McpLogin {
         let address = format!("http://127.0.0.1{target}");
         let exchanged = timeout(limits::MCP_START, self.session.handle_callback_url(&address)).await;
         Some(match exchanged {
-            Ok(exchanged) => exchanged.map(drop).map_err(|error| exchange_failed(&error)),
+            Ok(Ok(_)) => {
+                self.tokens.forget_wanted();
+                Ok(())
+            }
+            Ok(Err(error)) => Err(exchange_failed(&error)),
             Err(_) => Err(unanswered()),
         })
+    }
+}
+
+/// Connects without tokens. Returns the challenge with which the server refuses it: some servers
+/// only name their metadata and the scope there.
+async fn challenge(url: &str, web: &HttpClients) -> Option<String> {
+    let transport = web.streamable_http(url, &[], None).ok()?;
+    match serve_client((), transport).await {
+        Err(error) => error.auth_challenge().map(String::from),
+        Ok(service) => {
+            // Some servers require tokens only for their tools.
+            let refused = service.list_tools(None).await.err();
+            let challenge = match &refused {
+                Some(ServiceError::TransportSend(error)) => request_challenge(&*error.error).map(String::from),
+                _ => None,
+            };
+            // Fails if the connection has ended.
+            let _ = service.cancel().await;
+            challenge
+        }
     }
 }
 

@@ -5,23 +5,22 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::Either;
-use rmcp::service::{ClientInitializeError, RoleClient};
+use rmcp::service::RoleClient;
 use rmcp::transport::IntoTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::auth::{AuthorizationManager, OAuthClientConfig};
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::connection::{McpConnection, chain, login_required, offer, request_failed, requires_login};
+use super::connection::{McpConnection, chain, login_required, offer, requires_login};
 use super::handler::McpHandler;
-use super::launch::{McpLaunch, McpTransport, OauthClient};
+use super::launch::{McpLaunch, McpTransport};
+use super::lifecycle::{RunEnd, RunStart, initialization_failed, notify_changes, signed_in};
+use super::process_end::{log_stderr, terminate};
+use super::stdio::{Garbage, StdioTransport, described};
 use super::tokens::{McpTokens, UrlTokens};
 use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher};
 use crate::web::HttpClients;
-use crate::workspace::one_line;
 
 /// Handle to a server. Dropping the last handle ends the server.
 pub struct McpServerHandle {
@@ -32,7 +31,10 @@ pub struct McpServerHandle {
 /// The state of a server.
 #[derive(Clone)]
 pub(crate) enum State {
-    Starting,
+    Starting {
+        /// Why the server is not expected to become ready, for people.
+        fault: Option<String>,
+    },
     Ready(Arc<McpConnection>),
     Failed {
         /// The cause, for people.
@@ -58,7 +60,7 @@ impl McpServerHandle {
         resources: Resources,
         stop: CancellationToken,
     ) -> (McpServerHandle, impl Future<Output = ()> + Send + use<>) {
-        let (sender, state) = watch::channel(State::Starting);
+        let (sender, state) = watch::channel(State::Starting { fault: None });
         let server = McpServerHandle { state, _stop: stop.clone().drop_guard() };
         let supervised =
             async move { Run { launch: &launch, resources: &resources, state: &sender, stop: &stop }.supervise().await };
@@ -76,10 +78,11 @@ impl McpServerHandle {
         self.state.has_changed().is_ok()
     }
 
-    /// Waits until the first start of the server has succeeded or failed.
+    /// Waits until the first start of the server has succeeded or failed, or is not expected to
+    /// succeed.
     pub(crate) async fn started(&self) {
         // An error means that the supervision has ended, after a failure.
-        let _ = self.state.clone().wait_for(|state| !matches!(state, State::Starting)).await;
+        let _ = self.state.clone().wait_for(|state| !matches!(state, State::Starting { fault: None })).await;
     }
 
     /// Waits until the server is ready, also during a restart. The error is a message.
@@ -90,24 +93,14 @@ impl McpServerHandle {
         match self.state() {
             State::Ready(connection) => Ok(connection),
             State::Failed { why, .. } => Err(why),
-            State::Starting if waited => Err("it was stopped".into()),
-            State::Starting => Err("it has not started yet".into()),
+            State::Starting { .. } if waited => Err("it was stopped".into()),
+            State::Starting { fault } => Err(fault.unwrap_or_else(|| "it has not started yet".into())),
         }
     }
 }
 
 /// Exit status of the supervisor if the program does not exist, as in env(1).
 const NOT_FOUND: i32 = 127;
-
-/// How a run of a server ended.
-enum End {
-    Stopped,
-    Failed(String),
-    /// A restart would fail, too.
-    Hopeless(String),
-    /// A restart would fail until the user has signed in.
-    Unauthorized,
-}
 
 /// The supervision of one server.
 struct Run<'a> {
@@ -119,17 +112,23 @@ struct Run<'a> {
 
 impl Run<'_> {
     async fn supervise(self) {
-        let (mut failures, mut after) = (0, None);
+        let (mut failures, mut after, mut refused) = (0, None, None);
         for run in 0.. {
             let started = Instant::now();
-            let end = self.run_once(run, after.take()).await;
+            let end = match self.run_once(RunStart { run, after: after.take(), refused: refused.clone(), tokens: None }).await {
+                RunEnd::Refused(error) => {
+                    refused = Some(error);
+                    self.run_once(RunStart { run, after: after.take(), refused: refused.clone(), tokens: None }).await
+                }
+                end => end,
+            };
             let sign_in = self.sign_in();
             failures = if started.elapsed() < limits::MCP_STABLE { failures + 1 } else { 1 };
             let (why, restarts, unauthorized) = match end {
-                End::Stopped => return,
-                End::Failed(why) => (why, failures <= limits::MCP_RESTARTS_MAX, false),
-                End::Hopeless(why) => (why, false, false),
-                End::Unauthorized => (login_required(&self.launch.name), false, true),
+                RunEnd::Stopped => return,
+                RunEnd::Failed(why) => (why, failures <= limits::MCP_RESTARTS_MAX, false),
+                RunEnd::Hopeless(why) | RunEnd::Refused(why) => (why, false, false),
+                RunEnd::Unauthorized => (login_required(&self.launch.name), false, true),
             };
             tracing::warn!(server = self.launch.name, why, "an MCP server failed");
             self.state.send_replace(State::Failed { why: why.clone(), restarts });
@@ -165,7 +164,7 @@ impl Run<'_> {
     }
 
     /// Runs the server until it ends or must stop.
-    async fn run_once(&self, run: u32, after: Option<String>) -> End {
+    async fn run_once(&self, start: RunStart) -> RunEnd {
         match &self.launch.transport {
             McpTransport::Stdio { command, env, env_removed, cwd } => {
                 let mut order = Command::program(command, cwd);
@@ -173,25 +172,28 @@ impl Run<'_> {
                 order.env_set.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
                 let (Child { output, mut ending }, input, errors) = match self.resources.launcher.spawn_captured(&order) {
                     Ok(spawned) => spawned,
-                    Err(error) => return End::Hopeless(error.to_string()),
+                    Err(error) => return RunEnd::Hopeless(error.to_string()),
                 };
-                let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(limits::MCP_MESSAGE_BYTES_MAX);
+                let garbage = Garbage::new();
+                let transport = StdioTransport::new(output, input, garbage.clone());
                 let last_line = Mutex::default();
                 let work = async {
-                    let end = self.serve_process(transport, &mut ending, run, after).await;
+                    let end = self.serve_process(transport, &mut ending, start).await;
                     (end, terminate(ending).await)
                 };
                 let (end, code) = tokio::select! {
                     ended = work => ended,
                     never = log_stderr(&self.launch.name, errors, &last_line) => never,
+                    never = self.report_garbage(&garbage) => never,
                 };
                 match (end, code) {
-                    (End::Stopped, _) => End::Stopped,
-                    (_, Some(NOT_FOUND)) => End::Hopeless(format!("{} was not found", command[0])),
-                    (End::Failed(why), code) => {
+                    (RunEnd::Stopped, _) => RunEnd::Stopped,
+                    (_, Some(NOT_FOUND)) => RunEnd::Hopeless(format!("{} was not found", command[0])),
+                    (RunEnd::Failed(why), code) => {
                         let code = code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
                         let line = last_line.into_inner().unwrap_or_else(PoisonError::into_inner);
-                        End::Failed(if line.is_empty() { why + &code } else { format!("{why}{code}: {line}") })
+                        let shown = if line.is_empty() { garbage.described().unwrap_or_default() } else { line };
+                        RunEnd::Failed(if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") })
                     }
                     (end, _) => end,
                 }
@@ -216,10 +218,12 @@ impl Run<'_> {
                     web.authorized_http(url, headers, manager).map(Either::Right)
                 };
                 match self.stop.run_until_cancelled(transport).await {
-                    None => End::Stopped,
-                    Some(Ok(Either::Left(transport))) => self.serve(transport, run, after).await,
-                    Some(Ok(Either::Right(transport))) => self.serve(transport, run, after).await,
-                    Some(Err(why)) => End::Failed(why),
+                    None => RunEnd::Stopped,
+                    Some(Ok(Either::Left(transport))) => self.serve(transport, start).await,
+                    Some(Ok(Either::Right(transport))) => {
+                        self.serve(transport, RunStart { tokens: Some(tokens.of(url)), ..start }).await
+                    }
+                    Some(Err(why)) => RunEnd::Failed(why),
                 }
             }
         }
@@ -230,21 +234,35 @@ impl Run<'_> {
         &self,
         transport: impl IntoTransport<RoleClient, std::io::Error, rmcp::transport::TransportAdapterIdentity>,
         ending: &mut Ending,
-        run: u32,
-        after: Option<String>,
-    ) -> End {
-        let mut served = std::pin::pin!(self.serve(transport, run, after));
+        start: RunStart,
+    ) -> RunEnd {
+        let mut served = std::pin::pin!(self.serve(transport, start));
         tokio::select! {
             end = &mut served => end,
             _ = ending.wait() => {
                 let rest = timeout(limits::MCP_REST, served).await;
-                rest.unwrap_or_else(|_| End::Failed("its process ended".into()))
+                rest.unwrap_or_else(|_| RunEnd::Failed("its process ended".into()))
             }
         }
     }
 
+    /// Reports a server that writes text instead of messages and does not become ready. Never
+    /// returns, because it can still become ready.
+    async fn report_garbage<T>(&self, garbage: &Garbage) -> T {
+        let line = garbage.line().await;
+        sleep(limits::MCP_GARBAGE_WAIT).await;
+        self.state.send_if_modified(|state| match state {
+            State::Starting { fault } if fault.is_none() => {
+                *fault = Some(described(&line));
+                true
+            }
+            _ => false,
+        });
+        std::future::pending().await
+    }
+
     /// Initializes the connection and keeps the offer up to date until the connection ends.
-    async fn serve<T, E, A>(&self, transport: T, run: u32, after: Option<String>) -> End
+    async fn serve<T, E, A>(&self, transport: T, start: RunStart) -> RunEnd
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -252,18 +270,21 @@ impl Run<'_> {
         let handler = Arc::new(McpHandler::new(self.launch));
         let until = Instant::now() + limits::MCP_START;
         let ended = CancellationToken::new();
+        let lifecycle = start.lifecycle();
+        let initialized = rmcp::service::serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, ended.clone());
         let initialized = tokio::select! {
             biased;
-            () = self.stop.cancelled() => return End::Stopped,
-            initialized = timeout_at(until, rmcp::service::serve_client_with_ct(handler.clone(), transport, ended.clone())) => initialized,
+            () = self.stop.cancelled() => return RunEnd::Stopped,
+            initialized = timeout_at(until, initialized) => initialized,
         };
         let service = match initialized {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return initialization_failed(&self.launch.name, &error),
-            Err(_) => return End::Failed(format!("it did not answer `initialize` within {} s", limits::MCP_START.as_secs())),
+            Ok(Err(error)) => return initialization_failed(&self.launch.name, &start, &error),
+            Err(_) => return RunEnd::Failed(format!("it did not answer `initialize` within {} s", limits::MCP_START.as_secs())),
         };
         let peer = service.peer().clone();
         let mut waiting = std::pin::pin!(service.waiting());
+        let mut subscribed = std::pin::pin!(notify_changes(&peer, &handler));
         let mut changed = None;
         let unauthorized = CancellationToken::new();
         loop {
@@ -272,19 +293,20 @@ impl Run<'_> {
             let listed = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
-                _ = &mut waiting => return End::Failed("it closed the connection".into()),
+                _ = &mut waiting => return RunEnd::Failed("it closed the connection".into()),
                 listed = timeout_at(until, offer(&peer)) => listed,
             };
             match (listed, &changed) {
                 (Ok(Ok(offer)), _) => {
                     let (peer, handler) = (peer.clone(), handler.clone());
-                    let (offer, after, unauthorized) = (Arc::new(offer), after.clone(), unauthorized.clone());
-                    let connection = McpConnection { offer, run, after, peer, handler, unauthorized };
+                    let (offer, after, unauthorized) = (Arc::new(offer), start.after.clone(), unauthorized.clone());
+                    let (run, tokens) = (start.run, start.tokens.clone());
+                    let connection = McpConnection { offer, run, after, peer, handler, unauthorized, tokens };
                     self.state.send_replace(State::Ready(Arc::new(connection)));
                 }
-                (Ok(Err(error)), _) if requires_login(&error) => return End::Unauthorized,
-                (Ok(Err(error)), None) => return End::Failed(format!("listing its tools failed: {}", chain(&error))),
-                (Err(_), None) => return End::Failed("it did not list its tools in time".into()),
+                (Ok(Err(error)), _) if requires_login(&error) => return RunEnd::Unauthorized,
+                (Ok(Err(error)), None) => return RunEnd::Failed(format!("listing its tools failed: {}", chain(&error))),
+                (Err(_), None) => return RunEnd::Failed("it did not list its tools in time".into()),
                 (_, Some(())) => tracing::debug!(server = self.launch.name, "an MCP server did not list its changed tools"),
             }
             changed = Some(());
@@ -292,82 +314,14 @@ impl Run<'_> {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
-                _ = &mut waiting => return End::Failed("it closed the connection".into()),
-                () = unauthorized.cancelled() => return End::Unauthorized,
+                _ = &mut waiting => return RunEnd::Failed("it closed the connection".into()),
+                () = unauthorized.cancelled() => return RunEnd::Unauthorized,
+                never = &mut subscribed => never,
                 () = async { sleep_until(next).await; handler.lists_changed.notified().await } => {}
             }
         }
         ended.cancel();
         let _ = timeout(limits::MCP_GOODBYE, waiting).await;
-        End::Stopped
+        RunEnd::Stopped
     }
-}
-
-/// The OAuth tokens of a server to which the user has signed in. The error is a message.
-async fn signed_in(
-    web: &HttpClients,
-    url: &str,
-    stored: UrlTokens,
-    client: Option<&OauthClient>,
-) -> Result<AuthorizationManager, String> {
-    let mut manager = web.authorization(url).await?;
-    manager.set_credential_store(stored);
-    manager.initialize_from_store().await.map_err(|error| chain(&error))?;
-    if let Some(OauthClient { id, secret: Some(secret) }) = client {
-        let config = OAuthClientConfig::new(id, url).with_client_secret(secret);
-        manager.configure_client(config).map_err(|error| chain(&error))?;
-    }
-    Ok(manager)
-}
-
-/// A server that refuses the connection for a reason that does not change is not started again.
-fn initialization_failed(name: &str, error: &ClientInitializeError) -> End {
-    if error.is_authorization_required() {
-        return End::Unauthorized;
-    }
-    let why = match error {
-        ClientInitializeError::TransportError { error, .. } => request_failed(name, &*error.error),
-        error => chain(error),
-    };
-    End::Failed(format!("initialization failed: {why}"))
-}
-
-/// Waits a limited time for the process to exit by itself, because its input is closed, then kills
-/// it. Returns the exit status, if known.
-async fn terminate(mut ending: Ending) -> Option<i32> {
-    let mut ended = timeout(limits::MCP_GOODBYE, ending.wait()).await;
-    if ended.is_err() {
-        ending.cut();
-        ended = timeout(limits::END_WAIT, ending.wait()).await;
-    }
-    ended.ok()?.ok().map(|status| status.code)
-}
-
-/// Logs the lines of a server's stderr, within limits, reads the others, and keeps the last line.
-/// Never returns, because the end of stderr is not the end of the server.
-async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, last_line: &Mutex<String>) -> T {
-    let mut reader = BufReader::new(errors);
-    let (mut line, mut lines) = (Vec::new(), 0);
-    while let Ok(bytes) = reader.fill_buf().await {
-        if bytes.is_empty() {
-            break;
-        }
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let part = &bytes[..end.unwrap_or(bytes.len())];
-        line.extend_from_slice(&part[..part.len().min(limits::MCP_LOG_LINE_BYTES_MAX - line.len())]);
-        let used = end.map_or(bytes.len(), |end| end + 1);
-        reader.consume(used);
-        if end.is_some() {
-            let text = one_line(String::from_utf8_lossy(&line).trim().to_owned());
-            if lines < limits::MCP_LOG_LINES_MAX {
-                tracing::info!(server = name, "{text}");
-            }
-            if !text.is_empty() {
-                *last_line.lock().unwrap_or_else(PoisonError::into_inner) = text;
-            }
-            lines += 1;
-            line.clear();
-        }
-    }
-    std::future::pending().await
 }

@@ -18,6 +18,7 @@ use crate::workspace::{create_private_dir, read_small_text, replace_private};
 pub struct McpTokens(PathBuf);
 
 /// The tokens of the server at one URL.
+#[derive(Clone)]
 pub(crate) struct UrlTokens {
     url: String,
     file: PathBuf,
@@ -56,11 +57,51 @@ impl UrlTokens {
 
     /// Removes the tokens. Returns false if there are none.
     pub(crate) fn remove(&self) -> std::io::Result<bool> {
+        self.forget_wanted();
         match std::fs::remove_file(&self.file) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// The URL of the server.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The scopes for which the next sign-in asks: those that a refused request required, with
+    /// those that are granted. Empty if no request was refused.
+    pub(super) fn wanted(&self) -> Vec<String> {
+        let Ok(text) = read_small_text(&self.wanted_file()) else { return Vec::new() };
+        let granted = self.read().ok().flatten().map(|credentials| credentials.granted_scopes).unwrap_or_default();
+        let mut scopes: Vec<String> = Vec::new();
+        for scope in granted.into_iter().chain(text.split_whitespace().map(String::from)) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        scopes
+    }
+
+    /// Stores a scope, several with blanks between them, for the next sign-in.
+    pub(super) fn want(&self, scope: &str) -> Result<(), String> {
+        let file = self.wanted_file();
+        create_private_dir(file.parent().ok_or("the file has no directory")?).map_err(|error| error.to_string())?;
+        let before = read_small_text(&file).unwrap_or_default();
+        let new = scope.split_whitespace().filter(|scope| !before.split_whitespace().any(|known| known == *scope));
+        let text = before.split_whitespace().chain(new).collect::<Vec<_>>().join(" ");
+        replace_private(&file, text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    /// Removes the scopes that [`UrlTokens::want`] stored.
+    pub(super) fn forget_wanted(&self) {
+        // Fails if there are none.
+        let _ = std::fs::remove_file(self.wanted_file());
+    }
+
+    fn wanted_file(&self) -> PathBuf {
+        self.file.with_extension("scope")
     }
 
     fn read(&self) -> Result<Option<StoredCredentials>, String> {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::auth::{AuthClient, AuthError, AuthorizationManager};
+use rmcp::transport::auth::{AuthClient, AuthError, AuthorizationManager, WWWAuthenticateParams};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
 use super::address::is_loopback;
@@ -96,6 +96,8 @@ async fn is_private(url: &str) -> bool {
 pub(crate) enum HttpFailure {
     /// The server requires that the user signs in.
     Unauthorized,
+    /// The token lacks a scope.
+    Scope,
     /// The access token could not be refreshed.
     Refresh,
     Other,
@@ -110,6 +112,7 @@ impl HttpFailure {
             Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::Auth(AuthError::AuthorizationRequired)) => {
                 HttpFailure::Unauthorized
             }
+            Some(StreamableHttpError::InsufficientScope(_)) => HttpFailure::Scope,
             Some(StreamableHttpError::Auth(AuthError::TokenRefreshFailed(_) | AuthError::TokenRefreshRejected(_))) => {
                 HttpFailure::Refresh
             }
@@ -117,6 +120,24 @@ impl HttpFailure {
             Some(_) => HttpFailure::Other,
         }
     }
+}
+
+/// The scope that a refused request required, if the server named it.
+pub(crate) fn required_scope<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::InsufficientScope(error)) => error.get_required_scope(),
+        _ => None,
+    }
+}
+
+/// Returns the scope that a challenge (header `WWW-Authenticate`) names.
+pub(crate) fn challenge_scope(url: &str, challenge: &str) -> Option<String> {
+    WWWAuthenticateParams::parse(challenge, &Url::parse(url).ok()?).scope
+}
+
+/// Returns the challenge with which a server refused a request, if it did.
+pub(crate) fn request_challenge<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
+    error.downcast_ref::<StreamableHttpError<reqwest::Error>>()?.auth_challenge()
 }
 
 /// The error of the HTTP request behind an error of the transport, which does not name it as its

@@ -9,9 +9,13 @@ use crate::harness::{Agent, Home, Watch, WatchFlags, tool};
 mod calls;
 mod command;
 mod faults;
+mod form_fields;
 mod given;
 mod lists;
+mod messages;
+mod modern;
 mod oauth;
+mod oauth_challenge;
 mod prompts;
 mod requests;
 

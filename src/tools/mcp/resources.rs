@@ -30,7 +30,8 @@ impl ResourceReader {
         let names: Vec<&str> = servers.iter().map(|(name, ..)| name.as_str()).collect();
         let spec = ToolSpec {
             name: Self::NAME.into(),
-            description: "Reads a resource of an MCP server, or lists its resources if there is no uri.".into(),
+            description: "Reads a resource of an MCP server, or lists its resources and templates of URIs if there is no uri."
+                .into(),
             input_schema: json!({
                 "type": "object",
                 "properties": { "server": { "type": "string", "enum": names }, "uri": { "type": "string" } },
@@ -102,12 +103,17 @@ impl AnyCall for ResourceCall {
                     }
                     None => {
                         let listed = connection.resources(*timeout).await.map_err(|error| super::failed(name, error))?;
-                        let line = |resource: &rmcp::model::Resource| {
-                            let about = resource.description.as_deref().unwrap_or(&resource.name);
+                        let templates = connection.resource_templates(*timeout).await;
+                        let line = |uri: &str, description: Option<&str>, name: &str| {
                             let field = |text: &str| one_line(super::result::field(text.to_owned()));
-                            format!("{}: {}\n", field(&resource.uri), field(about))
+                            format!("{}: {}\n", field(uri), field(description.unwrap_or(name)))
                         };
-                        let text = super::limited(listed.iter().map(line), listed.len(), "resources");
+                        let resources = listed.iter().map(|it| line(&it.uri, it.description.as_deref(), &it.name));
+                        let templates = templates
+                            .iter()
+                            .map(|it| line(&format!("{} (template)", it.uri_template), it.description.as_deref(), &it.name));
+                        let count = resources.len() + templates.len();
+                        let text = super::limited(resources.chain(templates), count, "resources");
                         Ok(ToolOutput::text(if text.is_empty() { "[no resources]\n".into() } else { text }, Value::Null))
                     }
                 }

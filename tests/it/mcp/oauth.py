@@ -1,4 +1,6 @@
-"""An MCP server that requires OAuth, with its authorization server: oauth.py LOG. Prints its port.
+"""An MCP server that requires OAuth, with its authorization server: oauth.py LOG SECONDS [challenge].
+Prints its port. With `challenge`, only the answer to a request without a token tells where the
+metadata are and which scope is required. The tool `admin` requires the scope `admin`.
 
 Each access token is valid for one minute, each refresh token once. `POST /revoke` makes all tokens
 invalid, `POST /forget` removes all clients, `POST /break` makes the next call fail. The log has a
@@ -15,15 +17,14 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 log = open(sys.argv[1], "a", buffering=1)
 lock = threading.Lock()
-clients, codes, access, refresh, broken = {"known": "secret"}, {}, set(), set(), []
+clients, codes, access, refresh, broken = {"known": "secret"}, {}, {}, {}, []
 lifetime = [60]
 
 
-def tokens():
+def tokens(scope):
     token, again = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
-    access.add(token)
-    refresh.add(again)
-    return {"access_token": token, "token_type": "Bearer", "expires_in": lifetime[0], "refresh_token": again, "scope": "tools"}
+    access[token] = refresh[again] = scope
+    return {"access_token": token, "token_type": "Bearer", "expires_in": lifetime[0], "refresh_token": again, "scope": scope}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -48,8 +49,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         base = f"http://127.0.0.1:{self.server.server_port}"
         url = urlsplit(self.path)
-        if url.path.startswith("/.well-known/oauth-protected-resource"):
-            return self.answer(200, {"resource": f"{base}/mcp", "authorization_servers": [base], "scopes_supported": ["tools"]})
+        if url.path == METADATA:
+            resource = {"resource": f"{base}/mcp", "authorization_servers": [base]}
+            return self.answer(200, resource if challenges else {**resource, "scopes_supported": ["tools"]})
         if url.path == "/.well-known/oauth-authorization-server":
             return self.answer(200, {
                 "issuer": base,
@@ -102,35 +104,39 @@ class Handler(BaseHTTPRequestHandler):
         form = {name: values[0] for name, values in parse_qs(self.body()).items()}
         if form.get("client_id") not in clients:
             return self.answer(401, {"error": "invalid_client"})
-        ok = self.granted(form)
-        log.write(f"{form['grant_type']} {'ok' if ok else 'refused'}\n")
-        self.answer(*((200, tokens()) if ok else (400, {"error": "invalid_grant"})))
+        scope = self.granted(form)
+        log.write(f"{form['grant_type']} {'ok' if scope else 'refused'}\n")
+        self.answer(*((200, tokens(scope)) if scope else (400, {"error": "invalid_grant"})))
 
     def granted(self, form):
+        """Returns the scope of the tokens, or None."""
         client = form.get("client_id")
         if client not in clients or clients[client] != form.get("client_secret"):
-            return False
+            return None
         if form["grant_type"] == "refresh_token":
-            if form["refresh_token"] not in refresh:
-                return False
-            refresh.remove(form["refresh_token"])
-            lifetime[0] = 3600
-            return True
+            scope = refresh.pop(form["refresh_token"], None)
+            if scope:
+                lifetime[0] = 3600
+            return scope
         asked = codes.pop(form["code"], None)
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         same = asked and all(asked[name] == form[name] for name in ("client_id", "redirect_uri", "resource"))
-        return bool(same) and asked["code_challenge"] == challenge
+        return asked.get("scope", "tools") if same and asked["code_challenge"] == challenge else None
 
     def mcp(self):
         message = json.loads(self.body())
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        metadata = f"http://127.0.0.1:{self.server.server_port}{METADATA}"
         if token not in access:
-            metadata = f"http://127.0.0.1:{self.server.server_port}/.well-known/oauth-protected-resource/mcp"
-            return self.answer(401, WWW_Authenticate=f'Bearer resource_metadata="{metadata}"')
+            scope = ', scope="tools files"' if challenges else ""
+            return self.answer(401, WWW_Authenticate=f'Bearer resource_metadata="{metadata}"{scope}')
+        if message["method"] == "tools/call" and message["params"]["name"] == "admin" and "admin" not in access[token].split():
+            why = f'Bearer error="insufficient_scope", scope="admin", resource_metadata="{metadata}"'
+            return self.answer(403, WWW_Authenticate=why)
         results = {
             "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "guarded", "version": "1"}},
-            "tools/list": {"tools": [{"name": "whoami", "inputSchema": {"type": "object"}}]},
+            "tools/list": {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ["whoami"] + ["admin"] * challenges]},
             "tools/call": {"content": [{"type": "text", "text": "the owner"}]},
         }
         if "id" not in message:
@@ -143,6 +149,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, {"jsonrpc": "2.0", "id": message["id"], **outcome})
 
 
+challenges = "challenge" in sys.argv
+METADATA = "/private/metadata" if challenges else "/.well-known/oauth-protected-resource/mcp"
 if len(sys.argv) > 2:
     lifetime[0] = int(sys.argv[2])
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -14,7 +14,7 @@ use crate::harness::{Agent, Answer, Bridge, Home, bounded};
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/oauth.py");
 
 /// The server with its authorization server, which ends with this value.
-struct Guarded {
+pub(super) struct Guarded {
     address: SocketAddr,
     log: PathBuf,
     child: Child,
@@ -23,9 +23,14 @@ struct Guarded {
 impl Guarded {
     /// Starts it, and adds it to the settings as `docs`. Access tokens are valid for `seconds`.
     async fn start(home: &Home, seconds: u32, settings: &str) -> Guarded {
+        Guarded::with(home, &[&seconds.to_string()], settings).await
+    }
+
+    /// Starts it with these arguments.
+    pub(super) async fn with(home: &Home, arguments: &[&str], settings: &str) -> Guarded {
         let log = home.put("oauth.log", "");
         let mut command = Command::new("python3");
-        command.arg(SERVER).arg(&log).arg(seconds.to_string()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
+        command.arg(SERVER).arg(&log).args(arguments).stdout(std::process::Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let port = bounded("the port of oauth.py", lines.next_line()).await.unwrap().unwrap();
@@ -33,7 +38,7 @@ impl Guarded {
         Guarded { address: SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap())), log, child }
     }
 
-    fn log(&self) -> Vec<String> {
+    pub(super) fn log(&self) -> Vec<String> {
         std::fs::read_to_string(&self.log).unwrap().lines().map(String::from).collect()
     }
 
@@ -44,14 +49,14 @@ impl Guarded {
 }
 
 /// `nuncio mcp login docs`, which waits for a browser.
-struct Login {
+pub(super) struct Login {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Login {
-    async fn start(home: &Home) -> Login {
+    pub(super) async fn start(home: &Home) -> Login {
         let mut child = home.spawn(&["mcp", "login", "docs"]);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         loop {
@@ -63,14 +68,14 @@ impl Login {
     }
 
     /// Opens the address like a browser. Returns the address of the redirection.
-    async fn browse(&self) -> String {
+    pub(super) async fn browse(&self) -> String {
         let answer = get(&self.address).await;
         assert_eq!(answer.status, 302, "{answer:?}");
         answer.header("location").unwrap().to_owned()
     }
 
     /// The exit code, and the rest of the output.
-    async fn end(mut self) -> (i32, String) {
+    pub(super) async fn end(mut self) -> (i32, String) {
         let mut rest = String::new();
         bounded("the end of the login", async {
             self.lines.get_mut().read_to_string(&mut rest).await.unwrap();
@@ -80,7 +85,7 @@ impl Login {
     }
 }
 
-async fn get(address: &str) -> Answer {
+pub(super) async fn get(address: &str) -> Answer {
     let (host, path) = address.strip_prefix("http://").unwrap().split_once('/').unwrap();
     Bridge { address: host.parse().unwrap(), token: String::new() }.get(&format!("/{path}")).without("authorization").send().await
 }

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+VERSION = "io.modelcontextprotocol/protocolVersion"
 modes = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
 grown = []
 client = {}
@@ -48,6 +49,12 @@ def tools():
         found.append(tool("sample", "Asks the model.", messages={"type": "array"}, maxTokens={"type": "integer"}))
         found.append(tool("client", "Returns the client's capabilities."))
     names = [name for name in modes.get("names", "").split(",") if name]
+    if "raw" in modes:
+        found.append(tool("raw", "Writes a line.", line=text))
+    if "malformed" in modes:
+        found += [{"name": "broken", "inputSchema": []}, {"inputSchema": {"type": "object"}}, "nothing"]
+        found.append({**tool("later", "Runs as a task."), "execution": {"taskSupport": "required"}})
+        found.append({**tool("either", "May run as a task."), "execution": {"taskSupport": "optional"}})
     many = ["tool_%03d" % number for number in range(int(modes.get("many", "0")))]
     wide = {"type": "string", "enum": ["x" * 100] * int(modes.get("wide", "0"))}
     found += [tool(name, "Number of a long list of tools. " * 20, value=wide) for name in names + many]
@@ -119,6 +126,13 @@ def call(identity, name, arguments, token):
         result(identity, text("done"))
     elif name == "hang":
         pass
+    elif name == "raw":
+        # A line that only Python can write: the argument has escapes and the id of the call.
+        line = arguments["line"].replace("ID", json.dumps(identity)).encode("latin-1").decode("unicode_escape")
+        line = line.replace("DEEP", "[" * 200 + "]" * 200).replace("LONG", "x" * (33 << 20))
+        sys.stdout.flush()
+        sys.stdout.buffer.write(line.encode("latin-1") + b"\n")
+        sys.stdout.buffer.flush()
     elif name == "die":
         log("dies")
         os._exit(3)
@@ -146,10 +160,31 @@ def call(identity, name, arguments, token):
         result(identity, text("called " + name))
 
 
+def rounds(identity, params):
+    """Asks twice with the results of one call: for a form and the roots, then for the model."""
+    answers, state = params.get("inputResponses") or {}, params.get("requestState")
+    if state is None:
+        form = {"message": params["arguments"]["message"], "requestedSchema": params["arguments"]["schema"]}
+        requests = {"form": {"method": "elicitation/create", "params": form}, "roots": {"method": "roots/list"}}
+        return send({"id": identity, "result": {"resultType": "input_required", "inputRequests": requests, "requestState": "1"}})
+    if state == "1":
+        kept = json.dumps([answers["form"], len(answers["roots"]["roots"])])
+        said = {"messages": [{"role": "user", "content": text("How many?")}], "maxTokens": 50}
+        requests = {"model": {"method": "sampling/createMessage", "params": said}}
+        return send({"id": identity, "result": {"resultType": "input_required", "inputRequests": requests, "requestState": kept}})
+    result(identity, text(json.dumps([json.loads(state), answers["model"]])), resultType="complete")
+
+
 def initialize(identity, params):
     client.update(params["capabilities"])
     if "hang" in modes:
         return
+    if "usage" in modes:
+        print("usage: docs [--stdio]", flush=True)
+        return
+    if "modern" in modes:
+        data = {"supported": ["2026-07-28"], "requested": params["protocolVersion"]}
+        return send({"id": identity, "error": {"code": -32022, "message": "Unsupported protocol version", "data": data}})
     if "exit" in modes:
         sys.stderr.write("cannot start\n")
         sys.exit(4)
@@ -170,6 +205,18 @@ def answer(message):
     log(method or "answer")
     if method == "initialize":
         initialize(identity, params)
+    elif method == "server/discover" and "modern" in modes:
+        complete = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        server = {"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "7"}}
+        capabilities = {"tools": {}}
+        send({"id": identity, "result": {**complete, "supportedVersions": ["2026-07-28"], "capabilities": capabilities, "_meta": server}})
+    elif "modern" in modes and params.get("_meta", {}).get(VERSION) != "2026-07-28":
+        send({"id": identity, "error": {"code": -32602, "message": "no version in _meta of " + method}})
+    elif method == "tools/call" and params["name"] == "ask" and "modern" in modes:
+        rounds(identity, params)
+    elif method == "resources/templates/list" and modes["resources"] == "templates":
+        template = {"uriTemplate": "test://{name}/text", "name": "by name", "description": "A text by its name"}
+        send({"id": identity, "result": {"resourceTemplates": [template]}})
     elif method == "tools/list":
         send({"id": identity, "result": {"tools": tools()}})
         if "restless" in modes:
@@ -178,7 +225,8 @@ def answer(message):
         call(identity, params["name"], params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
     elif method == "resources/list":
         resource = {"uri": "test://one", "name": "one", "description": "The first" + " of many" * 50}
-        send({"id": identity, "result": {"resources": [resource] * int(modes["resources"] or "1")}})
+        count = int(modes["resources"]) if modes["resources"].isdigit() else 1
+        send({"id": identity, "result": {"resources": [resource] * count}})
     elif method == "prompts/list":
         names = [{"name": "name", "required": True}, {"name": "style"}]
         prompts = [{"name": "greet", "description": "Greets.", "arguments": names}, {"name": "talk"}]

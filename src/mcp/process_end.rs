@@ -1,0 +1,50 @@
+//! The end of a server's process, and its standard error.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::time::timeout;
+
+use crate::limits;
+use crate::process::Ending;
+use crate::workspace::one_line;
+
+/// Waits a limited time for the process to exit by itself, because its input is closed, then kills
+/// it. Returns the exit status, if known.
+pub(super) async fn terminate(mut ending: Ending) -> Option<i32> {
+    let mut ended = timeout(limits::MCP_GOODBYE, ending.wait()).await;
+    if ended.is_err() {
+        ending.cut();
+        ended = timeout(limits::END_WAIT, ending.wait()).await;
+    }
+    ended.ok()?.ok().map(|status| status.code)
+}
+
+/// Logs the lines of a server's stderr, within limits, reads the others, and keeps the last line.
+/// Never returns, because the end of stderr is not the end of the server.
+pub(super) async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, last_line: &Mutex<String>) -> T {
+    let mut reader = BufReader::new(errors);
+    let (mut line, mut lines) = (Vec::new(), 0);
+    while let Ok(bytes) = reader.fill_buf().await {
+        if bytes.is_empty() {
+            break;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        line.extend_from_slice(&part[..part.len().min(limits::MCP_LOG_LINE_BYTES_MAX - line.len())]);
+        let used = end.map_or(bytes.len(), |end| end + 1);
+        reader.consume(used);
+        if end.is_some() {
+            let text = one_line(String::from_utf8_lossy(&line).trim().to_owned());
+            if lines < limits::MCP_LOG_LINES_MAX {
+                tracing::info!(server = name, "{text}");
+            }
+            if !text.is_empty() {
+                *last_line.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            }
+            lines += 1;
+            line.clear();
+        }
+    }
+    std::future::pending().await
+}
