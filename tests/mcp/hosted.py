@@ -1,12 +1,20 @@
-"""Uses nuncio's MCP server over HTTP with the Python client of MCP, as a hosted agent does: hosted.py NUNCIO HOME.
-`hosted.py agent` is the agent, which speaks ACP."""
+"""Uses nuncio's MCP server over HTTP as a hosted agent does: with the Python clients of MCP, and with the server
+scenarios of the conformance suite that need no tools of their own: hosted.py NUNCIO HOME. `hosted.py agent` is the
+agent, which speaks ACP."""
 
 import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+SCENARIOS = [
+    "server-initialize", "ping", "tools-list", "server-sse-polling", "server-sse-multiple-streams", "dns-rebinding-protection",
+]
 WORK = "mcp-hosted"
 
 
@@ -32,6 +40,75 @@ async def use(server):
     return {"info": json.loads(info.model_dump_json(by_alias=True)), "tools": tools, "answers": answers}
 
 
+async def use_default(server):
+    """Delegates with the default client, which answers the permission request. Returns what it saw."""
+    import httpx2
+    from mcp import Client, types
+    from mcp.client.streamable_http import streamable_http_client
+
+    asked = []
+
+    async def fill(context, params):
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"decision": "allow_once"})
+
+    headers = {header["name"]: header["value"] for header in server["headers"]}
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        transport = streamable_http_client(server["url"], http_client=http)
+        async with Client(transport, elicitation_callback=fill, read_timeout_seconds=30) as client:
+            result = await client.call_tool("delegate", {"prompt": "make it", "mode": "ask", "agent": "maker"})
+            return {"version": client.protocol_version, "asked": asked, "result": json.loads(result.model_dump_json(by_alias=True))}
+
+
+def conformance(server):
+    """Runs the scenarios through a proxy that adds the token. Returns the output of each, and its exit code."""
+    token = {header["name"]: header["value"] for header in server["headers"]}
+    origin, path = server["url"].removesuffix("/mcp"), "/mcp"
+
+    class Proxy(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def forward(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            own = f"localhost:{proxy.server_port}"
+            hop = ("connection", "content-length", "host")
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in hop} | token
+            # Names of another host are passed on.
+            headers = {name: value.replace(f"http://{own}", origin) for name, value in headers.items()}
+            host = self.headers["Host"]
+            headers["Host"] = origin.removeprefix("http://") if host == own else host
+            request = urllib.request.Request(origin + path, body or None, headers, method=self.command)
+            try:
+                answer = urllib.request.urlopen(request, timeout=20)
+            except urllib.error.HTTPError as error:
+                answer = error
+            content = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_DELETE = forward
+
+        def log_message(self, *_):
+            pass
+
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    here = os.path.dirname(os.path.abspath(__file__))
+    suite = os.path.join(here, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+    found = {}
+    for scenario in SCENARIOS:
+        command = ["node", "--import", os.path.join(here, "node20.mjs"), suite, "server", "--url", f"http://localhost:{proxy.server_port}/mcp"]
+        ran = subprocess.run([*command, "--scenario", scenario, "--verbose"], capture_output=True, text=True, timeout=30)
+        found[scenario] = [ran.returncode, (ran.stdout + ran.stderr)[-3000:]]
+    proxy.shutdown()
+    return found
+
+
 def agent():
     server = None
     for line in sys.stdin:
@@ -44,7 +121,11 @@ def agent():
             server = next(server for server in params["mcpServers"] if server["name"] == "nuncio")
             result = {"sessionId": "one"}
         elif method == "session/prompt":
-            text = json.dumps(asyncio.run(use(server)))
+            asked = params["prompt"][0]["text"]
+            if asked == "conformance":
+                text = json.dumps(conformance(server))
+            else:
+                text = json.dumps(asyncio.run(use_default(server) if asked == "default client" else use(server)))
             update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
             print(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "one", "update": update}}))
             result = {"stopReason": "end_turn"}
@@ -59,6 +140,12 @@ def run(nuncio, home):
     script = os.path.join(home, "hosted.json")
     with open(script, "w") as file:
         json.dump({"steps": [{"text": "It is said."}]}, file)
+    making = os.path.join(home, "hosted-making.json")
+    with open(making, "w") as file:
+        json.dump({"steps": [{"tool_calls": [{"name": "bash", "input": {"command": "touch made"}}]}, {"text": "It is made."}]}, file)
+    os.makedirs(os.path.join(data, "agents"))
+    with open(os.path.join(data, "agents", "maker.md"), "w") as file:
+        file.write(f"---\nname: maker\ndescription: Makes.\nmodel: scripted:{making}\n---\nYou make.\n")
     with open(os.path.join(data, "config.toml"), "w") as file:
         command = json.dumps([sys.executable, os.path.abspath(__file__), "agent"])
         file.write(f'[agents]\nallowed = ["python"]\n[agents.python]\nkind = "acp"\ncommand = {command}\n')
@@ -83,8 +170,11 @@ def run(nuncio, home):
 
     call(1, "initialize", {"protocolVersion": 1})
     session = call(2, "session/new", {"cwd": work, "mcpServers": []})[0]["sessionId"]
-    prompt = [{"type": "text", "text": "use the tools"}]
-    found = json.loads(call(3, "session/prompt", {"sessionId": session, "prompt": prompt})[1])
+
+    def prompt(number, text):
+        return json.loads(call(number, "session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})[1])
+
+    found, default, judged = prompt(3, "use the tools"), prompt(4, "default client"), prompt(5, "conformance")
     child.stdin.close()
     child.wait(30)
     failed = []
@@ -101,6 +191,11 @@ def run(nuncio, home):
     check("workspace_execute", executed["content"][0]["text"].startswith("executed\n"), executed)
     check("delegate", delegated["content"][0]["text"] == "It is said.", delegated)
     check("an error of the tool", "is empty" in wrong["content"][0]["text"], wrong)
+    check("newest protocol over HTTP", default["version"] == "2026-07-28", default)
+    check("permission request over HTTP", len(default["asked"]) == 1 and os.path.exists(os.path.join(work, "made")), default)
+    check("delegate with the default client", default["result"]["content"][0]["text"] == "It is made.", default)
+    for scenario, (code, output) in judged.items():
+        check(f"conformance of the server: {scenario}", code == 0, output)
     print(f"{'failed: ' + ', '.join(failed) if failed else 'hosted agent: all checks passed'}")
     sys.exit(1 if failed else 0)
 
