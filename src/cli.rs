@@ -5,6 +5,7 @@ mod agents_exec;
 mod answer;
 mod ask;
 mod compare;
+mod config_check;
 mod countdown;
 mod demo;
 mod errors;

@@ -7,6 +7,7 @@ pub mod rules;
 pub mod shell;
 
 pub use crate::config::AccessKind;
+use crate::config::AccessShape;
 use crate::content::ToolCategory;
 
 /// The resources that a tool call will access, determined before the call runs.
@@ -48,6 +49,13 @@ impl Access {
             AccessKind::Read | AccessKind::Write if self.paths.is_empty() => ToolCategory::Other,
             AccessKind::Read | AccessKind::Write => ToolCategory::File,
         }
+    }
+
+    /// Returns whether rules that are checked against `shape` can match everything in this access.
+    pub(crate) fn has(&self, shape: &AccessShape) -> bool {
+        self.kind == shape.kind
+            && (shape.path || self.paths.is_empty())
+            && (shape.pattern || (self.command.is_none() && self.url.is_none()))
     }
 
     /// Creates an access to nothing outside the session.

@@ -5,6 +5,7 @@
 mod child;
 mod command;
 mod exported;
+mod find;
 mod fork_server;
 mod fork_server_handle;
 mod git;
@@ -29,6 +30,7 @@ pub(crate) use child::{Ending, ProcessTree};
 pub use command::Command;
 pub(crate) use command::CommandKind;
 pub(crate) use exported::ExportedChange;
+pub(crate) use find::find_program;
 pub use fork_server::helper_main;
 pub use fork_server_handle::HELPER;
 pub(crate) use git::{NO_GIT_HOOKS, SAFE_GIT_SETTINGS};

@@ -33,6 +33,7 @@ use serde_json::Value;
 
 use self::repo_map::MapCache;
 pub(crate) use self::repo_map::{RelevantFile, Survey};
+use crate::config::KnownTool;
 use crate::model::ToolSpec;
 use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, entry};
 
@@ -142,9 +143,10 @@ impl Tools {
         self.tools.iter()
     }
 
-    /// The name of each tool with its aliases.
-    pub(crate) fn known(&self) -> Vec<(&str, &[&str])> {
-        self.tools.iter().map(|tool| (tool.name(), tool.aliases())).collect()
+    /// The tools as rules and hooks name them.
+    pub(crate) fn known(&self) -> Vec<KnownTool<'_>> {
+        let tools = self.tools.iter();
+        tools.map(|tool| KnownTool { name: tool.name(), aliases: tool.aliases(), access: tool.access() }).collect()
     }
 
     /// The names of all tools.

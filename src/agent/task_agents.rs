@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::services::Services;
-use crate::config::{HostedAgent, Trust};
+use crate::config::{HostedAgent, KnownTool, Trust};
 use crate::context::agent_definitions::{self, AgentDefinition};
 use crate::toolkit::SubagentProfile;
 use crate::tools::Tools;
@@ -60,7 +60,6 @@ fn own_name(name: &str, tools: &Tools) -> Option<String> {
     let plain = |name: &str| name.to_lowercase().replace(['_', '-'], "");
     let wanted = plain(name);
     let wanted = OTHER_NAMES.iter().find(|(other, _)| *other == wanted).map_or(wanted.clone(), |(_, own)| plain(own));
-    let known = tools.known().into_iter();
-    let matches = |(name, aliases): &(&str, &[&str])| std::iter::once(name).chain(*aliases).any(|name| plain(name) == wanted);
-    known.into_iter().find(matches).map(|(name, _)| name.into())
+    let matches = |tool: &KnownTool<'_>| std::iter::once(&tool.name).chain(tool.aliases).any(|name| plain(name) == wanted);
+    tools.known().into_iter().find(matches).map(|tool| tool.name.into())
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 
+use super::config_check::findings;
+use super::errors::{exit_code, report};
 use super::flags::ConfigCommand;
 use super::output::print;
 use crate::app::{self, Bootstrap};
@@ -32,6 +34,11 @@ pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> R
             }
             if let (Some(why), false) = (loaded.distrusted, loaded.ignored.is_empty()) {
                 print(format!("the settings of this project cannot grant permissions: {why}\n"))?;
+            }
+            let findings = findings(bootstrap, &loaded);
+            if !findings.is_empty() {
+                findings.iter().for_each(report);
+                return Ok(exit_code(&findings[0]));
             }
             print("the settings are valid\n")?;
         }

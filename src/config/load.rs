@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::data_paths::{DataPaths, Environment, project_file};
 use super::narrow::narrow;
-use super::parse::{closest, invalid, parse, read};
+use super::parse::{parse, read};
 use super::rule_paths::add_resolved_paths;
 use super::secret::{CREDENTIALS_HINT, has_credentials};
 use super::settings::{Rule, Settings};
@@ -147,36 +147,6 @@ impl Loaded {
             }
         }
         join(&mut self.table, table, "", &mut self.origins, origin);
-    }
-
-    /// Fails if a rule or a hook names an unknown tool, because it would never match. `tools` lists
-    /// each name with its aliases; rules and hooks must use the name. Globs and the tools of MCP
-    /// servers are not checked.
-    pub(crate) fn check_tools(&self, tools: &[(&str, &[&str])], places: &DataPaths, cwd: &Path) -> Result<()> {
-        let project = project_file(cwd);
-        let rules = [(&self.settings.permissions.rules, &places.file), (&self.project_rules, &project)];
-        let rules = rules
-            .into_iter()
-            .flat_map(|(rules, file)| rules.iter().map(move |rule| (rule.tool.as_deref(), file, "permissions.rules")));
-        let hooks = self.settings.hooks.iter().filter(|hook| hook.event.is_about_tools());
-        let file = match self.origins.get("hooks") {
-            Some(Origin::Project(file)) => file,
-            _ => &places.file,
-        };
-        let hooks = hooks.map(|hook| (hook.r#match.as_deref(), file, "hooks"));
-        for (name, file, setting) in rules.chain(hooks) {
-            let Some(name) = name else { continue };
-            if name.contains(['*', '?', '[', '{']) || name.starts_with("mcp__") || tools.iter().any(|(tool, _)| *tool == name) {
-                continue;
-            }
-            let aliased =
-                tools.iter().find(|(_, aliases)| aliases.contains(&name)).map(|(tool, _)| format!("did you mean `{tool}`?"));
-            let names: Vec<&str> = tools.iter().map(|(tool, _)| *tool).collect();
-            let mut error = invalid(file, format!("{setting}: unknown tool `{name}`"));
-            error.hint = aliased.or_else(|| closest(name, &names)).or_else(|| Some(format!("the tools are {}", names.join(", "))));
-            return Err(error);
-        }
-        Ok(())
     }
 
     fn apply_overrides(&mut self, environment: &Environment, overrides: &Overrides) {

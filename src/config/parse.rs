@@ -90,6 +90,10 @@ fn nearest(message: &str) -> Option<String> {
 
 /// Returns a hint with the known name that is most similar to `unknown`, if any is similar.
 pub(super) fn closest(unknown: &str, known: &[&str]) -> Option<String> {
-    let best = similar::get_close_matches(unknown, known, 1, 0.5);
-    best.first().map(|name| format!("did you mean `{name}`?"))
+    most_similar(unknown, known).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// Returns the known name that is most similar to `unknown`, if any is similar.
+pub(crate) fn most_similar<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    similar::get_close_matches(unknown, known, 1, 0.5).first().copied()
 }

@@ -10,7 +10,7 @@ use super::{acp, attach, claude_code, codex, opencode, process::unavailable};
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
 use crate::error::{Error, Kind, Result};
-use crate::process::Command;
+use crate::process::{Command, find_program};
 use crate::session::AgentInfo;
 use crate::toolkit::git::quoted;
 
@@ -142,12 +142,8 @@ pub(super) fn program_is_missing(services: &Services, agent: &HostedAgent) -> bo
     agent.command_line().first().is_none_or(|program| find(program, path).is_none())
 }
 
-/// Finds a program as execvp(3) does.
 fn find(program: &str, path: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(PathBuf::from(program)).filter(|program| program.is_file());
-    }
-    path.split(':').map(|directory| Path::new(directory).join(program)).find(|candidate| candidate.is_file())
+    find_program(program, path, Path::new(""))
 }
 
 /// The command line that opens a session in the agent's own terminal client.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::context::ToolContext;
 use super::input;
 use super::output::{ToolError, ToolOutput};
+use crate::config::AccessShape;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::lsp::Diagnostic;
 use crate::model::ToolSpec;
@@ -35,6 +36,8 @@ pub(crate) trait Tool: Send + Sync + 'static {
     /// Properties of a tool that determine how its calls are checked for permission and how their
     /// results are processed.
     const PROPERTIES: ToolProperties = ToolProperties::NONE;
+    /// The kinds of access that calls can have besides [`Access::none`].
+    const ACCESS: &'static [AccessShape] = AccessShape::READ;
 
     /// Completes the input with what the call uses by default, before everything else.
     fn complete(&self, _input: &mut Self::Input, _context: &ToolContext) -> Result<(), ToolError> {
@@ -104,6 +107,9 @@ pub trait AnyTool: Send + Sync {
 
     /// The JSON schema of a result's details.
     fn details_schema(&self) -> Value;
+
+    /// The kinds of access that calls can have, which rules are checked against.
+    fn access(&self) -> &'static [AccessShape];
 
     /// Parses the input. The error names the invalid field.
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError>;
@@ -240,6 +246,10 @@ impl<T: Tool> AnyTool for Entry<T> {
         &self.spec
     }
 
+    fn access(&self) -> &'static [AccessShape] {
+        T::ACCESS
+    }
+
     fn details_schema(&self) -> Value {
         let mut schema = schema_of::<T::Details>();
         if T::PROPERTIES.edits_files {
@@ -253,6 +263,7 @@ impl<T: Tool> AnyTool for Entry<T> {
         self.tool.complete(&mut input, context)?;
         let workspace = &context.workspace;
         let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
+        debug_assert!(access == Access::none() || T::ACCESS.iter().any(|shape| access.has(shape)), "{}: {access:?}", T::NAME);
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });
         Ok(PreparedCall {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::AccessKind;
+use crate::config::{AccessKind, AccessShape};
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply, parse};
 use crate::permission::Access;
@@ -84,6 +84,7 @@ impl Tool for ApplyPatch {
     const ALIASES: &'static [&'static str] = &["patch"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };
+    const ACCESS: &'static [AccessShape] = AccessShape::WRITE;
 
     fn title(&self, input: &ApplyPatchInput, workspace: &Workspace) -> String {
         let paths = paths(&input.patch);

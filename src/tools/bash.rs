@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::DEPTH_VARIABLE;
+use crate::config::{AccessShape, DEPTH_VARIABLE};
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
@@ -71,6 +71,7 @@ impl Tool for Bash {
     const NAME: &'static str = "bash";
     const ALIASES: &'static [&'static str] = &["shell", "execute", "run_command"];
     const KIND: ToolKind = ToolKind::Execute;
+    const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;
 
     fn title(&self, input: &BashInput, _: &Workspace) -> String {
         let command = input.command.trim();

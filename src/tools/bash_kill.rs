@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::config::AccessShape;
 use crate::content::ToolKind;
 use crate::permission::Access;
 use crate::toolkit::jobs::{JobDetails, JobEnd};
@@ -24,6 +25,7 @@ impl Tool for BashKill {
     const NAME: &'static str = "bash_kill";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
+    const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, input: &BashKillInput, _: &Workspace) -> String {
         format!("End job {}", input.job)

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::ToolKind;
 use crate::permission::Access;
 use crate::toolkit::jobs::{Job, JobDetails};
@@ -36,6 +37,7 @@ impl Tool for BashOutput {
     const NAME: &'static str = "bash_output";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
+    const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, input: &BashOutputInput, _: &Workspace) -> String {
         input.job.as_ref().map_or("List background jobs".into(), |job| format!("Output of job {job}"))

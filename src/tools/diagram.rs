@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::ToolKind;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, artifact};
@@ -51,6 +52,7 @@ impl Tool for Diagram {
     const NAME: &'static str = "diagram";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Other;
+    const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, _: &DiagramInput, _: &Workspace) -> String {
         "Draw a diagram".into()

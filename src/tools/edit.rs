@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
@@ -50,6 +51,7 @@ impl Tool for Edit {
     const ALIASES: &'static [&'static str] = &["fs_edit", "str_replace"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };
+    const ACCESS: &'static [AccessShape] = AccessShape::WRITE;
 
     fn title(&self, input: &EditInput, workspace: &Workspace) -> String {
         format!("Edit {}", workspace.show(&workspace.resolve(&input.file_path).path))

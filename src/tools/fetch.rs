@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use self::page::Page;
+use crate::config::AccessShape;
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::Access;
@@ -50,6 +51,7 @@ impl Tool for Fetch {
     const NAME: &'static str = "fetch";
     const ALIASES: &'static [&'static str] = &["web_fetch", "fetch_url"];
     const KIND: ToolKind = ToolKind::Fetch;
+    const ACCESS: &'static [AccessShape] = AccessShape::NETWORK;
 
     fn title(&self, input: &FetchInput, _: &Workspace) -> String {
         format!("Fetch {}", Address::parse(&input.url).map_or_else(|_| input.url.clone(), |address| address.to_string()))

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
@@ -83,6 +84,7 @@ impl Tool for GitBranch {
     const NAME: &'static str = "git_branch";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
+    const ACCESS: &'static [AccessShape] = AccessShape::READ_OR_COMMAND;
 
     fn title(&self, input: &GitBranchInput, _: &Workspace) -> String {
         let name = input.name.as_deref().unwrap_or_default();

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::{Access, AccessKind};
@@ -56,6 +57,7 @@ impl Tool for GitCommit {
     const NAME: &'static str = "git_commit";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
+    const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;
 
     fn title(&self, input: &GitCommitInput, _: &Workspace) -> String {
         let subject: String = input.message.lines().next().unwrap_or_default().chars().take(limits::BASH_TITLE_CHARS_MAX).collect();

@@ -15,6 +15,7 @@ pub(crate) use resources::ResourceReader;
 pub(crate) use result::valid_image;
 pub(crate) use search::Search;
 
+use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind, shortened};
 use crate::limits;
 use crate::mcp::{CallError, CallOptions, McpConnection, McpServerHandle, ServerRequests};
@@ -70,6 +71,10 @@ impl AnyTool for McpTool {
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn access(&self) -> &'static [AccessShape] {
+        AccessShape::MCP
     }
 
     fn details_schema(&self) -> Value {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{PlanEntry, PlanPriority, PlanStatus, ToolKind};
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
@@ -42,6 +43,7 @@ impl Tool for Plan {
     const NAME: &'static str = "plan";
     const ALIASES: &'static [&'static str] = &["todo_write", "update_plan"];
     const KIND: ToolKind = ToolKind::Think;
+    const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, _: &PlanInput, _: &Workspace) -> String {
         "Update the plan".into()

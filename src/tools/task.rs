@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{BudgetLimits, StopReason, ToolKind, Usage};
 use crate::event::{ChildEnd, ChildStatus};
 use crate::id::SessionId;
@@ -98,6 +99,7 @@ impl Tool for Task {
     const NAME: &'static str = "task";
     const ALIASES: &'static [&'static str] = &["agent"];
     const KIND: ToolKind = ToolKind::Think;
+    const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, input: &TaskInput, _: &Workspace) -> String {
         let prompt = input.prompt.split_whitespace().collect::<Vec<_>>().join(" ");

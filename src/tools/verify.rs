@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{CheckResult, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
@@ -44,6 +45,7 @@ impl Tool for Verify {
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const PROPERTIES: ToolProperties = ToolProperties { runs_commands: true, ..ToolProperties::NONE };
+    const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;
 
     fn complete(&self, input: &mut VerifyInput, context: &ToolContext) -> Result<(), ToolError> {
         let commands = match input.commands.take().filter(|commands| !commands.is_empty()) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::AccessShape;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::permission::Access;
 use crate::toolkit::change::{self, ChangePlan, PlannedChange};
@@ -42,6 +43,7 @@ impl Tool for Write {
     const ALIASES: &'static [&'static str] = &["fs_write", "write_file"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, ..ToolProperties::NONE };
+    const ACCESS: &'static [AccessShape] = AccessShape::WRITE;
 
     fn title(&self, input: &WriteInput, workspace: &Workspace) -> String {
         format!("Write {}", workspace.show(&workspace.resolve(&input.file_path).path))

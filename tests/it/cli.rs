@@ -1,5 +1,6 @@
 //! The command line: output and exit code of each command.
 
+mod config_check;
 mod doctor;
 mod import;
 mod input;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
+use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
 use crate::mcp::{McpServerHandle, tool_names};
 use crate::model::ToolSpec;
@@ -57,6 +58,10 @@ impl AnyTool for ResourceReader {
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn access(&self) -> &'static [AccessShape] {
+        AccessShape::MCP
     }
 
     fn details_schema(&self) -> Value {

@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::McpTool;
+use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::model::ToolSpec;
@@ -83,6 +84,10 @@ impl AnyTool for Search {
 
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn access(&self) -> &'static [AccessShape] {
+        AccessShape::MCP
     }
 
     fn details_schema(&self) -> Value {

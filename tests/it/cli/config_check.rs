@@ -1,0 +1,51 @@
+//! `nuncio config check` reports settings that are well-formed and have no effect.
+
+use super::check;
+use crate::harness::Home;
+
+const AGENT: &str = "[agents.codex]\nkind = \"codex\"\n";
+
+#[tokio::test]
+async fn settings_without_an_effect_are_reported() {
+    let home = Home::new();
+    home.put("hook.sh", "#!/bin/sh\n");
+    let hook = |command: &str| format!("[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [{command}]\n");
+    let cases: &[(String, &[&str])] = &[
+        (format!("[agents]\nallowed = [\"codx\"]\n{AGENT}"), &["agents.allowed", "codx", "did you mean `codex`?"]),
+        ("[agents]\nallowed = [\"pi\"]\n".into(), &["agents.allowed", "pi", "[agents.pi]"]),
+        (
+            "[providers.local]\nprotocol = \"openai-chat\"\nbase_url = \"localhost:8080/v1\"\n".into(),
+            &["providers.local.base_url", "localhost:8080/v1", "http://"],
+        ),
+        ("[telemetry]\notlp_endpoint = \"127.0.0.1:4318\"\n".into(), &["telemetry.otlp_endpoint"]),
+        (hook("\"no-such-guard\", \"x\""), &["hooks[0].command", "no-such-guard"]),
+        (hook("\"./missing.sh\""), &["hooks[0].command", "missing.sh"]),
+        (hook("\"/no/such/guard\""), &["hooks[0].command", "/no/such/guard"]),
+        (hook("\"sh\"") + &hook("\"no-such-guard\""), &["hooks[1].command"]),
+    ];
+    for (settings, words) in cases {
+        home.config(settings);
+        let ran = home.run(&["config", "check"], "").await;
+        check(&ran, 2, words);
+        assert!(!ran.stdout.contains("are valid"), "{settings}: {ran:?}");
+    }
+    let both = format!("[agents]\nallowed = [\"codx\"]\n{AGENT}{}", hook("\"no-such-guard\""));
+    home.config(&both);
+    check(&home.run(&["config", "check"], "").await, 2, &["codx", "no-such-guard"]);
+}
+
+#[tokio::test]
+async fn settings_with_an_effect_are_valid() {
+    let home = Home::new();
+    let script = home.put("../home/guard.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    home.config(&format!(
+        "[agents]\nallowed = [\"codex\"]\n{AGENT}\
+         [providers.local]\nprotocol = \"openai-chat\"\nbase_url = \"http://localhost:8080/v1\"\n\
+         [[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"sh\", \"-c\", \"true\"]\n\
+         [[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"guard.sh\"]\n\
+         [[hooks]]\nevent = \"tool.execute.before\"\ncommand = [{:?}]\n",
+        script
+    ));
+    check(&home.run(&["config", "check"], "").await, 0, &["the settings are valid"]);
+}
