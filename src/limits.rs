@@ -88,6 +88,9 @@ pub const ARTIFACTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// removed.
 pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
 
+/// Maximum number of commands that the error about an unknown command names.
+pub(crate) const COMMANDS_NAMED_MAX: usize = 20;
+
 /// Default of the setting `budget.max_requests`: model requests per turn.
 pub(crate) const TURN_REQUESTS_MAX: u64 = 200;
 /// A compaction must replace at least one of this number of the conversation's parts.

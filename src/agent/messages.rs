@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::pdf_text;
 use super::services::Services;
-use crate::content::{PDF, Part};
+use crate::config::most_similar;
+use crate::content::{PDF, Part, listed};
 use crate::context::commands::{self, SlashCommand};
 use crate::context::environment;
 use crate::context::prompt_files::PromptDirs;
 use crate::error::{Error, Result};
 use crate::event::timestamp;
+use crate::limits;
 use crate::model::{Media, Model};
 use crate::session::message::{IncomingMessage, QueuedMessage};
 use crate::session::{Agent, Turn, now_ms};
@@ -28,6 +30,18 @@ pub(super) async fn complete(services: &Services, turn: &Turn, message: &mut Inc
         message.extra.expansion = commands::expand(&list(services, &cwd).await?, &message.parts);
     }
     Ok(())
+}
+
+/// Returns an error if the user's message begins with a command that is not in `known`. The name of
+/// an entry of the root directory, such as `/tmp`, is a path.
+pub(super) fn check_command(known: &[SlashCommand], message: &IncomingMessage) -> Result<()> {
+    let unknown = commands::unknown(known, &message.parts).filter(|name| !Path::new("/").join(name).exists());
+    let Some(name) = unknown else { return Ok(()) };
+    let names: Vec<&str> = known.iter().map(|command| &*command.name).collect();
+    let nearest = most_similar(name, &names).map(|nearest| format!("did you mean `/{nearest}`?"));
+    let listed = || format!("the commands are /{}", listed(&names, limits::COMMANDS_NAMED_MAX).replace(", ", ", /"));
+    let hint = format!("{}; to send it as text, begin with a space", nearest.unwrap_or_else(listed));
+    Err(Error::invalid_params(format!("unknown command /{name}")).hint(hint))
 }
 
 /// Adds the queued steering messages to the turn, between two model requests. Returns whether there

@@ -28,8 +28,8 @@ use super::services::{Services, model_error};
 use super::step::{EMPTY, REPEATED, Steps};
 use super::verify::{self, Verification};
 use crate::config::McpServer;
-use crate::content::{StepOutcome, StopReason};
-use crate::context::commands::SlashCommand;
+use crate::content::{Role, StepOutcome, StopReason};
+use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionParent, Severity};
 use crate::id::SessionId;
@@ -133,7 +133,7 @@ impl NativeAgent {
 
     /// Adds texts of documents, the facts of the first message, the text of a slash command, and
     /// resources of MCP servers. A message that a model wrote, such as the prompt of a subagent,
-    /// uses no server.
+    /// uses no server. Fails if the user's message begins with an unknown command.
     async fn complete(&self, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
         if messages::has_media(message) {
             let environment = self.current_environment(turn).await?;
@@ -141,16 +141,23 @@ impl NativeAgent {
             messages::add_texts(&*model, message).await?;
         }
         messages::complete(&self.services, turn, message, opens).await?;
-        if self.parent.is_some() || message.by_model || !mcp_prompts::may_use_servers(message) {
+        if self.parent.is_some() || message.by_model || message.role != Role::User {
             return Ok(());
         }
-        let environment = self.current_environment(turn).await?;
-        if self.mcp.ready().is_empty() {
-            for notice in self.mcp.update(&environment, &turn.cancel).await {
-                turn.commit(notice).await?;
+        if mcp_prompts::may_use_servers(message) {
+            let environment = self.current_environment(turn).await?;
+            if self.mcp.ready().is_empty() {
+                for notice in self.mcp.update(&environment, &turn.cancel).await {
+                    turn.commit(notice).await?;
+                }
             }
+            mcp_prompts::complete(&self.mcp, turn, &environment, message).await?;
         }
-        mcp_prompts::complete(&self.mcp, turn, &environment, message).await
+        if commands::parse(&message.parts).is_none() || message.extra.expansion.is_some() {
+            return Ok(());
+        }
+        let cwd = turn.log.state(|state| state.cwd.clone());
+        messages::check_command(&self.commands(&cwd).await, message)
     }
 
     async fn work(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, budget: &TurnBudget<'_>) -> Result<StopReason> {

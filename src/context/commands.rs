@@ -113,6 +113,15 @@ pub(crate) fn parse(parts: &[Part]) -> Option<(&str, &str)> {
     Some((name.strip_prefix('/')?, arguments.trim())).filter(|(name, _)| !name.is_empty())
 }
 
+/// Returns the name of the command that a message begins with, if no command has this name. A first
+/// word that has other characters than names of commands, such as a path, is text.
+pub(crate) fn unknown<'a>(commands: &[SlashCommand], parts: &'a [Part]) -> Option<&'a str> {
+    let (name, _) = parse(parts)?;
+    let in_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | ':');
+    let is_name = name.starts_with(char::is_alphabetic) && name.chars().all(in_name);
+    Some(name).filter(|name| is_name && !commands.iter().any(|command| command.name == *name))
+}
+
 /// Returns the text that the model gets instead of the first part of a message, if the part is a
 /// command with a text.
 pub(crate) fn expand(commands: &[SlashCommand], parts: &[Part]) -> Option<String> {

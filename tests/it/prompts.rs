@@ -6,6 +6,7 @@ mod environment;
 mod instructions;
 mod media;
 mod messages;
+mod unknown_commands;
 
 use serde_json::Value;
 

@@ -36,6 +36,16 @@ async fn messages_and_thoughts_are_forwarded() {
     assert!(foreign.iter().any(|body| body["agentSession"] == "foreign-1"), "{foreign:?}");
 }
 
+/// Commands of a hosted agent are its own, also those that nuncio does not know.
+#[tokio::test]
+async fn unknown_slash_command_is_forwarded_to_the_agent() {
+    let home = home(&[]).await;
+    let (mut agent, session) = session(&home, &[]).await;
+    let (stop, updates) = agent.turn(&session, "/nosuch now").await;
+    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "/nosuch now"));
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn title_kind_and_input_of_a_call_may_follow_its_start() {
     let home = home(&[]).await;

@@ -25,17 +25,12 @@ async fn prompts_are_slash_commands() {
         says("Greet Bob (None).", "two"),
         says("Greet Cy Z (short).", "three"),
         says("User: Knock knock.\n\nAssistant: Who is there?\n\nUser: You.", "four"),
-        says("/mcp__docs__none Ada", "five"),
     ]);
     let (mut agent, id) = session(&home, steps).await;
     // The first message starts the server.
-    for line in [
-        "/mcp__docs__greet Ada very formal",
-        "/mcp__docs__greet Bob",
-        "/mcp__docs__greet style=short Cy Z",
-        "/mcp__docs__talk",
-        "/mcp__docs__none Ada",
-    ] {
+    for line in
+        ["/mcp__docs__greet Ada very formal", "/mcp__docs__greet Bob", "/mcp__docs__greet style=short Cy Z", "/mcp__docs__talk"]
+    {
         assert_eq!(agent.turn(&id, line).await.0, "end_turn", "{line}");
     }
     let greet = ["mcp__docs__greet", "docs: Greets.", "name [style]"].map(String::from);
@@ -43,6 +38,9 @@ async fn prompts_are_slash_commands() {
     let prompt = agent.prompt(&id, "/mcp__docs__greet").await;
     let error = agent.answer(&prompt).await.unwrap_err().to_string();
     assert!(error.contains("/mcp__docs__greet: the argument name is missing"), "{error}");
+    let prompt = agent.prompt(&id, "/mcp__docs__none Ada").await;
+    let error = agent.answer(&prompt).await.unwrap_err().to_string();
+    assert!(error.contains("unknown command /mcp__docs__none (did you mean `/mcp__docs__greet`?"), "{error}");
     agent.finish().await;
     // The user's message is stored as it was written.
     let log = json!(home.log(&id).await).to_string();
