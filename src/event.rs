@@ -296,7 +296,8 @@ pub enum Body {
     },
 
     /// nuncio runs the project's checks, because the turn changed files (`verify.auto`). `round` is
-    /// the number of the run in the turn, from 1. The call `tool_call_id` shows the output.
+    /// the number of the run in the turn, from 1; 0 is the run before the first edit
+    /// (`verify.baseline`). The call `tool_call_id` shows the output.
     #[serde(rename = "verify.started")]
     VerifyStarted { tool_call_id: ToolCallId, round: u32, commands: Vec<String> },
     /// The checks ended. `error`: why they could not be run.

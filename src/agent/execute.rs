@@ -110,6 +110,12 @@ impl ToolCall {
         ToolCall { id, label, hasher, automatic, context, environment: environment.clone(), prepared }
     }
 
+    /// Returns whether the call edits files or runs a command, which may edit files.
+    pub(super) fn may_edit(&self) -> bool {
+        let edits = |call: &PreparedCall| matches!(call.access.kind, AccessKind::Write | AccessKind::Exec);
+        self.prepared.as_ref().is_ok_and(edits)
+    }
+
     /// Runs the call and records its result.
     pub(crate) async fn finish(self, host: &dyn CallHost) -> Result<EndedCall> {
         let (id, mut hasher) = (self.id.clone(), self.hasher.clone());

@@ -203,7 +203,7 @@ impl NativeAgent {
             let announced = self.record(turn, environment, answer, calls).await;
             steps.end(outcome, repeated.map(|_| REPEATED.into())).await;
             let started = Instant::now();
-            let round = self.run_tools(turn, environment, announced).await?;
+            let round = self.run_tools(turn, environment, &mut verification, announced).await?;
             // A call that waits, such as for another machine, may be repeated.
             let round = round.filter(|_| started.elapsed() < limits::REPEATED_ROUND_TIME);
             if turn.cancel.is_cancelled() {
@@ -272,9 +272,16 @@ impl NativeAgent {
         announced
     }
 
-    /// Runs announced calls concurrently. A failed call does not affect the others. Returns the
-    /// round for the detection of repetitions.
-    async fn run_tools(&self, turn: &Turn, environment: &SessionEnvironment, announced: Vec<ToolCall>) -> Result<Option<Round>> {
+    /// Runs announced calls concurrently, after the checks that precede the first edit. A failed call
+    /// does not affect the others. Returns the round for the detection of repetitions.
+    async fn run_tools(
+        &self,
+        turn: &Turn,
+        environment: &Arc<SessionEnvironment>,
+        verification: &mut Verification,
+        announced: Vec<ToolCall>,
+    ) -> Result<Option<Round>> {
+        verification.precedes_edits(turn, environment, &announced).await?;
         let at_once = environment.loaded.settings.tools.max_concurrency.max(1);
         let calls = announced.into_iter().enumerate().map(async |(index, call)| Ok((index, call.finish(turn).await?)));
         let mut ended: Vec<(usize, EndedCall)> = stream::iter(calls).buffer_unordered(at_once).try_collect().await?;

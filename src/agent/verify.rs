@@ -29,6 +29,8 @@ pub(super) struct Verification {
     rounds: u32,
     /// The last run failed, so the commands run again when the model ends the turn.
     failed: bool,
+    /// The commands that failed before the first edit; `None` before that run.
+    failed_before: Option<Vec<String>>,
 }
 
 /// The results in the details of a `verify` call.
@@ -38,6 +40,13 @@ struct Results {
     commands: Vec<CheckResult>,
 }
 
+impl Results {
+    /// The commands that failed.
+    fn failed(&self) -> Vec<String> {
+        self.commands.iter().filter(|one| !one.passed).map(|one| one.command.clone()).collect()
+    }
+}
+
 /// Returns whether checks run at the end of the turns.
 pub(super) fn is_active(environment: &SessionEnvironment) -> bool {
     let settings = &environment.loaded.settings.verify;
@@ -45,12 +54,38 @@ pub(super) fn is_active(environment: &SessionEnvironment) -> bool {
 }
 
 impl Verification {
+    /// Runs the checks before the first of `calls` that may edit files, if `verify.baseline` is on
+    /// and the turn has not run them. Reports which commands fail.
+    pub(super) async fn precedes_edits(
+        &mut self,
+        turn: &Turn,
+        environment: &Arc<SessionEnvironment>,
+        calls: &[ToolCall],
+    ) -> Result<()> {
+        let due = environment.loaded.settings.verify.baseline && self.failed_before.is_none() && self.rounds == 0;
+        if !due || !may_run(turn, environment) || !calls.iter().any(ToolCall::may_edit) {
+            return Ok(());
+        }
+        let commands = known_commands(environment).await;
+        if commands.is_empty() || turn.cancel.is_cancelled() {
+            return Ok(());
+        }
+        let ran = self.run(turn, environment, commands).await?;
+        let failed = ran.map(|(results, _)| results.failed()).unwrap_or_default();
+        // Files that the checks wrote do not count as changes of the turn.
+        environment.changes.checked();
+        if !failed.is_empty() {
+            turn.emit(notice("Checks fail before the first edit", failed.join(", "), None)).await;
+        }
+        self.failed_before = Some(failed);
+        Ok(())
+    }
+
     /// Runs the checks when the model ends the turn, if the turn changed files. Returns true if
     /// they failed and the model received a note about that, so that the turn has to continue.
     pub(super) async fn continues_turn(&mut self, turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<bool> {
         let rounds_max = environment.loaded.settings.verify.max_rounds;
-        let mode = turn.log.state(|state| state.mode.known().unwrap_or_default());
-        if !is_active(environment) || mode == Mode::Plan || self.rounds >= rounds_max {
+        if !may_run(turn, environment) || self.rounds >= rounds_max {
             return Ok(false);
         }
         if !self.failed && !files_changed(&context(turn, environment)).await {
@@ -67,8 +102,10 @@ impl Verification {
             environment.changes.checked();
             return Ok(false);
         }
-        let failed: Vec<String> = results.commands.iter().filter(|one| !one.passed).map(|one| one.command.clone()).collect();
-        turn.commit(failure_notice(self.rounds, rounds_max, &failed.join(", "), &output)).await?;
+        let failed = results.failed();
+        let before = self.failed_before.iter().flatten().filter(|command| failed.contains(command));
+        let before: Vec<&str> = before.map(String::as_str).collect();
+        turn.commit(failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output)).await?;
         Ok(self.rounds < rounds_max)
     }
 
@@ -106,9 +143,14 @@ impl Verification {
     }
 }
 
-/// The notice about failed checks. Its note tells the model to fix them, unless it was the last
-/// round.
-fn failure_notice(round: u32, rounds_max: u32, failed: &str, output: &str) -> Body {
+/// Returns whether checks may run in the turn.
+fn may_run(turn: &Turn, environment: &SessionEnvironment) -> bool {
+    is_active(environment) && turn.log.state(|state| state.mode.known().unwrap_or_default()) != Mode::Plan
+}
+
+/// The notice about the commands `failed`, of which those in `before` failed before the first edit,
+/// too. Its note tells the model to fix them, unless it was the last round.
+fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> Body {
     let (title, next, order) = if round < rounds_max {
         let title = format!("Checks failed (round {round} of {rounds_max})");
         (title, "the model is asked to fix the cause", "Fix the cause, then end your turn: the checks run again.")
@@ -116,8 +158,16 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, output: &str) -> Bo
         let title = format!("Checks still fail after {round} of {rounds_max} rounds");
         (title, "the turn ends", "The turn ended, because the maximum number of runs was reached.")
     };
-    let note = format!("[the project's checks were run because files changed, and failed:\n{}\n{order}]", output.trim_end());
-    notice(&title, format!("{failed}; {next}"), Some(note))
+    let (known, noted) = match before {
+        "" => Default::default(),
+        before => (
+            format!("; failed before the first edit, too: {before}"),
+            format!("These failed before your first edit, too: {before}\n"),
+        ),
+    };
+    let output = output.trim_end();
+    let note = format!("[the project's checks were run because files changed, and failed:\n{output}\n{noted}{order}]");
+    notice(&title, format!("{failed}{known}; {next}"), Some(note))
 }
 
 fn notice(title: &str, description: String, note: Option<String>) -> Body {

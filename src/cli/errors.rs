@@ -17,6 +17,9 @@ pub(crate) fn exit_code(error: &Error) -> u8 {
 /// The exit code of a command in which a tool call was denied.
 pub(crate) const DENIED: u8 = 4;
 
+/// The exit code of a command after which the project's checks fail.
+pub(crate) const CHECKS_FAILED: u8 = 1;
+
 /// The exit code of a command whose turn stopped for this reason.
 pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
     match reason {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Approver};
 use super::countdown::Countdown;
-use super::errors::{DENIED, exit_code, report, stop_code};
+use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
 use super::input_queue::{InputLine, InputQueue};
 use super::output::{print_event, print_question, print_rendered};
 use super::renderer::TerminalRenderer;
@@ -41,6 +41,8 @@ pub(crate) struct PromptRunner {
     approver: Approver,
     interrupted: CancellationToken,
     denied: bool,
+    /// The project's checks failed when they ran last.
+    checks_failed: bool,
     /// The permission question that is waiting for an answer at the terminal.
     open_question: Option<PermissionId>,
     /// Events that arrived since that question was asked; shown when it is resolved.
@@ -76,6 +78,7 @@ impl PromptRunner {
             approver,
             interrupted,
             denied: false,
+            checks_failed: false,
             open_question: None,
             deferred: VecDeque::new(),
             countdown,
@@ -96,7 +99,10 @@ impl PromptRunner {
     /// Runs prompts in order and stops at the first failure. Returns the exit code.
     pub(crate) async fn prompts(&mut self, prompts: VecDeque<String>) -> Result<u8> {
         for prompt in prompts {
-            let code = stop_code(self.prompt(prompt, &mut InputQueue::closed()).await?);
+            let code = match stop_code(self.prompt(prompt, &mut InputQueue::closed()).await?) {
+                0 if self.checks_failed => CHECKS_FAILED,
+                code => code,
+            };
             if code != 0 {
                 // The next prompt may depend on this prompt, which did not complete.
                 return Ok(code);
@@ -110,8 +116,10 @@ impl PromptRunner {
     pub(crate) async fn lines(&mut self, mut input: InputQueue) -> Result<u8> {
         let mut code = 0;
         while let Some(message) = input.message().await {
+            self.checks_failed = false;
             match self.prompt(message?, &mut input).await {
                 Ok(_) if self.interrupted.is_cancelled() => return Ok(130),
+                Ok(_) if self.checks_failed => code = CHECKS_FAILED,
                 Ok(_) => {}
                 // A failed turn does not prevent the next message from being sent.
                 Err(error) => {
@@ -163,6 +171,9 @@ impl PromptRunner {
         if let Body::PermissionResolved { permission_id, outcome, .. } = &event.body {
             self.denied |= !outcome.allows();
             self.open_question.take_if(|open| permission_id.as_ref() == Some(open));
+        }
+        if let Body::VerifyCompleted { round: 1.., passed, error: None, .. } = &event.body {
+            self.checks_failed = !passed;
         }
         self.deferred.push_back(event);
         self.show_deferred().await

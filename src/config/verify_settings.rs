@@ -17,6 +17,9 @@ pub struct VerifySettings {
     /// The check commands, which run in this order in the session's directory. Empty: the commands
     /// that AGENTS.md declares, else `make test` if the Makefile has this target.
     pub commands: Vec<String>,
+    /// Also run the commands once before the first call of a turn that edits files or runs a
+    /// command. Commands that failed then are named as such when they fail at the end of the turn.
+    pub baseline: bool,
     /// Refuse to start a turn while the git working tree has uncommitted changes.
     pub require_clean: bool,
     /// Maximum number of runs of the commands in one turn.
@@ -29,7 +32,14 @@ pub struct VerifySettings {
 impl Default for VerifySettings {
     fn default() -> Self {
         let timeout_s = limits::VERIFY_TIMEOUT.as_secs();
-        Self { auto: true, commands: Vec::new(), require_clean: false, max_rounds: limits::VERIFY_ROUNDS, timeout_s }
+        Self {
+            auto: true,
+            commands: Vec::new(),
+            baseline: false,
+            require_clean: false,
+            max_rounds: limits::VERIFY_ROUNDS,
+            timeout_s,
+        }
     }
 }
 
