@@ -7,6 +7,7 @@ mod check;
 mod cost;
 mod review;
 mod server_request;
+mod work_problems;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use check::CheckResult;
 pub use cost::Cost;
 pub use review::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer};
 pub use server_request::{Form, FormAnswer, ModelQuery, ModelReply, QueryMessage};
+pub use work_problems::WorkProblems;
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

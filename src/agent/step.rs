@@ -10,7 +10,7 @@ use super::answer::{AnswerBuilder, ModelAnswer};
 use super::fallback::Fallback;
 use super::services::model_error;
 use crate::config::Price;
-use crate::content::{Cost, Role, StepOutcome, StopReason, Usage};
+use crate::content::{BudgetLimit, Cost, Role, StepOutcome, StopReason, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::model::{Chunk, Model, Request};
@@ -30,6 +30,8 @@ pub(crate) struct Steps<'a> {
     number: u32,
     /// The price of the model, if it is known.
     price: Option<Price>,
+    /// A limit of cost that a client gave.
+    cost_limit: Option<BudgetLimit>,
     /// The usage of the last request, if it was reported.
     usage: Option<Usage>,
     /// The cost of the last request, if it is known.
@@ -41,10 +43,28 @@ pub(crate) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// The steps of a turn without requests.
-    pub(crate) async fn new(turn: &'a Turn, model: Arc<dyn Model>, fallback: Fallback<'a>) -> Steps<'a> {
+    /// Creates the steps of a turn without requests. Fails if the price of the model is unknown and
+    /// a client gave the limit of cost `cost_limit`.
+    pub(crate) async fn new(
+        turn: &'a Turn,
+        model: Arc<dyn Model>,
+        fallback: Fallback<'a>,
+        cost_limit: Option<BudgetLimit>,
+    ) -> Result<Steps<'a>> {
         let price = fallback.price(model.id()).await;
-        Steps { turn, model, fallback, number: 0, price, usage: None, cost: None, usage_so_far: None, silent: false }
+        let (number, usage, cost, usage_so_far, silent) = (0, None, None, None, false);
+        let steps = Steps { turn, model, fallback, number, price, cost_limit, usage, cost, usage_so_far, silent };
+        steps.check_price(steps.model_id(), steps.price.as_ref()).map(|()| steps)
+    }
+
+    /// Fails if a limit of cost could not stop the requests to a model.
+    fn check_price(&self, model: &str, price: Option<&Price>) -> Result<()> {
+        let Some(limit) = self.cost_limit.filter(|_| price.is_none()) else { return Ok(()) };
+        let message = format!("{model}: its price is unknown, so {} cannot limit its cost", limit.name());
+        let hint = format!(
+            "set price = {{ input = …, output = … }} in [models.\"{model}\"], in US dollars per million tokens, or limit the tokens"
+        );
+        Err(Error::invalid_params(message).hint(hint))
     }
 
     /// The id of the model of the last request.
@@ -60,6 +80,7 @@ impl<'a> Steps<'a> {
     /// Sends a request without recording the messages of the answer, and ends the step.
     pub(crate) async fn ask_silently(&mut self, request: Request) -> Result<ModelAnswer> {
         self.silent = true;
+        self.turn.children.reserve(&self.turn.log, &self.turn.id);
         self.start().await;
         let answer = self.answer_with_fallback(&request).await;
         self.silent = false;
@@ -108,20 +129,23 @@ impl<'a> Steps<'a> {
                 () = turn.cancel.cancelled() => return Ok(ModelAnswer::cancelled()),
                 next = self.next_model() => next,
             };
-            let Some(model) = next else { return Err(error) };
+            let Some((model, price)) = next else { return Err(error) };
             self.end(StepOutcome::Retried, Some(error.message.clone())).await;
             self.turn.emit(Body::notice(Severity::Warning, format!("Using {}", model.id()), error.message)).await;
-            self.price = self.fallback.price(model.id()).await;
-            self.model = model;
+            (self.price, self.model) = (price, model);
             self.start().await;
         }
     }
 
-    /// Opens the next model that can be used. Reports the others.
-    async fn next_model(&mut self) -> Option<Arc<dyn Model>> {
+    /// Opens the next model that can be used. Returns its price, too. Reports the others.
+    async fn next_model(&mut self) -> Option<(Arc<dyn Model>, Option<Price>)> {
         while let Some(opened) = self.fallback.next().await {
-            match opened {
-                Ok(model) => return Some(model),
+            let price = match &opened {
+                Ok(model) => self.fallback.price(model.id()).await,
+                Err(_) => None,
+            };
+            match opened.and_then(|model| self.check_price(model.id(), price.as_ref()).map(|()| model)) {
+                Ok(model) => return Some((model, price)),
                 Err(error) => {
                     self.turn.emit(Body::notice(Severity::Warning, "A fallback model cannot be used", error.message)).await;
                 }

@@ -182,7 +182,7 @@ impl NativeAgent {
         let system = self.prompt.text(turn, environment, model.id()).await?;
         let overhead = overhead(model.as_ref(), &system, &environment.tools.table().specs());
         let fallback = Fallback::new(&self.services, &environment.loaded.settings, model.id());
-        let (mut steps, mut worked) = (Steps::new(turn, model, fallback).await, false);
+        let (mut steps, mut worked) = (Steps::new(turn, model, fallback, budget.given_cost()).await?, false);
         let (mut guard, mut verification) = (RepetitionGuard::default(), Verification::default());
         let mut window = ContextWindow::new(turn, environment, overhead);
         let request = || self.request(&turn.log, environment, &system);
@@ -272,8 +272,8 @@ impl NativeAgent {
         announced
     }
 
-    /// Runs announced calls concurrently, after the checks that precede the first edit. A failed call
-    /// does not affect the others. Returns the round for the detection of repetitions.
+    /// Runs announced calls concurrently, after the checks that precede the first edit. A failed
+    /// call does not affect the others. Returns the round for the detection of repetitions.
     async fn run_tools(
         &self,
         turn: &Turn,

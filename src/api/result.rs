@@ -83,7 +83,7 @@ impl Method for GetResult {
         let (agent, cwd, usage, duration_ms) = session.log.state(|state| {
             let turns = state.turns.after(0);
             let duration_ms = turns.iter().map(|turn| turn.ended_ms.saturating_sub(turn.started_ms)).sum();
-            (state.agent.clone(), state.cwd.clone(), state.usage, duration_ms)
+            (state.agent.clone(), state.cwd.clone(), state.turns.total().0.unwrap_or_default(), duration_ms)
         });
         let worktrees = worktrees(&cx).await?;
         let workspace = worktrees.containing(&cwd)?.filter(|row| row.path.is_dir() && cx.client.has_access_to(&row.path));

@@ -30,10 +30,11 @@ pub(crate) struct TurnView {
     /// `PROVIDER/NAME` of the model; missing before the turn's first model request.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Total usage of the turn's model requests; missing if the provider reported none.
+    /// Total usage of the model requests of the turn and of its subagents that have ended; missing
+    /// if the provider reported none.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
-    /// Total cost of the turn's model requests in US dollars; missing if no price is known.
+    /// Total cost of these requests in US dollars; missing if no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
     started_at_ms: u64,
@@ -49,6 +50,7 @@ pub(crate) struct TurnView {
 impl TurnView {
     fn of(turn: &TurnRecord) -> TurnView {
         let ended = turn.status != TurnStatus::Running;
+        let (usage, cost) = turn.total();
         TurnView {
             turn_id: turn.id.clone(),
             status: turn.status,
@@ -56,8 +58,8 @@ impl TurnView {
             error: turn.error.as_deref().cloned(),
             by: turn.by.as_deref().map(String::from),
             model: turn.model.as_deref().map(String::from),
-            usage: turn.usage,
-            cost: turn.cost,
+            usage,
+            cost,
             started_at_ms: turn.started_ms,
             ended_at_ms: ended.then_some(turn.ended_ms),
             first_seq: turn.first_seq,

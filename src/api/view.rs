@@ -44,7 +44,8 @@ pub(crate) struct Activity {
     last_turn: Option<LastTurn>,
     /// Tool calls without a result, oldest first.
     pending_tool_calls: Vec<PendingCall>,
-    /// Total cost of the session's model requests in US dollars; missing if no price is known.
+    /// Total cost of the session's model requests and of its subagents that have ended, in US
+    /// dollars; missing if no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
 }
@@ -139,7 +140,7 @@ pub(crate) struct SessionView {
     head: Seq,
     /// Tokens of the model's context window that the conversation uses.
     context_tokens: u64,
-    /// Total usage of the session's model requests.
+    /// Total usage of the session's model requests and of its subagents that have ended.
     usage: Usage,
     plan: Vec<PlanEntry>,
     /// Number of queued messages.
@@ -222,7 +223,7 @@ impl Method for GetSession {
             turn_id: state.turn.clone().filter(|_| owned),
             head,
             context_tokens: state.context_tokens,
-            usage: state.usage,
+            usage: state.turns.total().0.unwrap_or_default(),
             plan: state.plan.clone(),
             queued: state.queue.len(),
             modes: modes(state),

@@ -98,7 +98,7 @@ fn show(sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Re
     print_replay(spent.line().map(RenderedText::Progress).into_iter().collect())
 }
 
-/// The usage and the cost of all model requests of a session.
+/// The usage and the cost of all model requests of a session and of its subagents.
 #[derive(Default)]
 struct Spent {
     usage: Option<Usage>,
@@ -107,10 +107,13 @@ struct Spent {
 
 impl Spent {
     fn on(&mut self, event: &Event) {
-        if let Body::UsageUpdated { usage, cost, .. } = &event.body {
-            *self.usage.get_or_insert_default() += *usage;
-            self.cost = Cost::sum(self.cost, *cost);
-        }
+        let (usage, cost) = match &event.body {
+            Body::UsageUpdated { usage, cost, .. } => (*usage, *cost),
+            Body::ChildCompleted { end, .. } => (end.usage.unwrap_or_default(), end.cost),
+            _ => return,
+        };
+        *self.usage.get_or_insert_default() += usage;
+        self.cost = Cost::sum(self.cost, cost);
     }
 
     /// A line with the totals, unless there are none.

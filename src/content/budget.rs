@@ -101,6 +101,12 @@ impl BudgetLimits {
         BudgetLimits { max_requests: None, max_tokens: None, max_cost: None, max_wall_s: None, ..self }
     }
 
+    /// The limits of the turn only.
+    pub(crate) fn of_turn(self) -> BudgetLimits {
+        let BudgetLimits { max_requests, max_tokens, max_cost, max_wall_s, .. } = self;
+        BudgetLimits { max_requests, max_tokens, max_cost, max_wall_s, ..BudgetLimits::default() }
+    }
+
     /// The amount of a limit.
     pub(crate) fn get(&self, limit: BudgetLimit) -> Option<u64> {
         let nanos = |cost: Option<Cost>| cost.map(Cost::nano_dollars);

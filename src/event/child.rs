@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::content::{Cost, StopReason, Usage};
+use crate::content::{Cost, StopReason, Usage, WorkProblems};
 use crate::id::{SessionId, ToolCallId, TurnId};
 
 /// The tool call that created a child session, and what the child inherited.
@@ -55,9 +55,19 @@ pub struct ChildEnd {
     /// Cost of the requests whose price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// Number of model requests of the child and of its subagents.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub requests: u64,
+    /// Changes that the user rejected, and failing checks, whatever the child's answer says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unresolved: Option<Box<WorkProblems>>,
     /// Why the child failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Status of a child session at its end.

@@ -68,7 +68,7 @@ impl Start<'_> {
             cwd: setup.cwd.clone(),
             directories: setup.directories.clone(),
             session,
-            cost: turn.log.state(|state| state.cost).unwrap_or_default(),
+            cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
             config: registry::config(services, name, settings)?,
             web: services.models.clients.clone(),

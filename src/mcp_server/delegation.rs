@@ -15,6 +15,7 @@ use super::server::ToolServer;
 use crate::agent::{SessionInUse, TargetWatch, task_agents};
 use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOption, SetMode};
 use crate::config::{NATIVE, Policy};
+use crate::content::WorkProblems;
 use crate::error::{Error, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId, TurnId};
@@ -64,6 +65,9 @@ pub(super) struct DelegateOutput {
     stop_reason: Option<Value>,
     /// Token counts of the turn.
     usage: Option<Value>,
+    /// Changes that the user rejected, and checks that fail; the result is an error then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unresolved: Option<WorkProblems>,
 }
 
 /// A running call.
@@ -144,15 +148,19 @@ impl Delegation {
             Ok(response) => (Some(json!(response.stop_reason)), response.usage.as_ref().map(|usage| json!(usage))),
             Err(_) => (None, None),
         };
-        let output = DelegateOutput { session_id: self.session.clone(), turn_id: self.turn.clone(), stop_reason, usage };
-        let answer = std::mem::take(&mut self.view).into_answer();
+        let (answer, unresolved) = std::mem::take(&mut self.view).into_result();
+        let problems = unresolved.as_ref().map(WorkProblems::text);
+        let (session_id, turn_id) = (self.session.clone(), self.turn.clone());
+        let output = DelegateOutput { session_id, turn_id, stop_reason, usage, unresolved };
         let (text, failed) = match ended {
             Ok(response) if response.stop_reason == acp::StopReason::EndTurn => (answer, false),
             Ok(response) => (format!("{answer}\n[stopped: {}]", json!(response.stop_reason).as_str().unwrap_or_default()), false),
             Err(error) => (format!("{error}\n{answer}").trim_end().to_string(), true),
         };
+        let text = problems.iter().map(|problems| format!("{problems}\n")).collect::<String>() + &text;
         let content = vec![ContentBlock::text(text)];
-        let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        let mut result =
+            if failed || problems.is_some() { CallToolResult::error(content) } else { CallToolResult::success(content) };
         result.structured_content = Some(json!(output));
         Ok(result)
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::broker::Broker;
 use super::log::SessionLog;
 use super::running_children::RunningChildren;
-use super::spending::Spending;
+use crate::content::BudgetLimits;
 use crate::event::SessionParent;
 use crate::id::{ToolCallId, TurnId};
 
@@ -21,10 +21,10 @@ pub struct Ancestor {
     pub(super) turn: TurnId,
     pub(super) prompt: Arc<str>,
     pub(super) tool_call_id: ToolCallId,
-    /// The subagents of the session, and the amounts that they had used when the budget of this
-    /// subagent was set.
+    /// The subagents of the session, with the amounts that the session has used.
     pub(super) children: Arc<RunningChildren>,
-    pub(super) used_at_budget: Spending,
+    /// The limits that a client gave for the turn.
+    pub(super) budget: BudgetLimits,
     /// Permission requests wait until this time for clients of other processes.
     pub(super) responders_wait_until: Option<Instant>,
 }

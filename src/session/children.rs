@@ -16,6 +16,7 @@ use super::queue::Placement;
 use super::run::TurnInput;
 use super::running_children::ChildGuard;
 use super::sessions::{Lineage, Sessions};
+use super::spending::Spending;
 use super::turn::{TurnEnd, TurnHandle};
 use super::work_view::WorkView;
 use crate::config::Policy;
@@ -89,7 +90,7 @@ impl Sessions {
         let (label, setup, mode, change) = child_of(&parent, turn, request);
         let above = Lineage { clients: parent.clients.clone(), ancestors: ancestors.into() };
         let child = self.create_session(setup, mode, change, above).await?;
-        guard.count(child.log.clone(), child.children.clone());
+        guard.count(turn.clone(), child.log.clone(), child.children.clone());
         let started = Body::ChildStarted { child: label.clone(), background };
         parent.log.commit(Some(turn.clone()), started).await?;
         let message = IncomingMessage::user(MessageId::new(), prompt);
@@ -116,7 +117,9 @@ impl Sessions {
 
 /// The label and the properties of a new child session of `parent`.
 fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (ChildLabel, SessionSetup, Mode, SessionChange) {
-    let SubagentRequest { call_id, title, profile, mode, depth, budget, .. } = request;
+    let SubagentRequest { call_id, title, profile, mode, depth, background, .. } = request;
+    // The parent's time limits end its other subagents.
+    let budget = if background { request.budget } else { BudgetLimits::default() };
     let label = ChildLabel {
         child_session_id: SessionId::new(),
         tool_call_id: call_id.clone(),
@@ -166,16 +169,10 @@ fn ancestors_of(parent: &Session, turn: &TurnId, prompt: &str, request: &Subagen
         prompt: prompt.into(),
         tool_call_id: request.call_id.clone(),
         children: parent.children.clone(),
-        used_at_budget: parent.children.used_at_budget(),
+        budget: parent.log.state(|state| state.budget.given()),
         responders_wait_until: parent.responders_wait_until(),
     };
-    let mut below = parent.log.id.clone();
-    let further = parent.ancestors.iter().cloned().map(|mut ancestor| {
-        ancestor.used_at_budget = ancestor.children.used_by_others(&below);
-        below = ancestor.log.id.clone();
-        ancestor
-    });
-    std::iter::once(nearest).chain(further).collect()
+    std::iter::once(nearest).chain(parent.ancestors.iter().cloned()).collect()
 }
 
 /// Returns an error if a session above works on the same prompt with the same agent: such a task
@@ -228,12 +225,18 @@ impl RunningChild {
         if let Err(error) = self.sessions.close(&self.session.log.id).await {
             tracing::warn!(session = %self.session.log.id, %error, "closing the session of a subagent failed");
         }
-        // The log has the ends of the subagents below, too.
+        // The child's totals include its own subagents.
         (end.usage, end.cost) = self.session.log.state(|state| state.turns.total());
+        end.requests = self.session.log.state(|state| Spending::of(state.turns.after(0)).requests);
+        let (answer, unresolved) = std::mem::take(&mut self.view).into_result();
+        end.unresolved = unresolved.map(Box::new);
         let running = self.parent.turn().is_some_and(|turn| turn.id == self.turn);
         let turn = Some(self.turn.clone()).filter(|_| running);
-        self.parent.log.emit(turn, Body::ChildCompleted { child: self.label.clone(), end: end.clone() }).await;
-        let answer = std::mem::take(&mut self.view).into_answer();
+        // The amounts must be in the log before the subagent no longer counts as running.
+        let completed = Body::ChildCompleted { child: self.label.clone(), end: end.clone() };
+        if let Err(error) = self.parent.log.commit(turn, completed).await {
+            tracing::warn!(session = %self.parent.log.id, %error, "recording the end of a subagent failed");
+        }
         if self.progress.is_none() {
             self.report(&end, &answer).await;
         }
@@ -317,7 +320,8 @@ impl RunningChild {
         let (text, cut) = shortened(text);
         let more = if cut { "\n[truncated]" } else { "" };
         let id = &self.label.child_session_id;
-        let text = format!("[The background task \"{}\" ({agent}, {id}) {outcome}: {text}{more}]", self.label.title);
+        let unresolved = end.unresolved.as_ref().map(|unresolved| format!("\n{}", unresolved.text())).unwrap_or_default();
+        let text = format!("[The background task \"{}\" ({agent}, {id}) {outcome}: {text}{more}{unresolved}]", self.label.title);
         let message = IncomingMessage { role: Role::System, ..IncomingMessage::user(MessageId::new(), vec![Part::text(text)]) };
         let auto_run = end.status != ChildStatus::Cancelled;
         let mut queued = QueuedMessage { message, delivery: Delivery::Steer, auto_run, by: Some(REPORTER.into()), seq: 0 };
@@ -345,7 +349,7 @@ fn end(result: Result<StopReason>) -> ChildEnd {
         Ok(stop) => (ChildStatus::Completed, Some(stop), None),
         Err(error) => (ChildStatus::Failed, None, Some(error.message)),
     };
-    ChildEnd { status, stop_reason, usage: None, cost: None, error }
+    ChildEnd { status, stop_reason, usage: None, cost: None, requests: 0, unresolved: None, error }
 }
 
 /// The start of a result that is sent as a message, and whether it was shortened.

@@ -52,18 +52,48 @@ impl Turn {
     /// or a cancellation. Every outcome except an offered allow option denies the tool call.
     /// Returns the id for the `permission.resolved` event, which the caller appends with the rule
     /// to remember.
-    pub(crate) async fn ask(
-        &self,
-        TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review }: TurnQuestion<'_>,
-    ) -> (Option<PermissionId>, PermissionAnswer) {
-        self.wait_for_responders().await;
-        let Some(mut open) = self.open_requests(tool_call_id, &tool, &options, review.as_ref()) else {
-            let reason = Some("no connected client can answer the permission request");
-            let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, NOBODY, reason);
-            for ancestor in &*self.ancestors {
-                self.emit_above(ancestor, None, &tool, answer.clone(), None).await;
+    pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> (Option<PermissionId>, PermissionAnswer) {
+        let tool = question.tool.clone();
+        let (ids, answer) = self.ask_from(0, question).await;
+        let mut ids = ids.into_iter();
+        let own = ids.next();
+        match &own {
+            None => {
+                for ancestor in &*self.ancestors {
+                    self.emit_above(ancestor, None, self.label_above(&tool), answer.clone(), None).await;
+                }
             }
-            return (None, answer);
+            Some(own) if !self.ancestors.is_empty() => {
+                let mut asked_above = self.asked_above.lock().unwrap_or_else(PoisonError::into_inner);
+                asked_above.insert(own.clone(), ids.collect());
+            }
+            Some(_) => {}
+        }
+        (own, answer)
+    }
+
+    /// Asks the clients of the session `level` levels above this one, and of those above it, about
+    /// something that concerns that session. Otherwise like [`Turn::ask`]. Records the answer.
+    pub(super) async fn ask_above(&self, level: usize, question: TurnQuestion<'_>) -> PermissionAnswer {
+        let tool = question.tool.clone();
+        let (ids, answer) = self.ask_from(level, question).await;
+        // Without a client that can answer, no session has the request.
+        for ((index, ancestor), id) in self.ancestors.iter().enumerate().skip(level - 1).zip(ids) {
+            let label = if index + 1 == level { tool.clone() } else { self.label_above(&tool) };
+            self.resolve_in(ancestor, id, label, answer.clone(), None).await;
+        }
+        answer
+    }
+
+    /// Asks in the session `level` levels above this one (0: in this one) and in those above it.
+    /// Returns the ids of the requests in these sessions, in this order; none if no client can
+    /// answer.
+    async fn ask_from(&self, level: usize, question: TurnQuestion<'_>) -> (Vec<PermissionId>, PermissionAnswer) {
+        let TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review } = question;
+        self.wait_for_responders().await;
+        let Some(mut open) = self.open_requests(level, tool_call_id, &tool, &options, review.as_ref()) else {
+            let reason = Some("no connected client can answer the permission request");
+            return (Vec::new(), PermissionAnswer::without_choice(PermissionOutcome::Denied, NOBODY, reason));
         };
         let deadline_ms = now_ms() + timeout.as_millis() as u64;
         for request in &open {
@@ -93,18 +123,14 @@ impl Turn {
         // A client may have answered just before the request was dismissed.
         let chosen = open.iter_mut().filter_map(|request| request.answered.try_recv().ok());
         let late = chosen.into_iter().find(|late| late.option_id.is_some() && answer.option_id.is_none());
-        let mut ids = open.into_iter().map(|request| request.id);
-        let own = ids.next();
-        if let Some(own) = own.clone().filter(|_| !self.ancestors.is_empty()) {
-            self.asked_above.lock().unwrap_or_else(PoisonError::into_inner).insert(own, ids.collect());
-        }
-        (own, late.unwrap_or(answer))
+        (open.into_iter().map(|request| request.id).collect(), late.unwrap_or(answer))
     }
 
-    /// Opens the request in this session and in the sessions above it, in this order. Returns
-    /// `None` if no client of these sessions can answer it.
+    /// Opens the request in the session `level` levels above this one (0: in this one) and in those
+    /// above it, in this order. Returns `None` if no client of these sessions can answer it.
     fn open_requests(
         &self,
+        level: usize,
         tool_call_id: ToolCallId,
         tool: &ToolLabel,
         options: &[PermissionOption],
@@ -117,10 +143,13 @@ impl Turn {
             attended |= has_responders;
             OpenRequest { id, broker: broker.clone(), log: log.clone(), turn, tool_call_id, tool, answered }
         };
-        let above = self.label_above(tool);
-        let mut requests = vec![open(&self.broker, &self.log, Some(self.id.clone()), tool_call_id, tool.clone())];
-        for ancestor in &*self.ancestors {
-            let (call, label) = (ancestor.tool_call_id.clone(), above.clone());
+        let mut requests = Vec::new();
+        if level == 0 {
+            requests.push(open(&self.broker, &self.log, Some(self.id.clone()), tool_call_id, tool.clone()));
+        }
+        for (index, ancestor) in self.ancestors.iter().enumerate().skip(level.saturating_sub(1)) {
+            let label = if index + 1 == level { tool.clone() } else { self.label_above(tool) };
+            let call = ancestor.tool_call_id.clone();
             requests.push(open(&ancestor.broker, &ancestor.log, ancestor.running_turn(), call, label));
         }
         if !attended {
@@ -147,14 +176,26 @@ impl Turn {
         let asked = self.asked_above.lock().unwrap_or_else(PoisonError::into_inner).remove(own);
         for (ancestor, id) in self.ancestors.iter().zip(asked.into_iter().flatten()) {
             let answer = PermissionAnswer::without_choice(*outcome, by, reason.as_deref());
-            self.emit_above(ancestor, Some(id), tool, answer, rule.clone()).await;
-            // Clients show a call with an open request as pending.
-            let tool_call_id = ancestor.tool_call_id.clone();
-            if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == tool_call_id)) {
-                let status = Some(ToolStatus::InProgress);
-                let update = Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() };
-                ancestor.log.emit(ancestor.running_turn(), update).await;
-            }
+            self.resolve_in(ancestor, id, self.label_above(tool), answer, rule.clone()).await;
+        }
+    }
+
+    /// Records the end of a permission request in a session above.
+    async fn resolve_in(
+        &self,
+        ancestor: &Ancestor,
+        id: PermissionId,
+        label: ToolLabel,
+        answer: PermissionAnswer,
+        rule: Option<Value>,
+    ) {
+        self.emit_above(ancestor, Some(id), label, answer, rule).await;
+        // Clients show a call with an open request as pending.
+        let tool_call_id = ancestor.tool_call_id.clone();
+        if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == tool_call_id)) {
+            let status = Some(ToolStatus::InProgress);
+            let update = Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() };
+            ancestor.log.emit(ancestor.running_turn(), update).await;
         }
     }
 
@@ -162,14 +203,14 @@ impl Turn {
         &self,
         ancestor: &Ancestor,
         permission_id: Option<PermissionId>,
-        tool: &ToolLabel,
+        label: ToolLabel,
         answer: PermissionAnswer,
         rule: Option<Value>,
     ) {
         let body = Body::PermissionResolved {
             permission_id,
             tool_call_id: ancestor.tool_call_id.clone(),
-            tool: Some(self.label_above(tool)),
+            tool: Some(label),
             outcome: answer.outcome,
             reason: answer.reason,
             by: answer.by,

@@ -13,6 +13,7 @@ use super::open::Session;
 use super::title::title_of;
 use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message};
 use super::turn_queue::TurnQueue;
+use super::turns::TurnRecord;
 use crate::content::{BudgetLimits, Part, StopReason, plain_text};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Delivery, SessionChange, Severity};
@@ -248,7 +249,7 @@ impl RunningTurn {
             session.turn_queue().fail(&id, error);
             session.recover();
         }
-        let (usage, cost) = log.state(|state| state.turns.get(&id).map_or((None, None), |turn| (turn.usage, turn.cost)));
+        let (usage, cost) = log.state(|state| state.turns.get(&id).map_or((None, None), TurnRecord::total));
         session.promote();
         match committed {
             Ok(seq) => TurnEnd { result, seq, usage, cost },

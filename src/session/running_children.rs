@@ -7,47 +7,51 @@ use tokio_util::sync::CancellationToken;
 
 use super::log::SessionLog;
 use super::spending::Spending;
+use crate::content::BudgetLimit;
 use crate::error::{Error, Kind, Result};
-use crate::id::SessionId;
+use crate::id::{SessionId, TurnId};
 use crate::limits;
 
-/// Counts and cancels the running subagents of one session, and sums the amounts they have used.
+/// Counts and cancels the running subagents of one session, and sums the amounts that the session
+/// and its subagents have used.
 #[derive(Default)]
 pub(crate) struct RunningChildren {
     count: watch::Sender<usize>,
     used: Mutex<Used>,
     /// Cancels the subagents that are running now.
     cancel: Mutex<CancellationToken>,
+    /// Held while a request of the session or of a session below it is reserved. Only that of the
+    /// outermost session is used, so that concurrent requests cannot exceed a limit.
+    pub(super) reserving: Mutex<()>,
+    /// Held during a question about the session's budget. The value is the last refusal.
+    pub(super) refused: tokio::sync::Mutex<Option<RefusedBudget>>,
 }
 
-/// The amounts that the subagents of a session have used.
+/// A question whether to raise a limit that was not answered with yes: later requests of the turn
+/// do not ask again.
+#[derive(Clone, PartialEq)]
+pub(super) struct RefusedBudget {
+    pub turn: TurnId,
+    pub limit: BudgetLimit,
+    pub amount: u64,
+}
+
+/// The amounts that the log of a session does not contain.
 #[derive(Default)]
 struct Used {
     /// The subagents that are running.
     running: Vec<UsedByChild>,
-    /// The subagents that ended while the session was open.
-    ended: Spending,
-    /// The total when the budget of later subagents was set.
-    at_budget: Spending,
+    /// The number of requests of the running turn, with those that were reserved and whose start is
+    /// not in the log yet.
+    reserved: Option<(TurnId, u64)>,
 }
 
 /// A running subagent, whose log has the amounts that it has used.
 struct UsedByChild {
+    /// The turn that started the subagent.
+    turn: TurnId,
     log: Arc<SessionLog>,
     children: Arc<RunningChildren>,
-}
-
-impl UsedByChild {
-    fn total(&self) -> Spending {
-        self.log.state(|state| Spending::of(state.turns.after(0))).plus(self.children.used_by_running())
-    }
-}
-
-impl Used {
-    fn running(&self, except: Option<&SessionId>) -> Spending {
-        let counted = self.running.iter().filter(|child| except != Some(&child.log.id));
-        counted.map(UsedByChild::total).fold(Spending::default(), Spending::plus)
-    }
 }
 
 /// RAII guard of one running subagent.
@@ -81,27 +85,36 @@ impl RunningChildren {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The amounts that the running subagents have used.
-    pub(crate) fn used_by_running(&self) -> Spending {
-        self.used().running(None)
-    }
-
-    /// The amounts that the subagents have used since the session was opened, without the subagent
-    /// that works in the session `except`.
-    pub(super) fn used_by_others(&self, except: &SessionId) -> Spending {
+    /// The amounts that `turn` of the session with this log, or without `turn` the whole session,
+    /// has used, with those of its subagents and of reserved requests.
+    pub(super) fn spent(&self, log: &SessionLog, turn: Option<&TurnId>) -> Spending {
+        // Holding the lock keeps a subagent that ends either in the list or in the log. Only a
+        // subagent whose end is not in the log counts as running.
         let used = self.used();
-        used.ended.plus(used.running(Some(except)))
+        let (recorded, open) = log.state(|state| {
+            let turns = match turn {
+                Some(turn) => state.turns.get(turn).map(std::slice::from_ref).unwrap_or_default(),
+                None => state.turns.after(0),
+            };
+            let mut recorded = Spending::of(turns);
+            if let Some((reserved_by, requests)) = used.reserved.as_ref().filter(|(by, _)| turn.is_none_or(|turn| turn == by)) {
+                let known = state.turns.get(reserved_by).map_or(0, |turn| turn.requests);
+                recorded.requests += requests.saturating_sub(known);
+            }
+            let open: Vec<SessionId> = state.open_children.iter().map(|child| child.child_session_id.clone()).collect();
+            (recorded, open)
+        });
+        let counts = |child: &&UsedByChild| turn.is_none_or(|turn| child.turn == *turn) && open.contains(&child.log.id);
+        let running = used.running.iter().filter(counts);
+        running.map(|child| child.children.spent(&child.log, None)).fold(recorded, Spending::plus)
     }
 
-    /// Called when the budget of the subagents that start later is set.
-    pub(crate) fn mark_budget(&self) {
+    /// Counts a request that `turn`, the running turn, is about to send.
+    pub(crate) fn reserve(&self, log: &SessionLog, turn: &TurnId) {
         let mut used = self.used();
-        used.at_budget = used.ended.plus(used.running(None));
-    }
-
-    /// The amounts that the subagents had used when the budget was set.
-    pub(super) fn used_at_budget(&self) -> Spending {
-        self.used().at_budget
+        let before = used.reserved.take().filter(|(by, _)| by == turn).map_or(0, |(_, requests)| requests);
+        let known = log.state(|state| state.turns.get(turn).map_or(0, |turn| turn.requests));
+        used.reserved = Some((turn.clone(), before.max(known) + 1));
     }
 
     /// Returns whether a subagent is running.
@@ -123,20 +136,17 @@ impl RunningChildren {
 }
 
 impl ChildGuard {
-    /// Counts the amounts that the subagent uses.
-    pub(super) fn count(&mut self, log: Arc<SessionLog>, children: Arc<RunningChildren>) {
+    /// Counts the amounts that the subagent uses for `turn` of the parent.
+    pub(super) fn count(&mut self, turn: TurnId, log: Arc<SessionLog>, children: Arc<RunningChildren>) {
         self.session = Some(log.id.clone());
-        self.children.used().running.push(UsedByChild { log, children });
+        self.children.used().running.push(UsedByChild { turn, log, children });
     }
 }
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
-            let mut used = self.children.used();
-            if let Some(index) = used.running.iter().position(|child| child.log.id == *session) {
-                used.ended = used.ended.plus(used.running.swap_remove(index).total());
-            }
+            self.children.used().running.retain(|child| child.log.id != *session);
         }
         self.children.count.send_modify(|count| *count -= 1);
     }

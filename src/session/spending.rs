@@ -12,14 +12,16 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
-    /// The amounts of some turns, with those of the subagents that ended during these turns. The
-    /// requests of these subagents do not count.
+    /// The amounts of some turns, with those of their subagents that have ended.
     pub(crate) fn of(turns: &[TurnRecord]) -> Spending {
         let tokens = |usage: Usage| usage.input_tokens + usage.output_tokens;
-        let of_turn = |turn: &TurnRecord| Spending {
-            requests: turn.requests,
-            tokens: tokens(turn.usage.unwrap_or_default()) + tokens(turn.children.0),
-            nano_dollars: (turn.cost.unwrap_or_default() + turn.children.1).nano_dollars(),
+        let of_turn = |turn: &TurnRecord| {
+            let (usage, cost) = turn.total();
+            Spending {
+                requests: turn.requests + turn.children.requests,
+                tokens: tokens(usage.unwrap_or_default()),
+                nano_dollars: cost.unwrap_or_default().nano_dollars(),
+            }
         };
         turns.iter().map(of_turn).fold(Spending::default(), Spending::plus)
     }
@@ -29,15 +31,6 @@ impl Spending {
             requests: self.requests + other.requests,
             tokens: self.tokens + other.tokens,
             nano_dollars: self.nano_dollars.saturating_add(other.nano_dollars),
-        }
-    }
-
-    /// The amounts used since the total was `before`.
-    pub(crate) fn since(self, before: Spending) -> Spending {
-        Spending {
-            requests: self.requests.saturating_sub(before.requests),
-            tokens: self.tokens.saturating_sub(before.tokens),
-            nano_dollars: self.nano_dollars.saturating_sub(before.nano_dollars),
         }
     }
 }

@@ -73,10 +73,6 @@ pub struct SessionState {
     pub context_tokens: u64,
     /// A compaction is running.
     pub compacting: bool,
-    /// The usage of all model requests.
-    pub usage: Usage,
-    /// The cost of all model requests whose price is known; `None` if there were none.
-    pub cost: Option<Cost>,
     pub budget: BudgetState,
     pub history: History,
 }
@@ -212,8 +208,6 @@ impl SessionState {
 
     fn add_usage(&mut self, usage: Usage, cost: Option<Cost>, context_tokens: u64) {
         self.context_tokens = context_tokens;
-        self.usage += usage;
-        self.cost = Cost::sum(self.cost, cost);
         if let Some(open) = &mut self.open_step {
             *open.usage.get_or_insert_default() += usage;
             open.cost = Cost::sum(open.cost, cost);
@@ -264,7 +258,15 @@ impl SessionState {
             });
         }
         for child in &self.open_children {
-            let end = ChildEnd { status: ChildStatus::Interrupted, stop_reason: None, usage: None, cost: None, error: None };
+            let end = ChildEnd {
+                status: ChildStatus::Interrupted,
+                stop_reason: None,
+                usage: None,
+                cost: None,
+                requests: 0,
+                unresolved: None,
+                error: None,
+            };
             bodies.push(Body::ChildCompleted { child: child.clone(), end });
         }
         bodies.extend(self.open_tools.iter().flat_map(OpenTool::interrupted));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, Event};
+use crate::event::{Body, ChildEnd, Event};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::store::{ActivityColumns, SessionRow};
@@ -20,7 +20,7 @@ pub(crate) struct SessionSummary {
     /// Tool calls without a result, oldest first.
     pub pending_tool_calls: Vec<PendingCall>,
     pub open_permissions: Vec<PermissionId>,
-    /// The cost of the session's model requests whose price is known.
+    /// The cost of the model requests of the session and of its ended subagents, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
@@ -62,7 +62,7 @@ impl SessionSummary {
             last_turn: state.turns.last().map(LastTurn::of),
             pending_tool_calls: calls.collect(),
             open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
-            cost: state.cost,
+            cost: state.turns.total().1,
         }
     }
 
@@ -160,7 +160,8 @@ fn apply<'a>(event: &Event, summary: impl FnOnce() -> &'a mut SessionSummary) {
         }
         Body::PermissionRequested { permission_id, .. } => summary().open_permissions.push(permission_id.clone()),
         Body::PermissionResolved { permission_id: Some(id), .. } => summary().open_permissions.retain(|open| open != id),
-        Body::UsageUpdated { cost: cost @ Some(_), .. } => {
+        Body::UsageUpdated { cost: cost @ Some(_), .. }
+        | Body::ChildCompleted { end: ChildEnd { cost: cost @ Some(_), .. }, .. } => {
             let total = &mut summary().cost;
             *total = Cost::sum(*total, *cost);
         }

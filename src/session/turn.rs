@@ -13,7 +13,6 @@ use super::broker::Broker;
 use super::log::SessionLog;
 use super::message::{IncomingMessage, QueuedMessage};
 use super::running_children::RunningChildren;
-use super::spending::Spending;
 use crate::content::{Cost, Part, StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
@@ -67,17 +66,6 @@ impl Turn {
         self.log.commit_durably(Some(self.id.clone()), body).await
     }
 
-    /// The amounts that the other subagents of the sessions above have used since the budget that
-    /// they share with this subagent was set.
-    pub(crate) fn used_by_siblings(&self) -> Spending {
-        let mut below = &self.log.id;
-        self.ancestors.iter().fold(Spending::default(), |used, ancestor| {
-            let others = ancestor.children.used_by_others(below).since(ancestor.used_at_budget);
-            below = &ancestor.log.id;
-            used.plus(others)
-        })
-    }
-
     /// Takes the queued steering messages, which the caller records.
     pub(crate) fn steered(&self) -> Vec<QueuedMessage> {
         (self.steered)()
@@ -114,7 +102,7 @@ impl Turn {
 pub(crate) struct TurnEnd {
     pub result: Result<StopReason>,
     pub seq: Seq,
-    /// Total usage of the turn's model requests; `None` if there were none.
+    /// Total usage of the model requests of the turn and its subagents; `None` if there were none.
     pub usage: Option<Usage>,
     /// Total cost of the requests whose price is known; `None` if there were none.
     pub cost: Option<Cost>,

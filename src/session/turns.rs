@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
-use crate::event::{Body, Event};
-use crate::id::{Seq, TurnId};
+use crate::event::{Body, ChildEnd, Event};
+use crate::id::{Seq, SessionId, TurnId};
 
 /// Progress of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,13 +42,37 @@ pub(crate) struct TurnRecord {
     pub cost: Option<Cost>,
     /// Number of the turn's model requests, without those that were sent again.
     pub requests: u64,
-    /// Usage and cost of the subagents that have ended since the turn started.
-    pub children: (Usage, Cost),
+    /// Amounts of the ended subagents that the turn started.
+    pub children: ChildAmounts,
     pub started_ms: u64,
     pub ended_ms: u64,
     pub first_seq: Seq,
     /// 0 while the turn runs, like `ended_ms`.
     pub last_seq: Seq,
+}
+
+/// Amounts that subagents have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChildAmounts {
+    pub usage: Option<Usage>,
+    pub cost: Option<Cost>,
+    pub requests: u64,
+}
+
+impl TurnRecord {
+    /// Usage and cost of the turn and of its subagents that have ended; `None` without requests, or
+    /// if no price is known.
+    pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
+        (sum(self.usage, self.children.usage), Cost::sum(self.cost, self.children.cost))
+    }
+}
+
+fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    let mut total = one.or(other)?;
+    if let (Some(_), Some(other)) = (one, other) {
+        total += other;
+    }
+    Some(total)
 }
 
 /// Error of a failed turn. `code` is a code of the error table; `info` has facts for clients.
@@ -63,9 +87,15 @@ pub(crate) struct TurnFailure {
     pub info: Option<Value>,
 }
 
-/// All turns, oldest first.
+/// All turns, oldest first, and their totals.
 #[derive(Clone, Debug, Default)]
-pub struct TurnRecords(Vec<TurnRecord>);
+pub struct TurnRecords {
+    turns: Vec<TurnRecord>,
+    /// The turns of the subagents that have not ended.
+    open_children: Vec<(SessionId, TurnId)>,
+    usage: Option<Usage>,
+    cost: Option<Cost>,
+}
 
 impl TurnRecords {
     /// Adds an event. Events must be added in the order of the log.
@@ -74,7 +104,7 @@ impl TurnRecords {
             Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
             Body::TurnCompleted { stop_reason } => {
                 self.end(TurnStatus::Completed, event);
-                if let Some(last) = self.0.last_mut() {
+                if let Some(last) = self.turns.last_mut() {
                     last.stop_reason = Some(*stop_reason);
                 }
             }
@@ -82,7 +112,7 @@ impl TurnRecords {
                 self.end(TurnStatus::Failed, event);
                 let (code, message) = (code.clone(), message.clone());
                 let error = TurnFailure { code, message, hint: hint.clone(), info: info.clone() };
-                if let Some(last) = self.0.last_mut() {
+                if let Some(last) = self.turns.last_mut() {
                     last.error = Some(Box::new(error));
                 }
             }
@@ -100,17 +130,17 @@ impl TurnRecords {
             Body::UsageUpdated { model, usage, cost, .. } => {
                 // Older versions recorded no steps.
                 self.set_model(model, event);
+                self.usage = sum(self.usage, Some(*usage));
+                self.cost = Cost::sum(self.cost, *cost);
                 if let Some(turn) = self.running(event) {
-                    *turn.usage.get_or_insert_default() += *usage;
+                    turn.usage = sum(turn.usage, Some(*usage));
                     turn.cost = Cost::sum(turn.cost, *cost);
                 }
             }
-            Body::ChildCompleted { end, .. } => {
-                if let Some(last) = self.0.last_mut() {
-                    last.children.0 += end.usage.unwrap_or_default();
-                    last.children.1 += end.cost.unwrap_or_default();
-                }
+            Body::ChildStarted { child, .. } => {
+                self.open_children.extend(event.turn_id.clone().map(|turn| (child.child_session_id.clone(), turn)));
             }
+            Body::ChildCompleted { child, end } => self.child_ended(&child.child_session_id, end),
             Body::TurnCancelled {} => self.end(TurnStatus::Cancelled, event),
             Body::TurnInterrupted {} => self.end(TurnStatus::Interrupted, event),
             Body::SessionCreated { .. }
@@ -135,7 +165,6 @@ impl TurnRecords {
             | Body::ContextPruned { .. }
             | Body::CompactionStarted { .. }
             | Body::CompactionCompleted { .. }
-            | Body::ChildStarted { .. }
             | Body::HookCompleted { .. }
             | Body::ModeChanged { .. }
             | Body::MessagesReplaced { .. }
@@ -147,7 +176,7 @@ impl TurnRecords {
     fn start(&mut self, by: Option<&str>, event: &Event) {
         let Some(id) = &event.turn_id else { return };
         let by = by.map(|by| self.shared(by, |turn| turn.by.as_ref()));
-        self.0.push(TurnRecord {
+        self.turns.push(TurnRecord {
             id: id.clone(),
             status: TurnStatus::Running,
             stop_reason: None,
@@ -157,7 +186,7 @@ impl TurnRecords {
             usage: None,
             cost: None,
             requests: 0,
-            children: Default::default(),
+            children: ChildAmounts::default(),
             started_ms: event.at_ms,
             ended_ms: 0,
             first_seq: event.seq,
@@ -165,9 +194,23 @@ impl TurnRecords {
         });
     }
 
+    /// Adds the amounts of a subagent to the turn that started it.
+    fn child_ended(&mut self, child: &SessionId, end: &ChildEnd) {
+        self.usage = sum(self.usage, end.usage);
+        self.cost = Cost::sum(self.cost, end.cost);
+        let open = self.open_children.iter().position(|(open, _)| open == child);
+        let started_by = open.map(|index| self.open_children.swap_remove(index).1);
+        let turn = self.turns.iter_mut().rev().find(|turn| started_by.as_ref().is_none_or(|id| turn.id == *id));
+        if let Some(ChildAmounts { usage, cost, requests }) = turn.map(|turn| &mut turn.children) {
+            *usage = sum(*usage, end.usage);
+            *cost = Cost::sum(*cost, end.cost);
+            *requests += end.requests;
+        }
+    }
+
     /// The turn that `event` belongs to, if it is the newest turn.
     fn running(&mut self, event: &Event) -> Option<&mut TurnRecord> {
-        self.0.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.id))
+        self.turns.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.id))
     }
 
     fn set_model(&mut self, model: &str, event: &Event) {
@@ -184,44 +227,34 @@ impl TurnRecords {
     /// Returns a copy of `name` that shares its memory with the previous turn if the names are
     /// equal: most turns have the client and the model of the previous turn.
     fn shared(&self, name: &str, field: fn(&TurnRecord) -> Option<&Arc<str>>) -> Arc<str> {
-        let known = self.0.iter().rev().take(2).find_map(field).filter(|known| ***known == *name);
+        let known = self.turns.iter().rev().take(2).find_map(field).filter(|known| ***known == *name);
         known.cloned().unwrap_or_else(|| name.into())
     }
 
     fn end(&mut self, status: TurnStatus, event: &Event) {
-        if let Some(last) = self.0.last_mut() {
+        if let Some(last) = self.turns.last_mut() {
             (last.status, last.ended_ms, last.last_seq) = (status, event.at_ms, event.seq);
         }
     }
 
-    /// Usage and cost of all turns and of their subagents; `None` without requests, or if no price
-    /// is known.
+    /// Usage and cost of all turns and of their subagents that have ended; `None` without requests,
+    /// or if no price is known.
     pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
-        let (mut usage, mut cost) = (None::<Usage>, None);
-        for turn in &self.0 {
-            let (of_children, cost_of_children) = turn.children;
-            let of_children = Some(of_children).filter(|usage| *usage != Usage::default());
-            for more in turn.usage.into_iter().chain(of_children) {
-                *usage.get_or_insert_default() += more;
-            }
-            let cost_of_children = Some(cost_of_children).filter(|cost| *cost != Cost::default());
-            cost = Cost::sum(Cost::sum(cost, turn.cost), cost_of_children);
-        }
-        (usage, cost)
+        (self.usage, self.cost)
     }
 
     /// The newest turn.
     pub(crate) fn last(&self) -> Option<&TurnRecord> {
-        self.0.last()
+        self.turns.last()
     }
 
     /// Returns the turn with this id.
     pub(crate) fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
-        self.0.iter().rev().find(|turn| turn.id == *id)
+        self.turns.iter().rev().find(|turn| turn.id == *id)
     }
 
     /// Returns the turns that started after `seq`.
     pub(crate) fn after(&self, seq: Seq) -> &[TurnRecord] {
-        &self.0[self.0.partition_point(|turn| turn.first_seq <= seq)..]
+        &self.turns[self.turns.partition_point(|turn| turn.first_seq <= seq)..]
     }
 }

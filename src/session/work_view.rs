@@ -1,7 +1,10 @@
 //! A short view of a session's work for the program or the agent that delegated it: the running
 //! tool calls, the last line of text, and the last answer. A fold over the events.
 
-use crate::content::{Role, plain_text};
+use serde_json::Value;
+
+use super::open_items::REVIEW;
+use crate::content::{Role, WorkProblems, plain_text};
 use crate::event::{Body, Event};
 use crate::id::ToolCallId;
 use crate::limits;
@@ -17,6 +20,9 @@ pub(crate) struct WorkView {
     answer: String,
     /// A model request or a tool call started after the last answer.
     new_step: bool,
+    unresolved: WorkProblems,
+    /// The call that runs the project's checks, and its output.
+    check: Option<(ToolCallId, String)>,
     /// There are changes since the last [`WorkView::status`].
     pub changed: bool,
 }
@@ -39,7 +45,25 @@ impl WorkView {
                 // Hosted agents do not report their model requests.
                 self.new_step = true;
             }
-            Body::ToolCompleted { tool_call_id, .. } => self.calls.retain(|(id, _)| id != tool_call_id),
+            Body::ToolCompleted { tool_call_id, tool, output, details, .. } => {
+                self.calls.retain(|(id, _)| id != tool_call_id);
+                if tool.as_ref().is_some_and(|tool| tool.name == REVIEW) && is_rejection(details.as_ref()) {
+                    self.unresolved.rejected.push(plain_text(output));
+                }
+                if let Some((_, text)) = self.check.as_mut().filter(|(id, _)| id == tool_call_id) {
+                    *text = plain_text(output);
+                }
+            }
+            Body::VerifyStarted { tool_call_id, .. } => self.check = Some((tool_call_id.clone(), String::new())),
+            Body::VerifyCompleted { round: 1.., passed, error: None, .. } => {
+                let output = self.check.take().map(|(_, output)| output).unwrap_or_default();
+                self.unresolved.failing_checks = (!passed).then_some(output);
+            }
+            Body::ChildCompleted { end, .. } => {
+                if let Some(below) = &end.unresolved {
+                    self.unresolved.add(below);
+                }
+            }
             _ => return,
         }
         self.changed = true;
@@ -66,4 +90,16 @@ impl WorkView {
     pub(crate) fn into_answer(self) -> String {
         self.answer
     }
+
+    /// The text of the last answer, and the problems that the work left.
+    pub(crate) fn into_result(self) -> (String, Option<WorkProblems>) {
+        (self.answer, Some(self.unresolved).filter(|unresolved| *unresolved != WorkProblems::default()))
+    }
+}
+
+/// Returns whether the user did not accept a file of a review, from the details of its call.
+fn is_rejection(details: Option<&Value>) -> bool {
+    let files = details.and_then(|details| details["files"].as_array()).into_iter().flatten();
+    let mut decisions = files.filter_map(|file| file["decision"].as_str());
+    decisions.any(|decision| !["accepted", "none"].contains(&decision))
 }

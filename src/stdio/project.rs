@@ -90,6 +90,7 @@ impl Projection {
                 self.cost = Cost::sum(self.cost, *cost);
                 self.fact(&event.body, out);
             }
+            Body::ChildCompleted { end, .. } => self.cost = Cost::sum(self.cost, end.cost),
             body => self.fact(body, out),
         }
     }

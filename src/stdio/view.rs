@@ -186,7 +186,7 @@ impl View {
                 }
             }
             Body::UsageUpdated { .. } => {
-                self.projection.set_cost(self.session.log.state(|state| state.cost));
+                self.projection.set_cost(self.session.log.state(|state| state.turns.total().1));
                 self.projection.shown(event, out);
             }
             Body::ModeChanged { .. } => {

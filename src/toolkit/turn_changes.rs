@@ -210,6 +210,11 @@ impl TurnChanges {
         (state.edited, state.scanned.clone())
     }
 
+    /// Records that the checks have to run for the current files.
+    pub(crate) fn require_check(&self) {
+        self.state().edited = true;
+    }
+
     /// Records that the checks passed for the current files.
     pub(crate) fn checked(&self) {
         let mut state = self.state();

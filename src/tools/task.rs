@@ -154,24 +154,32 @@ impl Tool for Task {
             return Ok(ToolOutput::text(text, details(TaskStatus::Started, None, None)));
         };
         let (text, artifact) = bounded(answer, context).await?;
-        match end.status {
-            ChildStatus::Completed => {
-                let text = match (end.stop_reason, text.trim().is_empty()) {
-                    (Some(StopReason::EndTurn) | None, false) => text,
-                    (Some(StopReason::EndTurn) | None, true) => "[the subagent ended without an answer]".into(),
-                    (Some(stop), _) => format!("{text}\n[the subagent was stopped: {}]", serde_json::json!(stop)),
-                };
-                Ok(ToolOutput::text(text, details(TaskStatus::Completed, Some(&end), artifact)))
-            }
-            ChildStatus::Failed => {
-                let error = end.error.unwrap_or_default();
-                Err(ToolError(format!("the subagent failed: {error}\n{text}").trim_end().into()))
-            }
-            ChildStatus::Cancelled | ChildStatus::Interrupted if context.cancel.is_cancelled() => Err(ToolError::cancelled()),
-            ChildStatus::Cancelled | ChildStatus::Interrupted => {
-                Err(ToolError(format!("the subagent was cancelled\n{text}").trim_end().into()))
-            }
+        if end.unresolved.as_ref().is_some_and(|unresolved| unresolved.failing_checks.is_some()) {
+            // The parent's turn does not end before the checks have run again.
+            context.changes.require_check();
         }
+        let text = result(&end, text, context)?;
+        Ok(ToolOutput::text(text, details(TaskStatus::Completed, Some(&end), artifact)))
+    }
+}
+
+/// Returns the result of a subagent that completed its task. Fails if it did not, or if it left
+/// problems, whatever its answer says.
+fn result(end: &ChildEnd, answer: String, context: &ToolContext) -> Result<String, ToolError> {
+    let problems = end.unresolved.as_ref().map(|unresolved| unresolved.text()).unwrap_or_default();
+    let failed = |what: &str, answer: &str| Err(ToolError(format!("{problems}\n{what}\n{answer}").trim().into()));
+    match end.status {
+        ChildStatus::Completed => {
+            let text = match (end.stop_reason, answer.trim().is_empty()) {
+                (Some(StopReason::EndTurn) | None, false) => answer,
+                (Some(StopReason::EndTurn) | None, true) => "[the subagent ended without an answer]".into(),
+                (Some(stop), _) => format!("{answer}\n[the subagent was stopped: {}]", serde_json::json!(stop)),
+            };
+            if problems.is_empty() { Ok(text) } else { failed("The subagent's answer:", &text) }
+        }
+        ChildStatus::Failed => failed(&format!("the subagent failed: {}", end.error.as_deref().unwrap_or_default()), &answer),
+        ChildStatus::Cancelled | ChildStatus::Interrupted if context.cancel.is_cancelled() => Err(ToolError::cancelled()),
+        ChildStatus::Cancelled | ChildStatus::Interrupted => failed("the subagent was cancelled", &answer),
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Client {
     marker: String,
     next_id: u64,
     /// Results of the next elicitations, or `{error}`; without one, an elicitation stays open.
-    answers: VecDeque<Value>,
+    pub answers: VecDeque<Value>,
     /// Params of the received elicitations and progress notifications.
     elicited: Vec<Value>,
     progress: Vec<Value>,

@@ -42,7 +42,8 @@ async fn unknown_slash_command_is_forwarded_to_the_agent() {
     let home = home(&[]).await;
     let (mut agent, session) = session(&home, &[]).await;
     let (stop, updates) = agent.turn(&session, "/nosuch now").await;
-    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "/nosuch now"));
+    let received = text(&updates, "agent_message_chunk");
+    assert!(stop == "end_turn" && received.ends_with("/nosuch now"), "{received}");
     agent.finish().await;
 }
 
