@@ -28,6 +28,7 @@ pub(crate) use context_settings::ContextSettings;
 pub(crate) use data_paths::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, DEPTH_VARIABLE, DataPaths, SESSION_VARIABLE};
 pub use data_paths::{Environment, SessionVariables};
 pub(crate) use git::excludes;
+pub(crate) use hook_settings::script_word;
 pub use hook_settings::{FailurePolicy, HookSettings};
 pub(crate) use load::{Loaded, Overrides, load_project, load_user};
 pub use mcp_settings::{McpOauth, McpServer};

@@ -397,8 +397,8 @@ pub enum Body {
     #[serde(rename = "mode.changed")]
     ModeChanged { mode: OptionValue<Mode> },
     /// `code` names the subject of some notices: `repeated_calls`, `repeated_text`, `hook_message`,
-    /// `verify`, `review` and `repository` (context for the model that clients do not show). `note`
-    /// is text about it for the model, which later requests contain.
+    /// `hook_failed`, `verify`, `review` and `repository` (context for the model that clients do not
+    /// show). `note` is text about it for the model, which later requests contain.
     #[serde(rename = "notice")]
     Notice {
         severity: Severity,
@@ -428,6 +428,9 @@ impl PartialEq for UnknownEvent {
         self.stored.get() == other.stored.get()
     }
 }
+
+/// Code of the notice about a hook whose failure has no effect.
+pub(crate) const HOOK_FAILED: &str = "hook_failed";
 
 /// Code of the notice whose note describes the repository for the model.
 pub(crate) const REPOSITORY: &str = "repository";

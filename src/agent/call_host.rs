@@ -39,6 +39,11 @@ pub(crate) trait CallHost: Send + Sync {
         false
     }
 
+    /// Returns whether the log has the notice about the failure of a hook with this title.
+    fn has_reported(&self, _title: &str) -> bool {
+        false
+    }
+
     /// The number of tokens of the conversation, for events about usage.
     fn context_tokens(&self) -> u64 {
         0

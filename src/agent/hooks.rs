@@ -10,7 +10,7 @@ use super::environment::SessionEnvironment;
 use crate::config::FailurePolicy;
 use crate::content::{Part, ToolContent, ToolLabel, ToolStatus, plain_text, shortened};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, ChangedCall, HookEvent, Severity};
+use crate::event::{Body, ChangedCall, HOOK_FAILED, HookEvent, Severity};
 use crate::hooks::{Hook, HookCompaction, HookEffect, HookRequest, HookRun, HookTool, well_formed};
 use crate::id::ToolCallId;
 use crate::limits;
@@ -49,6 +49,16 @@ pub(super) fn message_notice(message: String) -> Body {
         code: Some(MESSAGE.into()),
         note: Some(message),
     }
+}
+
+/// Emits a notice about the first failure of a hook in the session that has no effect.
+async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnvironment, run: &HookRun) {
+    let Some((title, description)) = run.ignored_failure().filter(|_| !host.cancel().is_cancelled()) else { return };
+    if host.has_reported(&title) || !environment.hooks.claim_report(&title) {
+        return;
+    }
+    let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
+    host.emit(Body::Notice { severity, title, description, code, note: None }).await;
 }
 
 /// The hooks of one tool call.
@@ -93,6 +103,7 @@ impl<'a> CallHooks<'a> {
 
     async fn record(&self, run: &HookRun, changed: Option<ChangedCall>) {
         self.host.emit(run.completed(Some(self.tool.tool_call_id.clone()), changed)).await;
+        report_ignored_failure(self.host, self.environment, run).await;
     }
 
     /// Runs the hooks of `tool.execute.before`. Returns the call with its final input, of which
@@ -235,6 +246,7 @@ async fn transform(
             run.replace(Err(error));
         }
         host.emit(run.completed(None, None)).await;
+        report_ignored_failure(host, environment, &run).await;
         complete &= !run.has_failed();
         if host.cancel().is_cancelled() {
             return Ok(Transformed { request, complete: false });

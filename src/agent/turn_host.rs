@@ -29,6 +29,10 @@ impl CallHost for Turn {
         !self.log.state(|state| state.history.has_instructions(file))
     }
 
+    fn has_reported(&self, title: &str) -> bool {
+        self.log.state(|state| state.failed_hooks.contains(title))
+    }
+
     fn origin(&self) -> CallOrigin {
         let model = self.log.state(|state| {
             let turn = state.turns.get(&self.id).and_then(|turn| turn.model.as_deref());

@@ -65,7 +65,7 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
     print_json(format!("{}\n", json(result))).map(|()| code)
 }
 
-/// Prints a notice about an MCP server that cannot be used.
+/// Prints a notice, for example about an MCP server that cannot be used.
 fn report_notice(notice: &Body) {
     if let Body::Notice { title, description, .. } = notice {
         print_stderr(format!("nuncio: {}\n", output_line(&format!("{title}: {}", description.as_deref().unwrap_or_default()))));
@@ -134,7 +134,8 @@ impl CallHost for Terminal {
         None
     }
 
-    fn emit(&self, _: Body) -> BoxFuture<'_, ()> {
+    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
+        report_notice(&body);
         Box::pin(async {})
     }
 

@@ -1,5 +1,6 @@
 //! The settings of hooks (`[[hooks]]`), which run commands at six events.
 
+use std::path::Path;
 use std::time::Duration;
 
 use globset::Glob;
@@ -20,8 +21,9 @@ pub struct HookSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#match: Option<String>,
     /// The program and its arguments, without a shell. It runs in the session's directory, without
-    /// a sandbox. A word that is a file in the directory of the user's settings file means that
-    /// file.
+    /// a sandbox. A relative script, and a word that is a file there, is relative to the directory
+    /// of the user's settings file; in the settings of a project, to the directory that contains
+    /// `.nuncio`.
     pub command: Vec<String>,
     /// Milliseconds after which the command is killed.
     #[serde(default = "default_timeout_ms")]
@@ -46,6 +48,21 @@ pub enum FailurePolicy {
 }
 
 impl HookSettings {
+    /// Returns a message if the program or the script does not exist. The command runs in `cwd`;
+    /// `search` is the value of PATH.
+    pub(crate) fn missing_file(&self, cwd: &Path, search: &str) -> Option<String> {
+        let program = self.command.first()?;
+        let is_missing = match program.contains('/') {
+            true => !cwd.join(program).is_file(),
+            false => !search.split(':').any(|directory| cwd.join(directory).join(program).is_file()),
+        };
+        if is_missing {
+            return Some(format!("{program} was not found"));
+        }
+        let script = &self.command[script_word(&self.command)?];
+        (!cwd.join(script).exists()).then(|| format!("{script} does not exist"))
+    }
+
     /// The policy of the settings, or the default of the event.
     pub(crate) fn failure_policy(&self) -> FailurePolicy {
         self.on_failure.unwrap_or(match self.event {
@@ -57,6 +74,39 @@ impl HookSettings {
             | HookEvent::SessionCompacting => FailurePolicy::Open,
         })
     }
+}
+
+/// Interpreters that take a script as their first operand, and the letters of their options without
+/// a value.
+const INTERPRETERS: &[(&str, &str)] = &[
+    ("bash", "abefhkmnptuvxBCEHP"),
+    ("dash", "aefmnuvx"),
+    ("perl", "TUWXcnpstuwl"),
+    ("php", "nq"),
+    ("python", "BEIOPRSbdiqsuvx"),
+    ("ruby", "SWcdlnpsvw"),
+    ("sh", "abefhkmnptuvx"),
+    ("zsh", "abefhkmnptuvx"),
+];
+
+/// Returns the index of the word that an interpreter runs as a script, if the command is known to
+/// have one.
+pub(crate) fn script_word(command: &[String]) -> Option<usize> {
+    let name = |word: &String| {
+        word.rsplit('/').next().unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
+    };
+    let mut words = command.iter().enumerate().peekable();
+    let mut program = name(words.next()?.1);
+    if program == "env" {
+        while words.next_if(|(_, word)| word.contains('=') && !word.starts_with('-')).is_some() {}
+        program = name(words.next()?.1);
+    }
+    let (_, flags) = INTERPRETERS.iter().find(|(interpreter, _)| *interpreter == program)?;
+    let is_flag = |word: &str| {
+        word.strip_prefix('-').is_some_and(|letters| !letters.is_empty() && letters.chars().all(|c| flags.contains(c)))
+    };
+    while words.next_if(|(_, word)| is_flag(word)).is_some() {}
+    words.next().filter(|(_, word)| !word.starts_with(['-', '+']) && !word.is_empty()).map(|(index, _)| index)
 }
 
 /// Rejects hooks without a command, with an invalid glob or with an invalid timeout.

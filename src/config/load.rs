@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::data_paths::{DataPaths, Environment, project_file};
+use super::hook_settings::script_word;
 use super::narrow::narrow;
 use super::parse::{parse, read};
 use super::rule_paths::add_resolved_paths;
@@ -172,7 +173,7 @@ fn prepend_hooks(project: &mut Table, user: &Table) {
 }
 
 /// Makes the paths of prompt files, certificates and hooks absolute. A word of a hook's command is
-/// a path if `dir` has a file of this name.
+/// a path if it is a program with a directory or a script, or if `dir` has a file of this name.
 fn make_paths_absolute(table: &mut Table, dir: &Path) {
     let absolute = |file: &mut Value| {
         if let Value::String(file) = file {
@@ -183,8 +184,18 @@ fn make_paths_absolute(table: &mut Table, dir: &Path) {
         prompts.iter_mut().for_each(|(_, file)| absolute(file));
     }
     if let Some(Value::Array(hooks)) = table.get_mut("hooks") {
-        let words = hooks.iter_mut().filter_map(|hook| hook.get_mut("command")?.as_array_mut()).flatten();
-        words.filter(|word| word.as_str().is_some_and(|word| dir.join(word).is_file())).for_each(absolute);
+        for command in hooks.iter_mut().filter_map(|hook| hook.get_mut("command")?.as_array_mut()) {
+            let words: Vec<String> = command.iter().map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
+            let script = script_word(&words);
+            let is_path =
+                |index: usize, word: &str| script == Some(index) || (index == 0 && word.contains('/')) || dir.join(word).is_file();
+            command
+                .iter_mut()
+                .zip(&words)
+                .enumerate()
+                .filter(|(index, (_, word))| is_path(*index, word))
+                .for_each(|(_, (value, _))| absolute(value));
+        }
     }
     if let Some(Value::Table(providers)) = table.get_mut("providers") {
         providers.iter_mut().filter_map(|(_, provider)| provider.get_mut("ca_file")).for_each(absolute);

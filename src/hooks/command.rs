@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer;
 use super::hook::{Hook, HookEffect, HookError};
 use super::request::HookRequest;
-use crate::config::{FailurePolicy, HookSettings, SessionVariables};
+use crate::config::{FailurePolicy, HookSettings, SessionVariables, script_word};
 use crate::event::HookEvent;
 use crate::limits;
 use crate::process::{Child, Command, Ending, Output, ProcessLauncher};
@@ -27,6 +27,8 @@ pub struct CommandHook {
     name: String,
     matcher: Option<GlobMatcher>,
     command: Command,
+    /// The script that an interpreter runs.
+    script: Option<PathBuf>,
     timeout: Duration,
     on_failure: FailurePolicy,
     launcher: ProcessLauncher,
@@ -36,6 +38,7 @@ impl CommandHook {
     /// Creates the hook of a setting. Commands run in `cwd`, without the environment variables
     /// `secrets`.
     pub fn new(settings: &HookSettings, cwd: PathBuf, secrets: &[String], launcher: ProcessLauncher) -> CommandHook {
+        let script = script_word(&settings.command).map(|index| cwd.join(&settings.command[index]));
         let command = Command::program(&settings.command, cwd);
         let name = one_line(settings.command.join(" "));
         CommandHook {
@@ -43,6 +46,7 @@ impl CommandHook {
             name: name.chars().take(limits::HOOK_NAME_CHARS_MAX).collect(),
             // The glob was checked with the settings.
             matcher: settings.r#match.as_deref().and_then(|glob| Glob::new(glob).ok()).map(|glob| glob.compile_matcher()),
+            script,
             command: secrets.iter().fold(command, |command, name| command.env_remove(name)),
             timeout: Duration::from_millis(settings.timeout_ms),
             on_failure: settings.failure_policy(),
@@ -60,6 +64,10 @@ impl CommandHook {
         let input = serde_json::to_vec(request).map_err(|error| HookError(format!("encoding the request: {error}")))?;
         if input.len() > limits::HOOK_REQUEST_BYTES_MAX {
             return Err(HookError(format!("the request has more than {} MiB", limits::HOOK_REQUEST_BYTES_MAX >> 20)));
+        }
+        // An interpreter without its script may end with exit code 2, as a hook that blocks does.
+        if let Some(script) = self.script.as_ref().filter(|script| !script.exists()) {
+            return Err(HookError(format!("{} does not exist", script.display())));
         }
         let (Child { output, mut ending }, stdin, errors) = self.launcher.spawn_captured(&self.command)?;
         let exchange = exchange(&mut ending, stdin, &input, output, errors);

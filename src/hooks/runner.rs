@@ -1,7 +1,8 @@
 //! Runs hooks: selects those of an event, and bounds the time of each run.
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -19,18 +20,28 @@ use crate::limits;
 
 /// The hooks of a session, in the order in which they run.
 #[derive(Clone, Default)]
-pub(crate) struct Hooks(Arc<[Arc<dyn Hook>]>);
+pub(crate) struct Hooks {
+    hooks: Arc<[Arc<dyn Hook>]>,
+    /// Titles of the reported failures.
+    reports: Arc<Mutex<HashSet<String>>>,
+}
 
 impl Hooks {
     /// The commands of the settings, then the hooks of the embedder.
     pub(crate) fn new(commands: impl Iterator<Item = CommandHook>, registered: &[Arc<dyn Hook>]) -> Hooks {
         let command = |command| -> Arc<dyn Hook> { Arc::new(command) };
-        Hooks(commands.map(command).chain(registered.iter().cloned()).collect())
+        let hooks = commands.map(command).chain(registered.iter().cloned()).collect();
+        Hooks { hooks, reports: Arc::default() }
+    }
+
+    /// Returns whether the caller is the first that reports a failure with this title.
+    pub(crate) fn claim_report(&self, title: &str) -> bool {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner).insert(title.into())
     }
 
     /// The hooks of `event` that match `subject`: the name of a tool, or the id of a model.
     pub(crate) fn matching(&self, event: HookEvent, subject: &str) -> impl Iterator<Item = &Arc<dyn Hook>> {
-        self.0.iter().filter(move |hook| hook.event() == event && hook.matches(subject))
+        self.hooks.iter().filter(move |hook| hook.event() == event && hook.matches(subject))
     }
 }
 
@@ -90,6 +101,14 @@ impl HookRun {
     /// Returns whether the hook failed, timed out or was cancelled.
     pub(crate) fn has_failed(&self) -> bool {
         self.result.is_err()
+    }
+
+    /// Returns the title and the description of a notice about a failure that has no effect.
+    pub(crate) fn ignored_failure(&self) -> Option<(String, String)> {
+        let error = self.result.as_ref().err().filter(|_| self.on_failure == FailurePolicy::Open)?;
+        let event = serde_json::json!(self.event);
+        let title = format!("A hook of {} failed without an effect: {}", event.as_str().unwrap_or_default(), self.hook);
+        Some((title, format!("{error} (later failures of this hook are not reported in this session)")))
     }
 
     /// Replaces the result: the effect has no effect or cannot be applied.

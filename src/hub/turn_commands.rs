@@ -159,6 +159,10 @@ impl CallHost for CommandHost<'_> {
         CallHost::permissions(self.turn, default)
     }
 
+    fn has_reported(&self, title: &str) -> bool {
+        CallHost::has_reported(self.turn, title)
+    }
+
     fn origin(&self) -> CallOrigin {
         self.turn.origin()
     }

@@ -1,6 +1,6 @@
 //! The state of a session: a fold over its events, without side effects.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -15,8 +15,8 @@ use crate::config::Rule;
 use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
 use crate::context::history::History;
 use crate::event::{
-    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, Event, MessageExtra, PermissionOutcome, SessionChange,
-    SessionParent,
+    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, Event, HOOK_FAILED, MessageExtra, PermissionOutcome,
+    SessionChange, SessionParent,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::limits;
@@ -68,6 +68,8 @@ pub struct SessionState {
     /// The permission requests that were resolved last, newest first.
     pub resolved_permissions: VecDeque<ResolvedPermission>,
     pub plan: Vec<PlanEntry>,
+    /// The titles of the notices about hooks whose failures have no effect.
+    pub failed_hooks: BTreeSet<String>,
     /// Permission rules created by `always` answers, oldest first.
     pub rules: Vec<Rule>,
     pub context_tokens: u64,
@@ -135,6 +137,9 @@ impl SessionState {
                 self.open_children.retain(|open| open.child_session_id != child.child_session_id);
             }
             Body::ModeChanged { mode } => self.mode = mode.clone(),
+            Body::Notice { title, code: Some(code), .. } if code == HOOK_FAILED => {
+                self.failed_hooks.insert(title.clone());
+            }
             Body::SessionClosed {}
             | Body::PermissionResolved { permission_id: None, .. }
             | Body::HookCompleted { .. }

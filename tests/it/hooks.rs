@@ -4,6 +4,7 @@ mod document;
 mod effects;
 mod hostile;
 mod requests;
+mod scripts;
 mod trust;
 
 use serde_json::{Value, json};

@@ -60,15 +60,15 @@ async fn missing_program_is_a_failure() {
 
 #[tokio::test]
 async fn policy_of_each_event_has_a_default() {
-    for (event, status, output) in [
-        ("tool.execute.before", "failed", "blocked by hook"),
-        ("tool.execute.after", "completed", "alpha"),
-        ("tool.result.validate", "completed", "alpha"),
+    for (event, status, output, notices) in [
+        ("tool.execute.before", "failed", "blocked by hook", 0),
+        ("tool.execute.after", "completed", "alpha", 1),
+        ("tool.result.validate", "completed", "alpha", 1),
     ] {
         let ran = Events::of(&home(&hook(event, "exit 1", "")), read_a(None), &[]).await;
         assert_eq!(ran.result().0, status, "{event}");
         assert!(ran.result().1.contains(output), "{event}: {}", ran.result().1);
-        assert!(ran.all("notice").is_empty(), "{event}");
+        assert_eq!(ran.all("notice").len(), notices, "{event}");
     }
     let withheld = Events::of(&home(&failing("tool.execute.after", "exit 1", "closed", 20_000)), read_a(None), &[]).await;
     assert!(withheld.result().1.contains("withheld"), "{}", withheld.result().1);
