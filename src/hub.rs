@@ -14,6 +14,7 @@ mod codex_turn;
 mod codex_update;
 mod conversation;
 mod events;
+mod gemini_command;
 mod hosted;
 mod mcp_servers;
 mod opencode;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::conversation::{AgentFacts, option, slash_command};
 use super::events::{CallUpdate, TurnEvents};
+use super::gemini_command;
 use crate::content::{
     Cost, Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
@@ -260,7 +261,10 @@ pub(super) fn call_update(update: &Value) -> CallUpdate {
         Value::String(text) => Some(text.clone()),
         other => Some(text.map_or_else(|| other.to_string(), String::from)),
     };
-    let input = &update["rawInput"];
+    let input = match &update["rawInput"] {
+        Value::Null => gemini_command::input(update),
+        input => Some(input.clone()),
+    };
     CallUpdate {
         title: update["title"].as_str().map(String::from),
         kind: update["kind"].as_str().map(kind),
@@ -271,7 +275,7 @@ pub(super) fn call_update(update: &Value) -> CallUpdate {
             Some("failed" | "cancelled") => Some(ToolStatus::Failed),
             _ => None,
         },
-        input: (!input.is_null()).then(|| input.clone()),
+        input,
         content: update["content"].as_array().map(|list| list.iter().filter_map(tool_content).collect()),
         locations: update["locations"].as_array().map(|list| list.iter().filter_map(location).collect()),
         output,
@@ -325,7 +329,8 @@ fn plan_entry(entry: &Value) -> PlanEntry {
     }
 }
 
-/// The options of a permission request, without those of an unknown kind.
+/// The options of a permission request, without those of an unknown kind. Of options with the same
+/// id, only one that refuses is kept, if there is one: the id would not tell the agent more.
 pub(super) fn options(list: &Value) -> Vec<PermissionOption> {
     let option = |option: &Value| {
         let kind = match option["kind"].as_str()? {
@@ -338,5 +343,15 @@ pub(super) fn options(list: &Value) -> Vec<PermissionOption> {
         let id = option["optionId"].as_str()?;
         Some(PermissionOption { option_id: id.into(), name: option["name"].as_str().unwrap_or(id).into(), kind })
     };
-    list.as_array().into_iter().flatten().filter_map(option).collect()
+    let refuses =
+        |option: &PermissionOption| matches!(option.kind, PermissionOptionKind::RejectOnce | PermissionOptionKind::RejectAlways);
+    let mut options: Vec<PermissionOption> = Vec::new();
+    for option in list.as_array().into_iter().flatten().filter_map(option) {
+        match options.iter_mut().find(|known| known.option_id == option.option_id) {
+            Some(known) if refuses(&option) && !refuses(known) => *known = option,
+            Some(_) => {}
+            None => options.push(option),
+        }
+    }
+    options
 }

@@ -35,6 +35,8 @@ pub(super) struct Call {
     pub id: ToolCallId,
     pub title: String,
     pub kind: ToolKind,
+    /// The agent reported a kind.
+    has_kind: bool,
     pub input: Value,
     pub locations: Vec<Location>,
     pub content: Vec<ToolContent>,
@@ -75,6 +77,12 @@ impl Call {
             }
             _ => None,
         }
+    }
+
+    /// Returns whether the agent describes the call with more than a title.
+    pub(super) fn is_described(&self) -> bool {
+        let has_input = self.input.as_object().map_or(!self.input.is_null(), |input| !input.is_empty());
+        has_input || (self.has_kind && (self.kind != ToolKind::Other || !self.content.is_empty()))
     }
 
     /// The paths that the call accesses, as far as the agent reported them.
@@ -203,6 +211,7 @@ impl<'a> TurnEvents<'a> {
             locations: locations.filter(|locations| *locations != call.locations),
         };
         let content = content.map(bounded).filter(|content| *content != call.content);
+        call.has_kind |= kind.is_some();
         let ToolChange { title, kind, input, locations } = change.clone();
         call.title = title.unwrap_or_else(|| std::mem::take(&mut call.title));
         call.kind = kind.unwrap_or(call.kind);
@@ -237,6 +246,7 @@ impl<'a> TurnEvents<'a> {
             id: id.clone(),
             title: title.filter(|title| !title.is_empty()).unwrap_or_else(|| "tool call".into()),
             kind: kind.unwrap_or(ToolKind::Other),
+            has_kind: kind.is_some(),
             input: input.unwrap_or_else(|| Value::Object(serde_json::Map::new())),
             locations: locations.unwrap_or_default(),
             content: Vec::new(),

@@ -166,7 +166,11 @@ impl<'a> PermissionDecider<'a> {
                 guarded,
             }
         };
-        let line = command.as_deref().filter(|_| kind == AccessKind::Exec).map(|command| CommandLine::parse("", command));
+        let line = (kind == AccessKind::Exec).then(|| match &command {
+            Some(command) => CommandLine::parse("", command),
+            // The title may be the command or describe it.
+            None => CommandLine::uncertain(call.title.trim_matches('`')),
+        });
         let file = |path: &str| place(&self.workspace.cwd.join(path));
         let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
         let paths: Vec<AccessPath> = match kind {
@@ -178,10 +182,10 @@ impl<'a> PermissionDecider<'a> {
             _ => call.paths().iter().map(|path| place(path)).collect(),
         };
         let described = match kind {
-            AccessKind::Exec => command.is_some(),
+            AccessKind::Exec => true,
             AccessKind::Network => url.is_some(),
             AccessKind::Read | AccessKind::Write => !paths.is_empty(),
-            AccessKind::Mcp => true,
+            AccessKind::Mcp => call.is_described(),
         };
         let decision = decide(&rules, mode, default, &PermissionRequest { tool, kind, paths, line, writes, url });
         // Without a description of its effect, a call is allowed only by an answer.

@@ -179,6 +179,7 @@ class Check:
         self.write(
             "nuncio/config.toml",
             "\n".join([
+                '[permissions]\nrules = [{tool = "bash", pattern = "touch forbidden*", policy = "deny"}]',
                 f'[agents]\nallowed = ["{self.name}"]',
                 f'[agents."{self.name}"]\nkind = "{self.agent["kind"]}"\ncommand = {command}',
                 f'[agents."{self.name}".env]',
@@ -219,6 +220,24 @@ class Check:
         expect(len(self.client.questions), 1, "permission requests")
         expect(reason, self.agent.get("denied", "end_turn"), "stop reason")
         expect(self.exists("denied.txt"), False, "denied.txt exists")
+
+    def rule(self):
+        """A rule of the settings denies a command without a question."""
+        if not self.agent.get("asks", True):
+            return
+        self.client.prompt(self.session, "RUN touch forbidden.txt", "allow_once")
+        reason = self.client.wait()["stopReason"]
+        expect((len(self.client.questions), self.exists("forbidden.txt")), (0, False), "questions, forbidden.txt exists")
+        expect(reason, self.agent.get("denied", "end_turn"), "stop reason")
+
+    def auto(self):
+        """The mode auto allows a command without a question."""
+        self.client.call("session/set_mode", sessionId=self.session, modeId="auto")
+        # An agent may know the same command from the checks before.
+        self.client.prompt(self.session, "RUN touch automatic.txt")
+        self.client.wait()
+        self.client.call("session/set_mode", sessionId=self.session, modeId="ask")
+        expect((len(self.client.questions), self.exists("automatic.txt")), (0, True), "questions, automatic.txt exists")
 
     def cancel(self):
         # Most agents leave a process in another session, and some leave all processes. nuncio then
@@ -282,7 +301,7 @@ class Check:
             raise Failure(f"still running: {processes(self.home)}")
 
     def run(self):
-        names = ["prepare", "allow", "deny", "cancel", "second", "resume", "end", "repository"]
+        names = ["prepare", "allow", "deny", "rule", "auto", "cancel", "second", "resume", "end", "repository"]
         for name in names + ["terminal"] * self.agent.get("terminal", False):
             started = time.monotonic()
             try:

@@ -20,6 +20,7 @@ mod permissions;
 mod settings;
 mod status;
 mod terminals;
+mod titles;
 mod untrusted;
 
 const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/agent.py");

@@ -29,6 +29,14 @@ impl CommandLine {
         CommandLine { whole: format!("{environment}{line}"), text: known(line), commands }
     }
 
+    /// Analyses a text that may be the command line or a description of it. Deny and ask patterns
+    /// match the text, and may match the actual line, which can be any; no allow pattern does.
+    pub(crate) fn uncertain(text: &str) -> CommandLine {
+        let mut line = CommandLine::parse("", text);
+        line.commands.push(ShellCommand::new(Effect::Opaque, &[], ""));
+        CommandLine { whole: "\0".into(), ..line }
+    }
+
     /// Returns the pattern that matches only this line.
     pub(crate) fn exactly(&self) -> String {
         escape(&self.whole)

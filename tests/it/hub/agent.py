@@ -27,6 +27,13 @@ def send(message):
         sys.stdout.flush()
 
 
+def raw(line):
+    with lock:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+
+
 def update(**fields):
     send({"method": "session/update", "params": {"sessionId": "foreign-1", "update": fields}})
 
@@ -35,13 +42,15 @@ def say(text, kind="agent_message_chunk", **more):
     update(sessionUpdate=kind, content={"type": "text", "text": text}, **more)
 
 
-def ask(call, number):
-    options = [
-        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
-        {"optionId": "server", "name": "Always, for this server", "kind": "allow_always"},
-        {"optionId": "tool", "name": "Always, for this tool", "kind": "allow_always"},
-        {"optionId": "no", "name": "No", "kind": "reject_once"},
-    ]
+OPTIONS = [
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "server", "name": "Always, for this server", "kind": "allow_always"},
+    {"optionId": "tool", "name": "Always, for this tool", "kind": "allow_always"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+
+
+def ask(call, number, options=OPTIONS):
     answered = threading.Event()
     waiting[number] = [answered, None]
     params = {"sessionId": "foreign-1", "toolCall": call, "options": options}
@@ -60,6 +69,28 @@ def run_command(command, identifier):
         update(sessionUpdate="tool_call_update", toolCallId=identifier, status="completed", rawOutput={"stdout": result.stdout})
     elif outcome["outcome"] != "cancelled":
         update(sessionUpdate="tool_call_update", toolCallId=identifier, status="failed")
+
+
+def ask_by_title(word, command):
+    """Asks about a command as agents do that send no input. Runs nothing."""
+    identifier = f"{word}-{len(history)}"
+    where = f"[current working directory {os.getcwd()}]"
+    call = {"toolCallId": identifier, "status": "pending", "title": command, "locations": [], "content": []}
+    details = [{"type": "content", "content": {"type": "text", "text": where + " (for the test)"}}]
+    call |= {
+        "gemini": {"kind": "execute", "content": details},
+        "gemini-sub": {"kind": "execute", "content": [{"type": "content", "content": {"type": "text", "text": "[in sub]"}}]},
+        "old-gemini": {"kind": "execute", "title": f"{command} {where} (for the test)"},
+        "twice": {"kind": "execute", "title": f"{command} {where} (a {where} b)"},
+        "titled": {"kind": "execute"},
+        "nameless": {},
+        "nothing": {"kind": "other"},
+        "twins": {"kind": "execute", "rawInput": {"command": command}},
+    }[word]
+    twins = [{"optionId": "same", "name": "Yes", "kind": "allow_once"}, {"optionId": "same", "name": "No", "kind": "reject_once"}]
+    outcome = ask(call, f"q-{identifier}", twins if word == "twins" else OPTIONS)["result"]["outcome"]
+    update(sessionUpdate="tool_call_update", toolCallId=identifier, status="completed", content=[])
+    say(f"[{outcome.get('optionId', outcome['outcome'])}]")
 
 
 def call_tool(name, arguments):
@@ -103,6 +134,12 @@ def work(prompt):
         say(state[word])
     elif word == "run":
         run_command(" ".join(words[1:]), f"call-{len(history)}")
+    elif word in ("gemini", "gemini-sub", "old-gemini", "twice", "titled", "nameless", "nothing", "twins"):
+        ask_by_title(word, " ".join(words[1:]))
+    elif word == "asks-login":
+        print("Please log in: visit http://127.0.0.1/login", file=sys.stderr, flush=True)
+        cancelled.wait()
+        return "cancelled"
     elif word == "leave":
         # The turn ends before the answer to a question that the client has, and to another one.
         for number in (1, 2):
@@ -153,11 +190,22 @@ def work(prompt):
         send({"id": 9999, "result": {}})
         send({"id": "x", "method": "fs/read_text_file", "params": {"path": "/etc/passwd"}})
         say("still here")
+    elif word == "bytes":
+        line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "foreign-1", "update": {
+            "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "aXb"}}}})
+        raw(line.encode().replace(b"X", b"\xff\\ud83d"))
+    elif word == "deep-request":
+        answered = threading.Event()
+        waiting["deep"] = [answered, None]
+        raw(b'{"jsonrpc": "2.0", "id": "deep", "method": "session/request_permission", "params": ' + b"[" * 300 + b"]" * 300 + b"}")
+        answered.wait()
+        say("refused" if "error" in waiting["deep"][1] else "answered")
     elif word == "silent":
         print("the model said 400", file=sys.stderr, flush=True)
     elif word == "error":
         raise RuntimeError("quota exceeded")
     elif word == "login":
+        print("You are not logged in. Run: other login", file=sys.stderr, flush=True)
         raise PermissionError("Authentication required")
     elif word == "crash":
         say("a part")
@@ -191,6 +239,10 @@ def work(prompt):
 def prompt(message):
     text = message["params"]["prompt"][-1]["text"]
     history.append(text)
+    if text in ("deep-answer", "long-answer"):
+        inner = b"[" * 300 + b"]" * 300 if text == "deep-answer" else b'"' + b"x" * (33 << 20) + b'"'
+        raw(b'{"jsonrpc": "2.0", "id": ' + json.dumps(message["id"]).encode() + b', "result": {"_meta": {"x": ' + inner + b"}}}")
+        return
     try:
         reason = work(text)
     except PermissionError as error:
@@ -273,6 +325,9 @@ def request(message):
         update(sessionUpdate="available_commands_update", availableCommands=[{"name": "web", "description": "Search the web"}])
 
 
+if "asks-login" in FLAGS:
+    print("Loading\nPlease log in: run other login", file=sys.stderr, flush=True)
+    threading.Event().wait()
 if "deaf" in FLAGS:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if "broken" in FLAGS:
