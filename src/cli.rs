@@ -2,6 +2,7 @@
 
 mod agents;
 mod agents_exec;
+mod agents_file;
 mod answer;
 mod ask;
 mod compare;
@@ -31,6 +32,7 @@ mod run;
 mod schema;
 mod serve;
 mod sessions;
+mod settings_file;
 mod stored;
 mod token;
 mod tool;
@@ -125,7 +127,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Run(options) => on_runtime(async { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_runtime(async { tool::run(app::build(bootstrap)?, options, colours).await }),
-        CliCommand::Agents { command } => on_runtime(async { agents::run(app::build(bootstrap)?, command).await }),
+        CliCommand::Agents { command } => on_runtime(agents::run(bootstrap, command)),
         CliCommand::Mcp { command } => on_runtime(mcp::run(bootstrap, command)),
         CliCommand::Models(options) => on_runtime(async { models::run(app::build(bootstrap)?, options).await }),
         CliCommand::Sessions { command } => on_runtime(async { sessions::run(app::build(bootstrap)?, command, colours).await }),

@@ -16,6 +16,7 @@ mod conversation;
 mod events;
 mod gemini_command;
 mod hosted;
+mod known;
 mod mcp_servers;
 mod opencode;
 mod opencode_calls;
@@ -33,6 +34,7 @@ mod process;
 mod questions;
 mod registry;
 mod start;
+mod stderr_tail;
 mod terminal_command;
 mod terminal_sessions;
 mod transcript_end;
@@ -42,8 +44,9 @@ use std::sync::Arc;
 
 pub(crate) use check::{AgentCheck, check};
 use hosted::HostedSession;
+pub(crate) use known::{KNOWN, KnownAgent};
 use opencode_server::OpencodeServers;
-pub(crate) use registry::attach_command;
+pub(crate) use registry::{attach_command, find};
 pub(crate) use terminal_command::{HookServer, terminal_command};
 pub(crate) use terminal_sessions::{TerminalHook, TerminalSession, TerminalSessions, workspace_of_header};
 

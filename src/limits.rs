@@ -883,6 +883,8 @@ pub(crate) const MODEL_CHOICES_MAX: usize = 200;
 pub(crate) const MODEL_NAMES_SHOWN_MAX: usize = 3;
 /// How long `doctor` waits for the first event of a model.
 pub(crate) const DOCTOR_MODEL: Duration = Duration::from_secs(30);
+/// Maximum time of the programs that `nuncio doctor` starts.
+pub(crate) const DOCTOR_PROGRAMS: Duration = Duration::from_secs(15);
 /// Maximum size of an `api_key_command`'s output, in bytes.
 pub(crate) const KEY_BYTES_MAX: usize = 16 << 10;
 /// Maximum number of threads for blocking work: file and store access.
@@ -892,6 +894,10 @@ pub(crate) const BLOCKING_THREADS_MAX: usize = 32;
 pub(crate) const AGENT_IDLE: Duration = Duration::from_secs(600);
 /// Maximum time until a hosted agent that was started answers its first requests.
 pub(crate) const AGENT_START: Duration = Duration::from_secs(60);
+/// Maximum time from a hosted agent's request for a login to its next response, during its start.
+pub(crate) const AGENT_LOGIN: Duration = Duration::from_secs(5);
+/// Maximum time of a command that reports the login of a hosted agent.
+pub(crate) const AGENT_LOGIN_STATUS: Duration = Duration::from_secs(10);
 /// Maximum time until a hosted agent answers a request that is not a prompt.
 pub(crate) const AGENT_REQUEST: Duration = Duration::from_secs(30);
 /// Time until a hosted agent must have ended a cancelled turn. Then its process is ended.

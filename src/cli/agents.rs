@@ -1,19 +1,24 @@
 //! `nuncio agents`: lists and checks the agents that can work in sessions.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde::Deserialize;
+use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde_json::json;
 
-use super::agents_exec;
 use super::output::{print, print_json};
 use super::stored::each_event;
+use super::{agents_exec, agents_file};
 use crate::api::App;
+use crate::app::{self, Bootstrap};
+use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
 use crate::event::Body;
-use crate::hub::{self, AgentCheck};
+use crate::hub::{self, AgentCheck, KNOWN};
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
 
@@ -25,6 +30,8 @@ pub(super) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Add a hosted agent to the user's settings file, and allow it
+    Add(AgentsAddOptions),
     /// Start hosted agents in an empty directory, and report versions, missing logins and errors
     Check {
         /// Names of agents; without them, all allowed agents
@@ -48,14 +55,56 @@ pub(super) enum AgentsCommand {
     },
 }
 
+#[derive(Debug, Args)]
+pub(super) struct AgentsAddOptions {
+    /// Name: claude-code, codex, gemini or opencode; with --kind or a command, any name
+    pub name: String,
+    /// Set the protocol: acp, claude-code, codex or opencode
+    #[arg(long, value_name = "KIND", value_parser = ["acp", "claude-code", "codex", "opencode"], hide_possible_values = true)]
+    pub kind: Option<String>,
+    /// Pass an environment variable that nuncio hides from other programs (repeatable)
+    #[arg(long = "env-pass", value_name = "VARIABLE")]
+    pub env_pass: Vec<String>,
+    /// Program and arguments of the agent, after `--`; without --kind, it speaks ACP
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
 /// Runs `nuncio agents`. Returns the exit code.
-pub(crate) async fn run(app: Arc<App>, command: AgentsCommand) -> Result<u8> {
+pub(crate) async fn run(bootstrap: Bootstrap, command: AgentsCommand) -> Result<u8> {
     match command {
-        AgentsCommand::List { json } => list(&app, json),
-        AgentsCommand::Check { names, json } => check(&app, names, json).await,
-        AgentsCommand::Attach { id } => attach(&app, &id.into()).await,
-        AgentsCommand::Exec { words } => agents_exec::run(&app, words).await,
+        AgentsCommand::List { json } => list(&*app::build(bootstrap)?, json),
+        AgentsCommand::Add(options) => add(&bootstrap.places.file, options),
+        AgentsCommand::Check { names, json } => check(&*app::build(bootstrap)?, names, json).await,
+        AgentsCommand::Attach { id } => attach(&app::build(bootstrap)?, &id.into()).await,
+        AgentsCommand::Exec { words } => agents_exec::run(&*app::build(bootstrap)?, words).await,
     }
+}
+
+/// Adds an agent to the settings file.
+fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
+    let AgentsAddOptions { name, kind, env_pass, command } = options;
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let mut agent = match (kind, known) {
+        (Some(kind), _) => {
+            let kind = AgentKind::deserialize(StrDeserializer::<ValueError>::new(&kind));
+            HostedAgent::new(kind.map_err(|error| Error::invalid_params(format!("--kind: {error}")))?)
+        }
+        (None, Some(known)) => known.settings(),
+        (None, None) if !command.is_empty() => HostedAgent::new(AgentKind::Acp),
+        (None, None) => {
+            let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+            let hint = format!("use one of {}; or give the command of an ACP agent after `--`", names.join(", "));
+            return Err(Error::invalid_params(format!("agent {name} is unknown")).hint(hint));
+        }
+    };
+    if !command.is_empty() {
+        agent.command = command;
+    }
+    agent.env_pass.extend(env_pass);
+    agent.check().map_err(|why| Error::invalid_params(format!("{name}: {why}")))?;
+    agents_file::add(file, &name, &agent)?;
+    print(format!("added {name} to {}; to test it: nuncio agents check {name}\n", file.display())).map(|()| 0)
 }
 
 async fn attach(app: &Arc<App>, id: &SessionId) -> Result<u8> {
@@ -88,7 +137,26 @@ fn list(app: &App, as_json: bool) -> Result<u8> {
             print(output_line(&format!("{:16} {:12} {command}{problem}", agent.name, agent.kind)) + "\n")?;
         }
     }
+    if app.services.user.settings.agents.agents.is_empty() && !as_json {
+        list_known(app)?;
+    }
     Ok(0)
+}
+
+/// Lists the agents that could be added.
+fn list_known(app: &App) -> Result<()> {
+    let path = app.services.environment.get("PATH").unwrap_or_default();
+    print("\nOther agents can work in nuncio's sessions, with their own logins (docs/AGENTS.md):\n")?;
+    for known in KNOWN {
+        let settings = known.settings();
+        let program = settings.command_line().into_iter().next().unwrap_or_default();
+        let next = match hub::find(&program, path) {
+            Some(_) => format!("{program} is installed; to use it: nuncio agents add {}", known.name),
+            None => format!("{program} is not installed: {}", known.install),
+        };
+        print(output_line(&format!("{:16} {:12} {next}", known.name, settings.kind.id())) + "\n")?;
+    }
+    Ok(())
 }
 
 /// Checks agents concurrently and prints each result when it is there. Returns exit code 1 if an
@@ -99,7 +167,7 @@ async fn check(app: &App, mut names: Vec<String>, as_json: bool) -> Result<u8> {
         names.clone_from(&services.user.settings.agents.allowed);
     }
     if names.is_empty() {
-        print("The settings allow no hosted agents: see [agents] in docs/AGENTS.md\n")?;
+        print("The settings allow no hosted agents: nuncio agents list shows which can be added\n")?;
     }
     let mut checks: FuturesUnordered<_> = names.iter().map(|name| hub::check(services, name)).collect();
     let mut failed = false;
@@ -118,12 +186,13 @@ async fn check(app: &App, mut names: Vec<String>, as_json: bool) -> Result<u8> {
 }
 
 fn text_line(report: &AgentCheck) -> String {
-    let AgentCheck { name, version, ms, options, problem, hint, .. } = report;
+    let AgentCheck { name, version, ms, options, login, problem, hint, .. } = report;
     match problem {
         None => {
             let version = version.as_deref().unwrap_or("unknown version");
             let options = if options.is_empty() { String::new() } else { format!("; options: {}", options.join(", ")) };
-            format!("ok   {name:16} {version}, ready in {} ms{options}", ms.unwrap_or_default())
+            let login = login.as_deref().map(|login| format!("; logged in as {login}")).unwrap_or_default();
+            format!("ok   {name:16} {version}, ready in {} ms{login}{options}", ms.unwrap_or_default())
         }
         Some(problem) => {
             let hint = hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -98,7 +98,7 @@ pub struct HostedAgent {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, SecretText>,
     /// Environment variables that nuncio hides from other programs, such as API keys, and that this
-    /// program gets.
+    /// program gets if they are set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env_pass: Vec<String>,
     #[serde(default)]
@@ -121,6 +121,21 @@ fn yes() -> bool {
 }
 
 impl HostedAgent {
+    /// Creates the settings of an agent with the defaults of its kind.
+    pub(crate) fn new(kind: AgentKind) -> HostedAgent {
+        HostedAgent {
+            kind,
+            command: Vec::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            env_pass: Vec::new(),
+            scope: AgentScope::default(),
+            idle_ttl_s: None,
+            config: None,
+            mcp: true,
+        }
+    }
+
     /// The program with all arguments of the settings.
     pub(crate) fn command_line(&self) -> Vec<String> {
         let mut line = self.command.clone();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::acp_update::{self, AcpState};
 use super::conversation::{AgentFacts, HostedConversation, Opening};
@@ -106,7 +106,7 @@ async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<St
         "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
         "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
     });
-    let mut initialized = peer.request("initialize", initialize, limits::AGENT_START).await?;
+    let mut initialized = peer.start_request("initialize", initialize).await?;
     if initialized["protocolVersion"] != 1 {
         let version = &initialized["protocolVersion"];
         return Err(unavailable(&opening.name, format_args!("it speaks version {version} of ACP, nuncio speaks version 1")));
@@ -137,11 +137,13 @@ async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<St
         // Not set before.
         let _ = state.session.set(session.clone());
     }
-    let opened = peer.request(method, params, limits::AGENT_START).await;
-    let response = opened.map_err(|error| match &opening.session {
-        Some(_) if error.details.is_some() && !is_login_error(&error) => lost(&opening.name, error.message),
-        _ => needs_login(error, &initialized["authMethods"]),
-    })?;
+    let response = match (peer.start_request(method, params).await, &opening.session) {
+        (Ok(response), _) => response,
+        (Err(error), Some(_)) if error.details.is_some() && !is_login_error(&error) => {
+            return Err(lost(&opening.name, error.message));
+        }
+        (Err(error), _) => return Err(needs_login(peer.process(), error, &initialized["authMethods"], "").await),
+    };
     let session = match &opening.session {
         Some(session) => session.clone(),
         None => {
@@ -166,9 +168,14 @@ fn is_login_error(error: &Error) -> bool {
     error.details.as_ref().is_some_and(|details| details["error"]["code"] == AUTH_REQUIRED)
 }
 
-fn needs_login(error: Error, methods: &Value) -> Error {
+/// Adds to an error that requires a login how to log in: the line that the agent wrote after the
+/// text `before` to its standard error, which may follow the error, and its login methods.
+async fn needs_login(process: &AgentProcess, mut error: Error, methods: &Value, before: &str) -> Error {
     if !is_login_error(&error) {
         return error;
+    }
+    if let Ok(line) = timeout(limits::AGENT_STDERR, process.login_request(before)).await {
+        error.message += &format!(": {line}");
     }
     let names: Vec<&str> = methods.as_array().into_iter().flatten().filter_map(|method| method["name"].as_str()).collect();
     let known = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
@@ -294,10 +301,13 @@ impl AcpConversation {
             }
         }
         let response = response.map_err(|_| self.peer.process().ended_error("the connection has ended".into()))?;
-        let response = response.map_err(|error| {
-            let refused = Error { kind: Kind::ModelError, ..self.peer.refused("session/prompt", &error) };
-            needs_login(refused, &self.login_methods)
-        })?;
+        let response = match response {
+            Ok(response) => response,
+            Err(error) => {
+                let refused = Error { kind: Kind::ModelError, ..self.peer.refused("session/prompt", &error) };
+                return Err(needs_login(self.peer.process(), refused, &self.login_methods, &stderr_before).await);
+            }
+        };
         acp_update::record_usage(&response, events, &self.name, &self.state.state).await;
         self.outcome(&response, cancel.is_cancelled(), events.active, &stderr_before).await
     }

@@ -48,6 +48,7 @@ impl AcpState {
     pub(super) fn facts(&self) -> AgentFacts {
         AgentFacts {
             version: self.version.clone(),
+            login: None,
             commands: self.commands.clone(),
             options: self.options.iter().map(|known| known.option.clone()).collect(),
             context_window: self.context_window,

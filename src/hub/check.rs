@@ -5,15 +5,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::conversation::Opening;
+use super::claude_code;
+use super::conversation::{AgentFacts, Opening};
+use super::known::KnownAgent;
 use super::mcp_servers::AgentMcp;
+use super::process::not_logged_in;
 use super::registry;
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent};
 use crate::content::Cost;
-use crate::error::{Error, Result};
-use crate::process::ProcessLauncher;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::process::{Command, ProcessLauncher};
 use crate::workspace::create_private_dir;
 
 /// The result of a check.
@@ -30,6 +35,9 @@ pub(crate) struct AgentCheck {
     pub ms: Option<u64>,
     /// Ids of the agent's options, such as `mode` and `model`.
     pub options: Vec<String>,
+    /// The account with which the agent is logged in, if it reports one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
     /// Why the agent does not work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -49,18 +57,24 @@ pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck>
         version: None,
         ms: None,
         options: Vec::new(),
+        login: None,
         problem: None,
         hint: None,
     };
     let started = Instant::now();
     match start(services, name, agent).await {
-        Ok((version, options)) => {
+        Ok(facts) => {
             report.ms = Some(started.elapsed().as_millis() as u64);
-            (report.version, report.options) = (version, options);
+            report.options = facts.options.into_iter().map(|option| option.id).collect();
+            (report.version, report.login) = (facts.version, facts.login);
         }
         Err(error) => {
-            let installable = registry::program_is_missing(services, agent).then(|| install_hint(agent.kind)).flatten();
-            report.hint = installable.map(String::from).or(error.hint);
+            let known = KnownAgent::of(agent);
+            report.hint = match (registry::program_is_missing(services, agent), error.kind) {
+                (true, _) => known.map(|known| known.install.to_owned()).or(error.hint),
+                (false, Kind::Unauthenticated) => error.hint.or(known.map(|known| known.login.to_owned())),
+                (false, _) => error.hint,
+            };
             report.problem = Some(error.message);
         }
     }
@@ -70,8 +84,9 @@ pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck>
     Ok(report)
 }
 
-/// Starts the agent. Returns its version and the ids of its options.
-async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<(Option<String>, Vec<String>)> {
+/// Starts the agent. Returns what it reports. Fails also if the agent reports that it is not logged
+/// in.
+async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<AgentFacts> {
     registry::allowed(services, name)?;
     let open = registry::protocol(agent.kind);
     // The directory has no files that the agent could run.
@@ -95,7 +110,33 @@ async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<(
     let conversation = open(opening).await?;
     let facts = conversation.facts();
     conversation.close().await;
-    Ok((facts.version, facts.options.into_iter().map(|option| option.id).collect()))
+    match agent.kind {
+        AgentKind::ClaudeCode => {
+            let command = registry::program(services, name, agent, &cwd)?.arguments(["auth", "status"]);
+            // Earlier versions do not know the command.
+            let status = reported(&services.launcher, &command).await.unwrap_or_default();
+            match (status["loggedIn"].as_bool(), status["email"].as_str(), status["authMethod"].as_str()) {
+                (Some(false), ..) => Err(not_logged_in(name, "not logged in").hint(claude_code::LOGIN)),
+                (_, Some(email), Some(method)) => Ok(AgentFacts { login: Some(format!("{email} ({method})")), ..facts }),
+                (_, None, Some(method)) => Ok(AgentFacts { login: Some(method.to_owned()), ..facts }),
+                _ => Ok(facts),
+            }
+        }
+        AgentKind::Opencode if !facts.options.iter().any(|option| option.id == "model") => {
+            Err(not_logged_in(name, "no provider of models is set up").hint(KnownAgent::of(agent).map_or("", |known| known.login)))
+        }
+        _ => Ok(facts),
+    }
+}
+
+/// The JSON that a command prints, whatever its exit code is.
+async fn reported(launcher: &ProcessLauncher, command: &Command) -> Option<Value> {
+    let (mut child, stdin, _errors) = launcher.spawn_captured(command).ok()?;
+    drop(stdin);
+    let mut output = Vec::new();
+    let read = async { while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {} };
+    tokio::time::timeout(limits::AGENT_LOGIN_STATUS, read).await.ok()?;
+    serde_json::from_slice(&output).ok()
 }
 
 /// Maximum time of `PROGRAM --version`.
@@ -108,14 +149,4 @@ async fn version(launcher: &ProcessLauncher, agent: &HostedAgent) -> Option<Stri
     let printed = launcher.printed(&command, Path::new("/"));
     let printed = tokio::time::timeout(VERSION_WAIT, printed).await.ok()?.ok()?;
     printed.lines().next().map(String::from)
-}
-
-/// How to install the program of a kind.
-fn install_hint(kind: AgentKind) -> Option<&'static str> {
-    match kind {
-        AgentKind::Opencode => Some("npm install -g opencode-ai"),
-        AgentKind::Codex => Some("npm install -g @openai/codex"),
-        AgentKind::ClaudeCode => Some("npm install -g @anthropic-ai/claude-code"),
-        AgentKind::Acp | AgentKind::Fake => None,
-    }
 }

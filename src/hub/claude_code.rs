@@ -36,6 +36,9 @@ pub(super) const ARGUMENTS: [&str; 12] = [
     "--strict-mcp-config",
 ];
 
+/// How to log in to Claude Code.
+pub(super) const LOGIN: &str = "run claude, then /login; or add ANTHROPIC_API_KEY to env_pass";
+
 /// A session of Claude Code.
 struct ClaudeConversation {
     name: String,
@@ -67,7 +70,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
             command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         }
         let peer = ClaudePeer::start(&opening.name, &opening.launcher, &command.arguments(arguments))?;
-        let initialized = peer.request(json!({ "subtype": "initialize" }), limits::AGENT_START).await;
+        let initialized = peer.start_request(json!({ "subtype": "initialize" })).await;
         match initialized {
             Ok(response) => {
                 // Earlier versions do not know the request.
@@ -222,7 +225,7 @@ impl ClaudeConversation {
             let why = result["result"].as_str().filter(|text| !text.is_empty()).unwrap_or(&errors);
             let error = failed(if why.is_empty() { "its turn failed" } else { why });
             return Err(match result["api_error_status"] == 401 || why.contains("/login") {
-                true => Error { kind: Kind::Unauthenticated, ..error }.hint("run claude and log in, or set env_pass"),
+                true => Error { kind: Kind::Unauthenticated, ..error }.hint(LOGIN),
                 false => error,
             });
         }

@@ -54,7 +54,8 @@ impl ClaudeState {
         if !self.models.is_empty() {
             options.push(option("model", "Model", &self.model, self.models.clone()));
         }
-        AgentFacts { version: self.version.clone(), commands: self.commands.clone(), options, context_window: self.context_window }
+        let (version, commands) = (self.version.clone(), self.commands.clone());
+        AgentFacts { version, login: None, commands, options, context_window: self.context_window }
     }
 
     /// Records that an option was set.

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::claude_code_update::ClaudeState;
 use super::process::{AgentProcess, LineHandler, unavailable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 
@@ -74,12 +74,24 @@ impl ClaudePeer {
 
     /// Sends a control request and waits for its response, at most `bound`.
     pub(super) async fn request(&self, request: Value, bound: Duration) -> Result<Value> {
+        let ended = async { self.process.ended_error(self.process.ended().await) };
+        self.request_unless(request, bound, ended).await
+    }
+
+    /// Sends the first control request and waits for its response. Fails early if Claude Code asks
+    /// for a login instead of answering.
+    pub(super) async fn start_request(&self, request: Value) -> Result<Value> {
+        self.request_unless(request, limits::AGENT_START, self.process.start_failure()).await
+    }
+
+    /// Sends a control request and waits for its response, at most `bound`, or until `failure`.
+    async fn request_unless(&self, request: Value, bound: Duration, failure: impl Future<Output = Error>) -> Result<Value> {
         let what = request["subtype"].as_str().unwrap_or_default().to_owned();
         let response = self.begin(request).await?;
         let response = tokio::select! {
             biased;
             response = timeout(bound, response) => response,
-            why = self.process.ended() => return Err(self.process.ended_error(why)),
+            error = failure => return Err(error),
         };
         match response {
             Ok(Ok(mut response)) if response["subtype"] == "success" => Ok(response["response"].take()),
@@ -88,7 +100,7 @@ impl ClaudePeer {
                 Err(unavailable(&self.name, format_args!("{what}: {error}")))
             }
             Ok(Err(_)) => Err(self.process.ended_error("the connection has ended".into())),
-            Err(_) => Err(unavailable(&self.name, format_args!("no response to {what} within {} s", bound.as_secs()))),
+            Err(_) => Err(self.process.late(&what, bound)),
         }
     }
 

@@ -12,12 +12,15 @@ use super::codex_update::CodexItems;
 use super::conversation::{AgentFacts, HostedConversation, Opening};
 use super::events::TurnEvents;
 use super::peer::{Observer, Peer, Response};
-use super::process::{AgentProcess, lost, unavailable};
+use super::process::{AgentProcess, lost, not_logged_in, unavailable};
 use super::questions::OpenQuestions;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::limits;
+
+/// How to log in to Codex.
+pub(super) const LOGIN: &str = "run codex login";
 
 /// A thread of a Codex process.
 pub(super) struct CodexConversation {
@@ -26,6 +29,8 @@ pub(super) struct CodexConversation {
     pub peer: Arc<Peer>,
     pub state: Arc<CodexObserver>,
     version: Option<String>,
+    /// The account, if Codex reports one.
+    login: Option<String>,
     /// `sandboxPolicy` of turns in the mode `default`.
     pub sandbox: Value,
     /// `approvalPolicy` of turns in the mode `default`.
@@ -102,7 +107,7 @@ async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -
     let initialize = json!({
         "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
     });
-    let initialized = peer.request("initialize", initialize, limits::AGENT_START).await?;
+    let initialized = peer.start_request("initialize", initialize).await?;
     peer.notify("initialized", json!({})).await?;
     let mut config = config(opening)?;
     let mut params = json!({
@@ -120,13 +125,14 @@ async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -
             "thread/resume"
         }
     };
-    let opened = peer.request(method, params, limits::AGENT_START).await;
+    let opened = peer.start_request(method, params).await;
     let mut response = opened.map_err(|error| match &opening.session {
         Some(_) if error.details.is_some() => lost(&opening.name, error.message),
         _ => error,
     })?;
     let thread = response["thread"]["id"].as_str().map(str::to_owned);
     let thread = thread.ok_or_else(|| unavailable(&opening.name, format_args!("the response to {method} has no thread")))?;
+    let login = login(&opening.name, peer, &response).await?;
     // The options are a convenience: without them, the agent works.
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     state.with(|state| state.options.opened(&response, &models));
@@ -145,9 +151,30 @@ async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -
         peer: peer.clone(),
         state,
         version: version.map(|(_, version)| version.to_owned()),
+        login,
         sandbox,
         approval: response["approvalPolicy"].take(),
     })
+}
+
+/// Returns the account of Codex, if it reports one. Fails if the model provider of the thread needs
+/// a login and Codex has no account: it would try each request for a minute.
+async fn login(name: &str, peer: &Peer, thread: &Value) -> Result<Option<String>> {
+    // Earlier versions do not know the request.
+    let read = peer.request("account/read", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
+    let account = &read["account"];
+    // Only OpenAI's own provider uses the account; the setting `config` can name another one.
+    let is_needed =
+        read["requiresOpenaiAuth"] == true && thread["modelProvider"].as_str().is_none_or(|provider| provider == "openai");
+    match (account["email"].as_str(), account["type"].as_str()) {
+        (None, None) if is_needed => Err(not_logged_in(name, "not logged in").hint(LOGIN)),
+        (None, None) => Ok(None),
+        (Some(email), _) => {
+            Ok(Some(account["planType"].as_str().map_or_else(|| email.to_owned(), |plan| format!("{email} ({plan})"))))
+        }
+        (None, Some("apiKey")) => Ok(Some("API key".into())),
+        (None, Some(kind)) => Ok(Some(kind.to_owned())),
+    }
 }
 
 /// The configuration of the thread: the setting `config`, and the MCP servers.
@@ -196,7 +223,7 @@ impl HostedConversation for CodexConversation {
 
     fn facts(&self) -> AgentFacts {
         let (options, context_window) = self.state.with(|state| (state.options.list(), state.context_window));
-        AgentFacts { version: self.version.clone(), commands: Vec::new(), options, context_window }
+        AgentFacts { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

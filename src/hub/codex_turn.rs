@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use super::codex::{CodexConversation, refusal};
+use super::codex::{CodexConversation, LOGIN, refusal};
 use super::codex_update;
 use super::events::TurnEvents;
 use super::peer::{AgentMessage, Response};
@@ -228,8 +228,10 @@ impl CodexConversation {
             Some("failed") => {
                 let error = if completed["error"].is_null() { &turn.error } else { &completed["error"] };
                 let failed = failed(message(error));
-                Err(match error["codexErrorInfo"] == "unauthorized" {
-                    true => Error { kind: Kind::Unauthenticated, ..failed }.hint("run codex login"),
+                let info = &error["codexErrorInfo"];
+                let status = info.as_object().and_then(|info| info.values().find_map(|detail| detail["httpStatusCode"].as_u64()));
+                Err(match info == "unauthorized" || status == Some(401) {
+                    true => Error { kind: Kind::Unauthenticated, ..failed }.hint(LOGIN),
                     false => failed,
                 })
             }

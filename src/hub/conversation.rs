@@ -47,6 +47,8 @@ pub(super) struct Opening {
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgentFacts {
     pub version: Option<String>,
+    /// The account with which the agent is logged in, if it reports one.
+    pub login: Option<String>,
     pub commands: Vec<SlashCommand>,
     /// The options with their current values. The option `mode` may have a choice `plan`.
     pub options: Vec<AgentOption>,

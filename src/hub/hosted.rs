@@ -14,6 +14,7 @@ use super::conversation::{ForeignTurn, HostedConversation};
 use super::events::TurnEvents;
 use super::opencode_server::OpencodeServers;
 use super::permission::PermissionDecider;
+use super::process::AgentProcess;
 use super::questions::OpenQuestions;
 use super::start::{LiveSetup, Start, Started};
 use super::turn_commands::{CommandTurn, TurnCommands};
@@ -128,25 +129,19 @@ impl HostedSession {
             return Ok(StopReason::Cancelled);
         };
         let conversation = started?;
-        let places = &self.services.places;
-        let roots = turn.log.state(|state| state.additional_directories.clone());
-        let roots = roots.into_iter().chain(loaded.settings.allowed_paths.iter().cloned());
-        let workspace = Workspace::new(cwd, roots, &places.artifacts(turn.log.id.as_str()))
-            .home(places.home.clone())
-            .protect(places.own_files())
-            .private(places.private())
-            .excludes(config::excludes(&self.services.environment));
+        let workspace = self.workspace(turn, loaded, cwd);
         let permissions = PermissionDecider::new(turn, loaded, &workspace);
         let mut questions = OpenQuestions::new(&permissions, turn.cancel.child_token());
         let mut events = TurnEvents::new(turn);
         let started = StartTime::now();
-        let parent = self.setup.parent.as_ref();
-        let during = CommandTurn { services: &self.services, turn, parent, conversation: &*conversation };
+        let (services, parent) = (&self.services, self.setup.parent.as_ref());
+        let during = CommandTurn { services, turn, parent, conversation: &*conversation };
         let work = match turn.adopted {
             true => conversation.follow(&mut events, &mut questions),
             false => conversation.prompt(&turn.prompt, &mut events, &mut questions),
         };
-        let result = match self.commands.serve(during, work).await {
+        let work = self.commands.serve(during, work);
+        let result = match with_login_notice(&self.name, turn, conversation.process(), work).await {
             // The agent answers to the cancel with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
             result => result,
@@ -174,6 +169,18 @@ impl HostedSession {
             }
         });
         result
+    }
+
+    /// Returns the directories by which the calls of a turn are decided.
+    fn workspace(&self, turn: &Turn, loaded: &Loaded, cwd: &Path) -> Workspace {
+        let places = &self.services.places;
+        let roots = turn.log.state(|state| state.additional_directories.clone());
+        let roots = roots.into_iter().chain(loaded.settings.allowed_paths.iter().cloned());
+        Workspace::new(cwd, roots, &places.artifacts(turn.log.id.as_str()))
+            .home(places.home.clone())
+            .protect(places.own_files())
+            .private(places.private())
+            .excludes(config::excludes(&self.services.environment))
     }
 
     /// Returns the running agent, or starts it. The session's id in the agent is recorded before
@@ -292,6 +299,21 @@ impl HostedSession {
     async fn end(&self) {
         let mut live = self.live.lock().await;
         self.end_live(&mut live).await;
+    }
+}
+
+/// Runs the work of a turn, and emits a notice if the agent asks for a login during it.
+async fn with_login_notice<R>(name: &str, turn: &Turn, process: &AgentProcess, work: impl Future<Output = R>) -> R {
+    let stderr_before = process.stderr();
+    let notice = async {
+        let line = process.login_request(&stderr_before).await;
+        turn.emit(Body::notice(Severity::Warning, format!("The agent {name} asks for a login"), line)).await;
+        std::future::pending().await
+    };
+    tokio::select! {
+        biased;
+        result = work => result,
+        result = notice => result,
     }
 }
 

@@ -251,6 +251,7 @@ impl HostedConversation for OpencodeConversation {
     fn facts(&self) -> AgentFacts {
         let OpencodeState { agent, model, window, .. } = self.with(|state| state.clone());
         AgentFacts {
+            login: None,
             version: self.version.clone(),
             commands: self.catalog.commands.clone(),
             options: self.catalog.options(agent.as_deref(), model.as_deref()),

@@ -124,7 +124,7 @@ impl OpencodeServer {
                 Ok(ready) => ready,
                 Err(_) => Err(unavailable(&self.name, format_args!("its server is not ready after {} s", limits::AGENT_START.as_secs()))),
             },
-            why = self.process.ended() => Err(self.process.ended_error(why)),
+            error = self.process.start_failure() => Err(error),
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::process::{AgentProcess, LineHandler, unavailable};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 
@@ -98,18 +98,33 @@ impl Peer {
 
     /// Sends a request and waits for its result, at most `bound`.
     pub(super) async fn request(&self, method: &str, params: Value, bound: Duration) -> Result<Value> {
+        let ended = async { self.process.ended_error(self.process.ended().await) };
+        self.request_unless(method, params, bound, ended).await
+    }
+
+    /// Sends a request of the start and waits for its result. Fails early if the agent asks for a
+    /// login instead of answering.
+    pub(super) async fn start_request(&self, method: &str, params: Value) -> Result<Value> {
+        self.request_unless(method, params, limits::AGENT_START, self.process.start_failure()).await
+    }
+
+    /// Sends a request and waits for its result, at most `bound`, or until `failure`.
+    async fn request_unless(
+        &self,
+        method: &str,
+        params: Value,
+        bound: Duration,
+        failure: impl Future<Output = Error>,
+    ) -> Result<Value> {
         let response = self.begin(method, params).await?;
         tokio::select! {
             biased;
             response = timeout(bound, response) => match response {
                 Ok(Ok(response)) => response.map_err(|error| self.refused(method, &error)),
                 Ok(Err(_)) => Err(self.process.ended_error("the connection has ended".into())),
-                Err(_) => Err(Error::new(
-                    Kind::AgentUnavailable,
-                    format!("agent {}: no response to {method} within {} s", self.name, bound.as_secs()),
-                )),
+                Err(_) => Err(self.process.late(method, bound)),
             },
-            why = self.process.ended() => Err(self.process.ended_error(why)),
+            error = failure => Err(error),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The process of a hosted agent: JSON lines on its standard input and
 //! output, the last part of its standard error, and its termination.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::stderr_tail::StderrTail;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::limits;
@@ -45,28 +46,6 @@ pub(super) struct AgentProcess {
     stderr: Arc<StderrTail>,
     processes: ProcessTree,
     _stop: DropGuard,
-}
-
-/// The last bytes that a process wrote to its standard error.
-#[derive(Default)]
-pub(super) struct StderrTail(Mutex<Vec<u8>>);
-
-impl StderrTail {
-    /// Reads until the end of the output.
-    pub(super) async fn read(&self, mut errors: Output) {
-        let mut buffer = Vec::new();
-        while errors.read(&mut buffer).await.is_ok_and(|read| read > 0) {
-            let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            tail.append(&mut buffer);
-            let excess = tail.len().saturating_sub(limits::AGENT_STDERR_BYTES_MAX);
-            tail.drain(..excess);
-        }
-    }
-
-    pub(super) fn text(&self) -> String {
-        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&tail).trim().to_owned()
-    }
 }
 
 impl AgentProcess {
@@ -159,6 +138,33 @@ impl AgentProcess {
         Error::new(Kind::ModelError, format!("agent {}: {why}", self.name))
     }
 
+    /// Waits for a line after the text `before` of standard error that asks the user to log in.
+    pub(super) async fn login_request(&self, before: &str) -> String {
+        self.stderr.login_request(before).await
+    }
+
+    /// Waits until a process that starts cannot continue: it has ended, or it asked for a login and
+    /// was not ready soon afterwards.
+    pub(super) async fn start_failure(&self) -> Error {
+        let login = async {
+            let line = self.login_request("").await;
+            sleep(limits::AGENT_LOGIN).await;
+            line
+        };
+        tokio::select! {
+            biased;
+            why = self.ended() => self.ended_error(why),
+            line = login => not_logged_in(&self.name, line),
+        }
+    }
+
+    /// The error for a request without a response, with the last line of standard error.
+    pub(super) fn late(&self, what: &str, bound: Duration) -> Error {
+        let stderr = self.stderr();
+        let last = stderr.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+        unavailable(&self.name, format_args!("no response to {what} within {} s{last}", bound.as_secs()))
+    }
+
     /// The error for an operation that the end of the process interrupted.
     pub(super) fn ended_error(&self, why: String) -> Error {
         unavailable(&self.name, why)
@@ -168,6 +174,11 @@ impl AgentProcess {
 /// An error about an agent that cannot work.
 pub(super) fn unavailable(name: &str, why: impl std::fmt::Display) -> Error {
     Error::new(Kind::AgentUnavailable, format!("agent {name}: {why}"))
+}
+
+/// The error for an agent that needs a login; `why` is its own message.
+pub(super) fn not_logged_in(name: &str, why: impl std::fmt::Display) -> Error {
+    Error { kind: Kind::Unauthenticated, ..unavailable(name, why) }.hint("log in with the agent's own program")
 }
 
 /// The error for a session that the agent no longer has.

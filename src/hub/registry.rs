@@ -20,7 +20,7 @@ pub(super) fn allowed(services: &Services, name: &str) -> Result<HostedAgent> {
     let Some(agent) = agents.agents.get(name) else {
         let known: Vec<&str> = agents.agents.keys().map(String::as_str).collect();
         let hint = match known.is_empty() {
-            true => "the settings have no agents: add [agents.NAME]".into(),
+            true => "the settings have no agents: nuncio agents add NAME".into(),
             false => format!("the settings have: {}", known.join(", ")),
         };
         return Err(Error::invalid_params(format!("agent: {name} is unknown")).hint(hint));
@@ -76,7 +76,9 @@ pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd:
     let variable = |variable: &str| variable_of(services, name, variable);
     let mut command = Command::program(agent.command_line(), cwd);
     for pass in &agent.env_pass {
-        command = command.env(pass, variable(pass)?);
+        if let Some(value) = services.environment.get(pass) {
+            command = command.env(pass, value);
+        }
     }
     for (key, value) in &agent.env {
         let value = match value.variable() {
@@ -142,7 +144,8 @@ pub(super) fn program_is_missing(services: &Services, agent: &HostedAgent) -> bo
     agent.command_line().first().is_none_or(|program| find(program, path).is_none())
 }
 
-fn find(program: &str, path: &str) -> Option<PathBuf> {
+/// Finds a program as execvp(3) does.
+pub(crate) fn find(program: &str, path: &str) -> Option<PathBuf> {
     find_program(program, path, Path::new(""))
 }
 

@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 use crate::harness::{Agent, Home};
 
 mod acp;
+mod added;
 mod answers;
 mod claude_code;
 mod codex;
 mod compare;
 mod ends;
+mod login;
 mod many;
 mod mcp;
 mod mcp_http;

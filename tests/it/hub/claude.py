@@ -8,6 +8,10 @@ import threading
 import time
 
 ARGUMENTS = sys.argv[1:]
+if ARGUMENTS[-2:] == ["auth", "status"]:
+    logged_in = "logged-out" not in ARGUMENTS
+    print(json.dumps({"loggedIn": logged_in, "authMethod": "claude.ai" if logged_in else "none", "email": "ada@example.com"}, indent=2))
+    sys.exit(0 if logged_in else 1)
 SETTINGS = None
 FLAGS = set(ARGUMENTS[:ARGUMENTS.index("-p")])
 lock = threading.Lock()

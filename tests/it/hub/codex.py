@@ -228,6 +228,10 @@ def request(message):
         models = [("mock", efforts, "low"), ("plain", [], "none"), ("deep", efforts[1:], "high")]
         result = {"data": [{"model": name, "displayName": name.title(), "supportedReasoningEfforts": levels, "defaultReasoningEffort": level}
                            for name, levels, level in models]}
+    elif method == "account/read" and "logged-out" in FLAGS:
+        result = {"account": None, "requiresOpenaiAuth": True}
+    elif method == "account/read" and "logged-in" in FLAGS:
+        result = {"account": {"type": "chatgpt", "email": "ada@example.com", "planType": "plus"}, "requiresOpenaiAuth": True}
     elif method == "turn/interrupt":
         if "deaf" in FLAGS or params["turnId"] != turn_id():
             return

@@ -36,7 +36,8 @@ async fn failures_have_a_cause() {
     .await;
     check(&["old"], "say", unavailable, "agent other: it speaks version 0 of ACP, nuncio speaks version 1", "").await;
     check(&["login"], "say", "unauthenticated", "agent other: session/new: Authentication required", "API key").await;
-    check(&[], "login", "unauthenticated", "agent other: session/prompt: Authentication required", "API key").await;
+    let login = "agent other: session/prompt: Authentication required: You are not logged in. Run: other login";
+    check(&[], "login", "unauthenticated", login, "API key").await;
     check(&[], "error", "model_error", "agent other: session/prompt: Internal error: quota exceeded", "").await;
     check(&[], "crash", unavailable, "agent other: its process ended with exit code 3: out of memory", "").await;
 }
