@@ -9,6 +9,8 @@ mod compare;
 mod config_check;
 mod countdown;
 mod demo;
+mod doctor;
+mod doctor_programs;
 mod errors;
 mod export;
 mod export_line;
@@ -134,7 +136,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Workspaces { command } => on_runtime(async { workspaces::run(app::build(bootstrap)?, command).await }),
         CliCommand::Config { command } => inspect::config(&bootstrap, command),
         CliCommand::Trust { dir, command } => trust::run(&bootstrap, &dir, command),
-        CliCommand::Doctor => on_runtime(inspect::doctor(bootstrap)),
+        CliCommand::Doctor => on_runtime(doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
     }
 }

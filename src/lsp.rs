@@ -11,6 +11,7 @@ mod server;
 mod servers;
 mod uri;
 
+pub(crate) use detect::installed;
 pub(crate) use diagnostic::{Diagnostic, render};
 pub(crate) use languages::{EditDiagnostics, LanguageConfig, Languages};
 pub(crate) use servers::Servers;

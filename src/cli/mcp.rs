@@ -111,7 +111,11 @@ async fn check(app: Arc<App>, names: Vec<String>, as_json: bool) -> Result<u8> {
 }
 
 /// Starts a server and returns its offer. The error is a message.
-async fn connect(name: &str, server: &McpServer, environment: &SessionEnvironment) -> std::result::Result<Arc<Offer>, String> {
+pub(super) async fn connect(
+    name: &str,
+    server: &McpServer,
+    environment: &SessionEnvironment,
+) -> std::result::Result<Arc<Offer>, String> {
     let server = start_server(name, server, environment)?;
     let _ = tokio::time::timeout(limits::MCP_START, server.started()).await;
     match server.state() {

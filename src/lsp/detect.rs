@@ -86,6 +86,14 @@ pub(crate) fn choose(
     Ok(ServerChoice { name: name.into(), launch: Launch { command, root, sandbox: None }, configured: false })
 }
 
+/// Returns the well-known languages with an installed server, and the program of the server.
+pub(crate) fn installed(search: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    KNOWN_LANGUAGES.iter().filter_map(move |known| {
+        let command = known.commands.iter().find(|command| is_on_path(command[0], search))?;
+        Some((known.name, command[0]))
+    })
+}
+
 fn fits<'a>(mut globs: impl Iterator<Item = &'a str>, path: &Path) -> bool {
     globs.any(|glob| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path)))
 }

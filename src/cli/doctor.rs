@@ -1,0 +1,140 @@
+//! `nuncio doctor`: checks the settings, the model and the programs that nuncio uses.
+
+use std::result::Result as StdResult;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+
+use super::doctor_programs::{self, Finding};
+use super::inspect::with_project;
+use super::output::print;
+use crate::app::{self, Bootstrap};
+use crate::config::Loaded;
+use crate::content::Part;
+use crate::error::Result;
+use crate::limits;
+use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, providers};
+use crate::options::Thinking;
+use crate::store::Store;
+use crate::terminal_text::output_line;
+
+/// The checks that were printed.
+#[derive(Default)]
+struct Report {
+    failures: u32,
+}
+
+impl Report {
+    /// Prints the line of a check.
+    fn line(&mut self, name: &str, finding: impl Into<Finding>) -> Result<()> {
+        let (mark, text) = match finding.into() {
+            Finding::Ok(text) => ("ok  ", text),
+            Finding::Note(text) => ("note", text),
+            Finding::Fail(text) => {
+                self.failures += 1;
+                ("FAIL", text)
+            }
+        };
+        print(format!("{mark} {name:9} {}\n", output_line(&text)))
+    }
+}
+
+/// Prints one line per check: `ok` with the finding, `note` if something optional is missing, or
+/// `FAIL` with the error. Returns exit code 1 if a check failed.
+pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
+    let mut report = Report::default();
+    report.line(
+        "nuncio",
+        Finding::Ok(format!("{} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)),
+    )?;
+    report.line(
+        "settings",
+        with_project(&bootstrap).map(|loaded| settings_line(&bootstrap, &loaded)).map_err(|error| error.to_string()),
+    )?;
+    let data = bootstrap.places.data.clone();
+    report.line(
+        "store",
+        Store::open(&data).map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()),
+    )?;
+    for provider in providers::PROVIDERS.iter().filter(|provider| !provider.local) {
+        let found = provider.key_env.iter().find(|name| bootstrap.environment.get(name).is_some());
+        if let Some(name) = found {
+            report.line("key", Finding::Ok(format!("{}: ${name} is set", provider.name)))?;
+        }
+    }
+    let app: Arc<_> = app::build(bootstrap)?;
+    let (models, settings) = (&app.services.models, &app.services.user.settings);
+    let model = match models.default_id(settings).await {
+        Ok(id) => match models.open(&id, settings).await {
+            Ok(model) => {
+                model.prepare().await;
+                probe(&*model).await.map(|answer| format!("{id} ({}): {answer}", model_line(&*model, models.found_at(&id))))
+            }
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(error),
+    };
+    report.line(
+        "model",
+        model.map_err(|error| format!("{}{}", error.message, error.hint.map(|hint| format!(": {hint}")).unwrap_or_default())),
+    )?;
+    let shell = app.services.launcher.spawn(&crate::process::Command::shell("command -v bash || command -v sh", &app.cwd));
+    report.line("shell", shell_line(shell).await)?;
+    // Invalid settings were reported.
+    if let Ok(loaded) = app.services.settings(&app.cwd) {
+        for (name, finding) in doctor_programs::check(&app, &loaded).await {
+            report.line(name, finding)?;
+        }
+    }
+    app.shut_down().await;
+    Ok(u8::from(report.failures > 0))
+}
+
+/// Sends one short request and waits until the answer starts, which verifies the base URL, the key
+/// and the model's name. The request is not retried: a busy provider is a failure.
+async fn probe(model: &dyn Model) -> StdResult<&'static str, ModelError> {
+    if model.id().starts_with("scripted:") {
+        return Ok("a script");
+    }
+    let stream = model.stream(Request {
+        system: String::new(),
+        messages: vec![Arc::new(Message::User(vec![Part::text("Answer with the word ok.")]))],
+        tools: Arc::new([]),
+        thinking: Thinking::Off,
+        cache_key: "doctor".into(),
+    });
+    let failed = |why: String| ModelError::new(Retry::Never, why);
+    let chunks = stream.filter(|chunk| {
+        let usage = matches!(chunk, Ok(Chunk::Usage(_) | Chunk::UsageSoFar(_)));
+        async move { !usage }
+    });
+    match tokio::time::timeout(limits::DOCTOR_MODEL, std::pin::pin!(chunks).next()).await {
+        Ok(Some(Ok(Chunk::Retry { reason, .. }))) => Err(failed(reason)),
+        Ok(Some(Ok(_))) => Ok("answers"),
+        Ok(Some(Err(error))) => Err(error),
+        Ok(None) => Err(failed(format!("{}: the model returned an empty answer", model.id()))),
+        Err(_) => Err(failed(format!("{}: no answer within {} s", model.id(), limits::DOCTOR_MODEL.as_secs()))),
+    }
+}
+
+/// Describes a model. `base_url` is the address of a detected local server.
+fn model_line(model: &dyn Model, base_url: Option<&str>) -> String {
+    let server = base_url.map(|base_url| format!("a local server at {base_url}"));
+    let tools = (!model.supports_tools()).then(|| "its chat template has no tools".to_owned());
+    let parts = [server, Some(format!("{} tokens", model.context_window())), tools];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn settings_line(bootstrap: &Bootstrap, loaded: &Loaded) -> String {
+    let file = &bootstrap.places.file;
+    let user = if file.exists() { file.display().to_string() } else { format!("defaults ({} does not exist)", file.display()) };
+    if loaded.ignored.is_empty() { user } else { format!("{user}; not used of this project: {}", loaded.ignored.join(", ")) }
+}
+
+async fn shell_line(spawned: Result<crate::process::Child>) -> StdResult<String, String> {
+    let mut child = spawned.map_err(|error| error.to_string())?;
+    let mut output = Vec::new();
+    while child.output.read(&mut output).await.map_err(|error| error.to_string())? > 0 {}
+    child.wait().await.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&output).trim().to_string())
+}

@@ -1,0 +1,149 @@
+//! The checks of `nuncio doctor` for programs that nuncio starts: MCP servers, hooks, agents,
+//! language servers and git, and for the sandbox of commands. The settings of an untrusted project
+//! name no programs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::mcp::connect;
+use crate::agent::SessionEnvironment;
+use crate::api::App;
+use crate::config::{HookSettings, Loaded, SandboxMode};
+use crate::hub::{self, KnownAgent};
+use crate::limits;
+use crate::lsp;
+use crate::process::Sandbox;
+
+/// A line of the report.
+pub(super) enum Finding {
+    Ok(String),
+    /// Something optional is missing.
+    Note(String),
+    Fail(String),
+}
+
+impl From<Result<String, String>> for Finding {
+    fn from(result: Result<String, String>) -> Finding {
+        result.map_or_else(Finding::Fail, Finding::Ok)
+    }
+}
+
+/// The name of a check, and its result.
+type Check = (&'static str, Finding);
+
+/// Checks all programs of the settings.
+pub(super) async fn check(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
+    let path = app.services.environment.get("PATH").unwrap_or_default();
+    let (servers, git) = tokio::join!(mcp_servers(app, loaded), git(app));
+    let mut checks = servers;
+    checks.extend(hooks(app, loaded, path));
+    checks.extend(agents(app, path));
+    checks.extend(language_servers(loaded, path));
+    checks.extend([("sandbox", sandbox(loaded)), ("git", git)]);
+    checks
+}
+
+/// Starts the enabled MCP servers concurrently.
+async fn mcp_servers(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
+    let environment = SessionEnvironment::new(app.services.clone(), None, None, app.cwd.clone(), Vec::new(), None);
+    // Invalid settings were reported.
+    let Ok(environment) = environment else { return Vec::new() };
+    let servers = loaded.settings.mcp.iter().filter(|(_, server)| server.enabled);
+    let checks = servers.map(|(name, server)| {
+        let environment = &environment;
+        async move {
+            let connected = timeout(limits::DOCTOR_PROGRAMS, connect(name, server, environment)).await;
+            let late = || Err(format!("it is not ready after {} s", limits::DOCTOR_PROGRAMS.as_secs()));
+            (
+                "mcp",
+                match connected.unwrap_or_else(|_| late()) {
+                    Ok(offer) => Finding::Ok(format!("{name}: {} tools, {} prompts", offer.tools.len(), offer.prompts.len())),
+                    Err(why) => Finding::Fail(format!("{name}: {why} (to test it: nuncio mcp check {name})")),
+                },
+            )
+        }
+    });
+    let checks = join_all(checks).await;
+    match checks.is_empty() {
+        true => vec![("mcp", Finding::Note("none; to add one: nuncio mcp add".into()))],
+        false => checks,
+    }
+}
+
+/// Looks for the programs and scripts of hooks, without running them.
+fn hooks(app: &App, loaded: &Loaded, path: &str) -> Vec<Check> {
+    let check = |hook: &HookSettings| {
+        let name = hook.command.join(" ");
+        match hook.missing_file(&app.cwd, path) {
+            None => ("hook", Finding::Ok(name)),
+            Some(missing) => ("hook", Finding::Fail(format!("{name}: {missing}; correct command in [[hooks]]"))),
+        }
+    };
+    loaded.settings.hooks.iter().map(check).collect()
+}
+
+/// Looks for the programs of hosted agents. `nuncio agents check` starts them.
+fn agents(app: &App, path: &str) -> Vec<Check> {
+    let settings = &app.services.user.settings.agents;
+    let check = |name: &String| {
+        let Some(agent) = settings.agents.get(name) else {
+            return ("agent", Finding::Fail(format!("{name}: allowed, but not in the settings: nuncio agents add {name}")));
+        };
+        let program = agent.command_line().into_iter().next().unwrap_or_default();
+        let install = KnownAgent::of(agent).map(|known| format!(": {}", known.install)).unwrap_or_default();
+        (
+            "agent",
+            match hub::find(&program, path) {
+                Some(_) => Finding::Ok(format!("{name}: found; to test its login: nuncio agents check {name}")),
+                None => Finding::Fail(format!("{name}: {program} was not found{install}")),
+            },
+        )
+    };
+    let checks: Vec<Check> = settings.allowed.iter().map(check).collect();
+    match checks.is_empty() {
+        true => vec![("agent", Finding::Note("none; to add one: nuncio agents add NAME".into()))],
+        false => checks,
+    }
+}
+
+/// Looks for language servers, without starting them.
+fn language_servers(loaded: &Loaded, path: &str) -> Vec<Check> {
+    let (mut checks, mut found) = (Vec::new(), Vec::new());
+    for (name, server) in &loaded.settings.lsp {
+        match server.command.first() {
+            None => {}
+            Some(program) if hub::find(program, path).is_some() => found.push(format!("{name}: {program}")),
+            Some(program) => {
+                checks.push(("lsp", Finding::Fail(format!("{name}: {program} was not found; install it or correct [lsp.{name}]"))));
+            }
+        }
+    }
+    let known = lsp::installed(path).filter(|(name, _)| !loaded.settings.lsp.contains_key(*name));
+    found.extend(known.map(|(name, program)| format!("{name}: {program}")));
+    checks.push(match found.is_empty() {
+        true => ("lsp", Finding::Note("no language server is installed; see [lsp.NAME] in docs/TOOLS.md".into())),
+        false => ("lsp", Finding::Ok(found.join(", "))),
+    });
+    checks
+}
+
+/// Reports whether commands can be confined.
+fn sandbox(loaded: &Loaded) -> Finding {
+    match (Sandbox::is_available(), loaded.settings.sandbox.mode) {
+        (true, _) => Finding::Ok("commands can be confined (Landlock)".into()),
+        (false, Some(SandboxMode::Off)) => Finding::Note("this kernel has no Landlock; the sandbox is off in the settings".into()),
+        (false, _) => Finding::Note("this kernel has no Landlock: commands in mode auto are refused without --sandbox off".into()),
+    }
+}
+
+/// Runs `git --version`, outside of any repository.
+async fn git(app: &App) -> Finding {
+    let command = ["git".into(), "--version".into()];
+    match timeout(limits::DOCTOR_PROGRAMS, app.services.launcher.printed(&command, Path::new("/"))).await {
+        Ok(Ok(version)) => Finding::Ok(version),
+        _ => Finding::Note("git does not run; without it there are no git tools, reviews by commit and workspaces".into()),
+    }
+}
