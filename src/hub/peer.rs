@@ -15,6 +15,10 @@ use super::process::{AgentProcess, LineHandler, unavailable};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
+use crate::rpc::message::InvalidMessage;
+
+/// The error code of JSON-RPC for a message that is not JSON.
+const PARSE_ERROR: i64 = -32700;
 
 /// A message of an agent that is not a response.
 #[derive(Debug)]
@@ -178,6 +182,26 @@ fn reply(id: Value, response: Response) -> Value {
 }
 
 impl LineHandler for Shared {
+    /// Fails the request that the message answers, or answers the request with an error.
+    fn unreadable(&self, message: &InvalidMessage) -> bool {
+        let id = json!(message.id);
+        let error = || json!({ "code": PARSE_ERROR, "message": message.error.message });
+        match (message.is_response, id.as_u64()) {
+            (true, Some(id)) => {
+                let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                // Fails if nothing waits for the response any more.
+                pending.into_iter().for_each(|pending| _ = pending.send(Err(error())));
+                true
+            }
+            (false, _) if !id.is_null() => {
+                // Fails if the agent sends requests without reading the responses.
+                let _ = self.refused.try_send(reply(id, Err(error())));
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn message(&self, mut message: Value) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let id = message.get_mut("id").map(Value::take);

@@ -1,6 +1,7 @@
 //! The process of a hosted agent: JSON lines on its standard input and
 //! output, the last part of its standard error, and its termination.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::json;
 use crate::limits;
 use crate::process::{Child, Command, Ending, Output, ProcessLauncher, ProcessTree, StartTime};
 use crate::rpc::lines::{Line, LineReader};
+use crate::rpc::message::InvalidMessage;
 
 /// Receives the messages of an agent in order. The next message is read when the future completes.
 pub(super) trait LineHandler: Send + Sync + 'static {
@@ -28,6 +30,12 @@ pub(super) trait LineHandler: Send + Sync + 'static {
     /// Called for each line that is not a JSON object. Some agents print a line of text first.
     fn text(&self, line: &str) {
         tracing::debug!(line, "an agent's line is not a message");
+    }
+
+    /// Called for a message that cannot be read. Returns false if the sender or the receiver of a
+    /// call cannot be told, so that the loss must end the connection.
+    fn unreadable(&self, _message: &InvalidMessage) -> bool {
+        false
     }
 
     /// Returns whether the process exits when its standard input ends.
@@ -271,19 +279,41 @@ fn with_stderr(status: Option<i32>, stderr: &str) -> String {
     if stderr.is_empty() { ended } else { format!("{ended}: {stderr}") }
 }
 
+/// Parses a line. Bytes that are not UTF-8 become U+FFFD.
+fn parse(line: &[u8]) -> serde_json::Result<Value> {
+    json::from_slice(line).or_else(|error| match String::from_utf8_lossy(line) {
+        Cow::Owned(text) => json::from_str(&text),
+        Cow::Borrowed(_) => Err(error),
+    })
+}
+
 /// Reads lines until the end of the output. Returns a problem that makes the output unusable.
 async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Option<String> {
     loop {
-        match lines.next().await {
-            Ok(Some(Line::Text(line))) => match json::from_slice(&line) {
-                Ok(message @ Value::Object(_)) => handler.message(message).await,
-                Err(error) if line.trim_ascii_start().starts_with(b"{") => return Some(format!("a message is not JSON: {error}")),
+        let unreadable = match lines.next().await {
+            Ok(Some(Line::Text(line))) => match parse(&line) {
+                Ok(message @ Value::Object(_)) => {
+                    handler.message(message).await;
+                    continue;
+                }
+                Err(error) if line.trim_ascii_start().starts_with(b"{") => {
+                    InvalidMessage::unreadable(&line, Error::new(Kind::ParseError, format!("a message is not JSON: {error}")))
+                }
                 // Some agents print a line of text first.
-                Ok(_) | Err(_) => handler.text(&String::from_utf8_lossy(&line)),
+                Ok(_) | Err(_) => {
+                    handler.text(&String::from_utf8_lossy(&line));
+                    continue;
+                }
             },
-            Ok(Some(Line::TooLong(_))) => return Some(format!("a message is longer than {} bytes", limits::FRAME_BYTES_MAX)),
+            Ok(Some(Line::TooLong(start))) => {
+                let message = format!("a message is longer than {} bytes", limits::FRAME_BYTES_MAX);
+                InvalidMessage::unreadable(&start, Error::new(Kind::TooLarge, message))
+            }
             Ok(None) => return None,
             Err(error) => return Some(format!("reading its output: {error}")),
+        };
+        if !handler.unreadable(&unreadable) {
+            return Some(unreadable.error.message);
         }
     }
 }

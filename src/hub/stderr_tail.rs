@@ -5,8 +5,7 @@ use tokio::sync::watch;
 use crate::limits;
 use crate::process::Output;
 
-/// The last bytes that a process wrote to its standard error, and lines of its standard output that
-/// ask for a login.
+/// The last bytes that a process wrote to its standard error.
 #[derive(Default)]
 pub(super) struct StderrTail(watch::Sender<Vec<u8>>);
 
