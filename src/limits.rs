@@ -284,7 +284,7 @@ pub(crate) const MCP_INPUT_ROUNDS_MAX: usize = 16;
 pub(crate) const MCP_INPUT_PAUSE: Duration = Duration::from_millis(250);
 /// How long a call to nuncio's MCP server waits for the client's next request with an answer.
 pub(crate) const MCP_SUSPENDED_MAX: Duration = Duration::from_secs(900);
-/// Number of calls that ended while they waited for an answer, whose results a client can still get.
+/// Number of calls that ended while they waited for an answer and whose results are kept.
 pub(crate) const MCP_SUSPENDED_KEPT: usize = 16;
 /// Maximum time of a call to nuncio's MCP server.
 pub(crate) const MCP_SERVED_CALL_MAX: Duration = Duration::from_secs(3600);

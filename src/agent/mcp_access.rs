@@ -11,7 +11,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::mcp_calls::SuspendedCalls;
-use super::services::Services;
 use crate::config::{worktree_origin, worktrees_in};
 use crate::context::project_dirs::ProjectDirs;
 use crate::error::{Error, Result};
@@ -74,11 +73,11 @@ impl McpAccess {
     }
 
     /// Creates the access of the agent of a session: to the directories of the session and to its
-    /// repository.
-    pub(crate) fn hosted(services: &Services, session: SessionId, cwd: &Path, directories: &[PathBuf], depth: u32) -> McpAccess {
+    /// repository. `data` is nuncio's data directory.
+    pub(crate) fn hosted(data: &Path, session: SessionId, cwd: &Path, directories: &[PathBuf], depth: u32) -> McpAccess {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let repository = ProjectDirs::of(cwd).root;
-        let origin = worktree_origin(&worktrees_in(&services.places.data), &real(cwd)).map(|origin| origin.repository);
+        let origin = worktree_origin(&worktrees_in(data), &real(cwd)).map(|origin| origin.repository);
         let named = [cwd, &repository].into_iter().chain(directories.iter().map(PathBuf::as_path));
         let roots = named.filter(|path| !path.as_os_str().is_empty()).map(real).chain(origin);
         McpAccess::new(Some(session), cwd.into(), roots.collect(), depth)

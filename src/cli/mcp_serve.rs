@@ -30,7 +30,7 @@ pub(crate) async fn serve(bootstrap: Bootstrap) -> Result<u8> {
     // Set if a hosted agent started this process.
     let session = services.environment.get(SESSION_VARIABLE).map(SessionId::from);
     let access = match session {
-        Some(session) => McpAccess::hosted(services, session, &app.cwd, &roots, services.depth()),
+        Some(session) => McpAccess::hosted(&services.places.data, session, &app.cwd, &roots, services.depth()),
         None => McpAccess::new(None, app.cwd.clone(), roots.into(), services.depth()),
     };
     let server = ToolServer::new(app.clone(), Arc::new(access.until(ended.clone())));

@@ -55,7 +55,7 @@ impl Start<'_> {
             mcp.add_own(services, &command.env_set);
             // The sessions of a shared server would use the token of one of them.
             if settings.scope == AgentScope::Session {
-                let access = McpAccess::hosted(services, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
+                let access = McpAccess::hosted(&services.places.data, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
                 token = mcp.add_http(services, access.without_requests())?;
             }
         }
