@@ -32,6 +32,7 @@ mod permission;
 mod private_file;
 mod process;
 mod questions;
+mod raw_output;
 mod registry;
 mod start;
 mod stderr_tail;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::conversation::{AgentFacts, option, slash_command};
 use super::events::{CallUpdate, TurnEvents};
 use super::gemini_command;
+use super::raw_output;
 use crate::content::{
     Cost, Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
@@ -252,15 +253,13 @@ fn decode<T: DeserializeOwned>(value: &Value) -> Option<T> {
 /// The fields of a tool call.
 pub(super) fn call_update(update: &Value) -> CallUpdate {
     let output = &update["rawOutput"];
-    let text = ["stdout", "formatted_output", "aggregated_output", "output"].iter().find_map(|field| output[*field].as_str());
     let of_terminal = |field: &str| {
         let output = &update["_meta"][field];
         output.as_str().or(output["data"].as_str()).map(String::from)
     };
     let output = match output {
         Value::Null => of_terminal("terminal_output"),
-        Value::String(text) => Some(text.clone()),
-        other => Some(text.map_or_else(|| other.to_string(), String::from)),
+        output => Some(raw_output::text(output)),
     };
     let input = match &update["rawInput"] {
         Value::Null => gemini_command::input(update),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::raw_output;
 use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, ToolChange};
 use crate::id::{MessageId, ToolCallId};
@@ -83,6 +84,21 @@ impl Call {
     pub(super) fn is_described(&self) -> bool {
         let has_input = self.input.as_object().map_or(!self.input.is_null(), |input| !input.is_empty());
         has_input || (self.has_kind && (self.kind != ToolKind::Other || !self.content.is_empty()))
+    }
+
+    /// Replaces results that are JSON by their text. The text of files and commands is unchanged.
+    fn decode_result(&mut self) {
+        if self.kind != ToolKind::Other {
+            return;
+        }
+        for content in &mut self.content {
+            if let ToolContent::Content { content: Part::Text { text } } = content
+                && let Some(decoded) = raw_output::decoded(text)
+            {
+                *text = decoded;
+            }
+        }
+        self.output = self.output.take().map(|output| raw_output::decoded(&output).unwrap_or(output));
     }
 
     /// The paths that the call accesses, as far as the agent reported them.
@@ -278,6 +294,7 @@ impl<'a> TurnEvents<'a> {
     pub(super) async fn end_call(&mut self, given: &str, status: ToolStatus, problem: Option<&str>) {
         let Some(call) = self.calls.get_mut(given).filter(|call| !call.ended) else { return };
         call.ended = true;
+        call.decode_result();
         let shown = call.content.iter().filter_map(|content| match content {
             ToolContent::Content { content } => Some(content.as_text()),
             ToolContent::Diff { .. } | ToolContent::Terminal { .. } => None,

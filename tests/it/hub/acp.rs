@@ -275,3 +275,14 @@ async fn session_continues_in_the_agent_after_restart() {
     assert_eq!(text(&updates, "agent_message_chunk"), "Hello, world");
     agent.finish().await;
 }
+
+#[tokio::test]
+async fn results_are_shown_as_text() {
+    let home = home(&[]).await;
+    let ran = home.run(&["run", "--agent", "other", "raw"], "").await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for lines in ["● tool 0\n  first line\n  second line\n", "● tool 1\n  name: a.txt\n  size: 3\n"] {
+        assert!(ran.stderr.contains(lines), "{ran:?}");
+    }
+    assert!(!ran.stderr.contains('{'), "{ran:?}");
+}

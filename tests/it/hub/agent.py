@@ -161,6 +161,12 @@ def work(prompt):
                rawInput={"path": "a.txt"}, locations=[{"path": os.getcwd() + "/a.txt", "line": 3}])
         update(sessionUpdate="tool_call_update", toolCallId="late", status="completed",
                content=[{"type": "content", "content": {"type": "text", "text": "one"}}])
+    elif word == "raw":
+        blocks = [{"type": "text", "text": "first line"}, {"type": "text", "text": "second line"}]
+        results = [{"content": blocks, "isError": False}, {"name": "a.txt", "size": 3}]
+        for number, output in enumerate(results):
+            update(sessionUpdate="tool_call", toolCallId=f"raw-{number}", title=f"tool {number}", kind="other", status="in_progress")
+            update(sessionUpdate="tool_call_update", toolCallId=f"raw-{number}", status="completed", rawOutput=output)
     elif word == "unannounced":
         update(sessionUpdate="tool_call_update", toolCallId="never-announced", status="completed", title="made a file",
                content=[{"type": "diff", "path": os.getcwd() + "/new", "oldText": None, "newText": "x"}])
