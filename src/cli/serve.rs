@@ -22,12 +22,11 @@ pub(crate) async fn serve(bootstrap: Bootstrap, address: String, options: HttpAr
     let terminal = std::io::stdout().is_terminal();
     let url = if terminal { server.ready_url()? } else { server.url()? };
     let announce = || {
-        print(format!("nuncio listens on {url}\n"))?;
-        if terminal {
-            return print(format!("owner token file: {token_file}\n"));
+        match terminal {
+            true => print(format!("owner token file: {token_file}\n"))?,
+            false => tracing::info!(url, token_file, "listening"),
         }
-        tracing::info!(url, token_file, "listening");
-        Ok(())
+        print(format!("nuncio listens on {url}\n"))
     };
     app::serve(server, announce).await.map(|()| 0)
 }
@@ -39,10 +38,12 @@ pub(crate) async fn acp_and_serve(bootstrap: Bootstrap, address: String, options
     let terminal = std::io::stderr().is_terminal();
     let url = if terminal { server.ready_url()? } else { server.url()? };
     let announce = || {
+        if terminal {
+            print_stderr(format!("owner token file: {}\n", output_line(&token_file)));
+        }
         print_stderr(format!("nuncio listens on {url}\n"));
-        match terminal {
-            true => print_stderr(format!("owner token file: {}\n", output_line(&token_file))),
-            false => tracing::info!(url, token_file, "listening"),
+        if !terminal {
+            tracing::info!(url, token_file, "listening");
         }
     };
     app::acp_and_http(app, server, announce).await.map(|()| 0)

@@ -18,6 +18,7 @@ use crate::limits;
 use crate::session::turn::panic_message;
 
 use super::metrics::RequestMetrics;
+use super::web;
 use std::sync::Arc;
 
 /// Header with the id of the request.
@@ -159,7 +160,12 @@ impl RequestRecord {
         let route = known.unwrap_or(&self.path);
         let principal = matched.map_or("nobody", |matched| matched.client.as_ref().map_or("nobody", |client| &client.principal));
         let ms = took.as_secs_f64() * 1000.0;
-        tracing::info!(id, method = %self.method, route, status = response.status().as_u16(), ms, principal, "request");
+        let status = response.status().as_u16();
+        // A page of the console loads many files.
+        if web::is_file(&self.path) && response.status().is_success() {
+            return tracing::debug!(id, method = %self.method, route, status, ms, principal, "request");
+        }
+        tracing::info!(id, method = %self.method, route, status, ms, principal, "request");
     }
 }
 

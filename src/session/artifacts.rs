@@ -1,6 +1,6 @@
 //! Retention of artifacts. They are removed [`limits::ARTIFACTS_KEPT`] after the last event of
 //! their session. A closed session keeps only its newest artifacts, up to
-//! [`limits::ARTIFACTS_BYTES_MAX`].
+//! [`limits::ARTIFACTS_BYTES_MAX`]. Empty directories are removed.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -36,6 +36,10 @@ fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()>
         None => modified(entry).as_millis() as u64,
     };
     if used_ms >= before_ms {
+        if modified(entry) + limits::ARTIFACTS_EMPTY_KEPT < Duration::from_millis(now_ms()) {
+            // Fails unless the directory is empty.
+            let _ = fs::remove_dir(entry.path());
+        }
         return Ok(());
     }
     remove_orphans(&entry.path());
@@ -71,7 +75,8 @@ fn files(dir: &Path) -> Vec<(DirEntry, Duration, u64)> {
 }
 
 /// Removes the oldest artifacts in `dir` until the rest fits in
-/// [`limits::ARTIFACTS_BYTES_MAX`]. Returns the removed names. Blocks.
+/// [`limits::ARTIFACTS_BYTES_MAX`], and the directory if it is empty. Returns the removed names.
+/// Blocks.
 pub(super) fn trim(dir: &Path) -> Vec<String> {
     let files = files(dir);
     let mut total: u64 = files.iter().map(|(_, _, size)| size).sum();
@@ -85,5 +90,7 @@ pub(super) fn trim(dir: &Path) -> Vec<String> {
         }
         total -= size;
     }
+    // Fails unless the directory is empty.
+    let _ = fs::remove_dir(dir);
     removed
 }

@@ -231,6 +231,9 @@ impl Sessions {
         let Some((_closed, session)) = removed.map(|session| (session.gone.clone().drop_guard(), session)) else { return };
         session.agent.close().await;
         let owned = session.is_owned();
+        if owned {
+            self.trim_artifacts(&session).await;
+        }
         session.ownership.release().await;
         if !owned {
             return;

@@ -302,19 +302,21 @@ async fn prompt_as_a_command_suggests_run() {
     check(&home.run(&["fix the bug"], "").await, 2, &["fix the bug", "nuncio run \"fix the bug\""]);
 }
 
-/// On a terminal, the address and the path of the token come first, then one readable line per
-/// request.
+/// On a terminal, the path of the token and the address come first, then one readable line per
+/// request, except for the files of the console.
 #[tokio::test]
 async fn serve_logs_readable_lines_on_a_terminal() {
     let home = home();
     let mut terminal: Terminal = home.terminal(&["serve", "--http", "127.0.0.1:0"]);
-    let shown = terminal.until("/token\n").await;
-    let (url, place) = shown.split_once('\n').unwrap();
+    let shown = terminal.until("/#token=").await;
+    let (place, url) = shown.trim_end().split_once('\n').unwrap();
     assert!(place.contains(home.data().join("token").to_str().unwrap()), "{shown}");
     let address = url.strip_prefix("nuncio listens on http://").and_then(|rest| rest.split('/').next()).unwrap();
     let bridge = crate::harness::Bridge { address: address.parse().unwrap(), token: home.token() };
+    assert_eq!(bridge.get("/console/app.js").send().await.status, 200);
     bridge.get("/v1/sessions").expect(200).await;
-    terminal.until("GET /v1/sessions 200").await;
+    let shown = terminal.until("GET /v1/sessions 200").await;
+    assert!(!shown.contains("app.js"), "{shown}");
     kill_process(Pid::from_raw(terminal.pid as i32).unwrap(), Signal::TERM).unwrap();
     let (code, shown) = terminal.end().await;
     assert_plain(&shown);
