@@ -12,7 +12,7 @@ use super::directories::directory;
 use super::message::send_prompt;
 use super::method::{Method, Reply};
 use super::route::Route;
-use super::session::NewSession;
+use super::session::{COMPARISON, create_session};
 use super::workspace::{CreateWorkspace, CreateWorkspaceParams};
 use crate::config::NATIVE;
 use crate::content::Part;
@@ -130,7 +130,8 @@ async fn open(
         ours["mode"] = json!(mode);
     }
     let meta = Map::from_iter([("nuncio".to_owned(), Value::clone(&ours))]);
-    let session = NewSession::call(cx.clone(), acp::NewSessionRequest::new(info.path.clone()).meta(meta)).await?.result?;
+    let request = acp::NewSessionRequest::new(info.path.clone()).meta(meta);
+    let session = create_session(cx.clone(), request, Some(COMPARISON)).await?.result?;
     Ok(ComparedAgent {
         agent,
         session_id: session_id(&session.session_id),

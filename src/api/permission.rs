@@ -59,7 +59,7 @@ pub(crate) struct PendingToolCall {
     kind: ToolKind,
     input: Value,
     locations: Vec<Location>,
-    content: Vec<ToolContent>,
+    pub content: Vec<ToolContent>,
 }
 
 /// Open permission requests.

@@ -117,37 +117,53 @@ impl Method for NewSession {
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        cx.client.authorized()?;
-        let meta = NewSessionMeta::read(params.meta.as_ref())?;
-        let servers = mcp_servers(&cx, params.mcp_servers)?;
-        let cwd = directory(&cx, "cwd", &params.cwd)?;
-        let mode = meta.mode.unwrap_or(cx.app.mode);
-        let additional = directories(&cx, &params.additional_directories)?;
-        let wrong = |error: Error| Error { message: format!("_meta.nuncio.model: {}", error.message), ..error };
-        if let Some(model) = &meta.model {
-            cx.app.services.check_model(model, &cwd).map_err(wrong)?;
-        }
-        let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
-        let change = SessionChange {
-            title: meta.title,
-            model: meta.model,
-            thinking: meta.thinking.map(OptionValue::Known),
-            system_prompt: meta.system_prompt.or(system_prompt),
-            system_prompt_append,
-            additional_directories: (!additional.is_empty()).then_some(additional),
-            budget: meta.budget.map(|budget| budget::read("_meta.nuncio.budget", budget)).transpose()?,
-            agent: meta.agent.or_else(|| cx.app.services.overrides.agents.first().cloned()).filter(|name| name != NATIVE),
-            ..SessionChange::default()
-        };
-        let session = cx.app.sessions().await?.create(cwd, mode, change).await?;
-        session.set_mcp_servers(servers);
-        let id = session.log.id.clone();
-        let response = acp::NewSessionResponse::new(acp_id(&id))
-            .modes(session.log.state(modes))
-            .config_options(config_options(&cx.app, &session).await);
-        cx.app.services.refresh_lists_later(&cx.app.services.user.settings);
-        Ok(Reply::new(response).follow(FollowChange::After(id, 0)))
+        // A prompt of a model, and a tool call that started this process, delegate work.
+        let delegated = cx.client.is_model || cx.app.services.depth() > 0;
+        create_session(cx, params, delegated.then_some(DELEGATION)).await
     }
+}
+
+/// Origins of sessions that no person began. See [`SessionChange::origin`].
+const DELEGATION: &str = "delegation";
+pub(super) const COMPARISON: &str = "comparison";
+
+/// Creates a session. `origin` is absent if a person begins it.
+pub(super) async fn create_session(
+    cx: CallContext,
+    params: acp::NewSessionRequest,
+    origin: Option<&str>,
+) -> Result<Reply<acp::NewSessionResponse>> {
+    cx.client.authorized()?;
+    let meta = NewSessionMeta::read(params.meta.as_ref())?;
+    let servers = mcp_servers(&cx, params.mcp_servers)?;
+    let cwd = directory(&cx, "cwd", &params.cwd)?;
+    let mode = meta.mode.unwrap_or(cx.app.mode);
+    let additional = directories(&cx, &params.additional_directories)?;
+    let wrong = |error: Error| Error { message: format!("_meta.nuncio.model: {}", error.message), ..error };
+    if let Some(model) = &meta.model {
+        cx.app.services.check_model(model, &cwd).map_err(wrong)?;
+    }
+    let (system_prompt, system_prompt_append) = NewSessionMeta::client_prompt(params.meta.as_ref());
+    let change = SessionChange {
+        title: meta.title,
+        model: meta.model,
+        thinking: meta.thinking.map(OptionValue::Known),
+        system_prompt: meta.system_prompt.or(system_prompt),
+        system_prompt_append,
+        additional_directories: (!additional.is_empty()).then_some(additional),
+        budget: meta.budget.map(|budget| budget::read("_meta.nuncio.budget", budget)).transpose()?,
+        origin: origin.map(String::from),
+        agent: meta.agent.or_else(|| cx.app.services.overrides.agents.first().cloned()).filter(|name| name != NATIVE),
+        ..SessionChange::default()
+    };
+    let session = cx.app.sessions().await?.create(cwd, mode, change).await?;
+    session.set_mcp_servers(servers);
+    let id = session.log.id.clone();
+    let response = acp::NewSessionResponse::new(acp_id(&id))
+        .modes(session.log.state(modes))
+        .config_options(config_options(&cx.app, &session).await);
+    cx.app.services.refresh_lists_later(&cx.app.services.user.settings);
+    Ok(Reply::new(response).follow(FollowChange::After(id, 0)))
 }
 
 /// Returns the session to open. If the call contains directories, they replace the directories of
@@ -247,7 +263,8 @@ impl Method for ListSessions {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists sessions, most recently updated first. `cwd` selects the sessions of one directory, `cursor` the next page. \
          `_meta.nuncio`: children, true to list the sessions of subagents, too. \
-         `_meta.nuncio` of each session: status, waiting, lastTurn, pendingToolCalls, cost (US dollars), parentSessionId.";
+         `_meta.nuncio` of each session: status, waiting, lastTurn, pendingToolCalls, origin (missing if a person began the session), cost (US dollars), \
+         parentSessionId.";
 
     fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         into_meta(params, &["children"]);

@@ -44,6 +44,10 @@ pub(crate) struct Activity {
     last_turn: Option<LastTurn>,
     /// Tool calls without a result, oldest first.
     pending_tool_calls: Vec<PendingCall>,
+    /// `comparison` of agents or `delegation` by another agent; missing if a person created the
+    /// session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
     /// Total cost of the session's model requests and of its subagents that have ended, in US
     /// dollars; missing if no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,8 +93,8 @@ impl Activity {
     }
 
     fn new(status: SessionStatus, summary: SessionSummary) -> Activity {
-        let SessionSummary { last_turn, pending_tool_calls, open_permissions, cost } = summary;
-        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, cost }
+        let SessionSummary { last_turn, pending_tool_calls, open_permissions, origin, cost } = summary;
+        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, origin, cost }
     }
 }
 

@@ -44,6 +44,10 @@ pub struct SessionChange {
     /// with the same id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agent_options: BTreeMap<String, String>,
+    /// `comparison` of agents or `delegation` by another agent; missing if a person created the
+    /// session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// Limits of the session and of its turns, which replace those of the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetLimits>,

@@ -43,6 +43,8 @@ pub struct SessionState {
     pub agent_session: Option<String>,
     /// Options that are set in the hosted agent before each turn.
     pub agent_options: BTreeMap<String, String>,
+    /// The origin of a session that no person created. See [`SessionChange`].
+    pub origin: Option<String>,
     /// The tool call of another session that created this session.
     pub parent: Option<Box<SessionParent>>,
     /// Milliseconds since the Unix epoch.
@@ -185,8 +187,10 @@ impl SessionState {
             agent,
             agent_session,
             agent_options,
+            origin,
             ..
         } = change.clone();
+        self.origin = origin.or(self.origin.take());
         self.agent = agent.or(self.agent.take());
         self.agent_session = agent_session.or(self.agent_session.take());
         self.agent_options.extend(agent_options);

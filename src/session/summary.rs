@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, ChildEnd, Event};
+use crate::event::{Body, ChildEnd, Event, SessionChange};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::store::{ActivityColumns, SessionRow};
@@ -20,6 +20,9 @@ pub(crate) struct SessionSummary {
     /// Tool calls without a result, oldest first.
     pub pending_tool_calls: Vec<PendingCall>,
     pub open_permissions: Vec<PermissionId>,
+    /// The origin of a session that no person created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// The cost of the model requests of the session and of its ended subagents, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -62,6 +65,7 @@ impl SessionSummary {
             last_turn: state.turns.last().map(LastTurn::of),
             pending_tool_calls: calls.collect(),
             open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
+            origin: state.origin.clone(),
             cost: state.turns.total().1,
         }
     }
@@ -164,6 +168,9 @@ fn apply<'a>(event: &Event, summary: impl FnOnce() -> &'a mut SessionSummary) {
         | Body::ChildCompleted { end: ChildEnd { cost: cost @ Some(_), .. }, .. } => {
             let total = &mut summary().cost;
             *total = Cost::sum(*total, *cost);
+        }
+        Body::SessionCreated { change: SessionChange { origin: Some(origin), .. }, .. } => {
+            summary().origin = Some(origin.clone());
         }
         Body::SessionCreated { .. }
         | Body::SessionUpdated { .. }
