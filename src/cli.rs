@@ -7,7 +7,6 @@ mod answer;
 mod ask;
 mod compare;
 mod config_check;
-mod countdown;
 mod demo;
 mod doctor;
 mod doctor_programs;
@@ -15,6 +14,7 @@ mod errors;
 mod export;
 mod export_line;
 mod flags;
+mod form;
 mod import;
 mod input;
 mod input_queue;
@@ -33,9 +33,15 @@ mod renderer;
 mod run;
 mod schema;
 mod serve;
+mod session_id;
+mod session_list;
+mod session_show;
 mod sessions;
 mod settings_file;
+mod status_line;
 mod stored;
+mod terminal_client;
+mod terminal_lines;
 mod token;
 mod tool;
 #[cfg(feature = "telemetry")]
@@ -59,6 +65,8 @@ use crate::error::{Error, Result};
 use crate::limits;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
 use flags::{CliCommand, Flags, HttpArgs};
+use logging::LogStyle;
+use mcp_flags::McpCommand;
 use output::Colours;
 
 /// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
@@ -102,15 +110,19 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     }
     let args = flags.common.args()?;
     if let CliCommand::Demo { yes, keep } = command {
-        let _traces = logging::start(&environment, false, &Telemetry::default())?;
+        let _traces = logging::start(&environment, LogStyle::Command, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));
     }
     if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
         return Err(Error::invalid_params("--agent: only run takes several agents"));
     }
-    let serves = matches!(command, CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. });
+    let style = match &command {
+        CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,
+        CliCommand::Acp { http: None, .. } | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
+        _ => LogStyle::Command,
+    };
     let bootstrap = app::bootstrap(environment, args)?;
-    let _traces = logging::start(&bootstrap.environment, serves, &bootstrap.loaded.settings.telemetry)?;
+    let _traces = logging::start(&bootstrap.environment, style, &bootstrap.loaded.settings.telemetry)?;
     let colours = Colours::new(&bootstrap.environment);
     match command {
         CliCommand::Acp { http: None, .. } => on_runtime(async {

@@ -40,7 +40,7 @@ pub use rule_checks::AccessShape;
 pub(crate) use rule_checks::KnownTool;
 pub(crate) use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{AccessKind, Durability, Policy, Rule};
-pub(crate) use settings::{HttpSettings, LanguageServer, SandboxMode, Settings, Telemetry};
+pub(crate) use settings::{HttpSettings, LanguageServer, SandboxMode, Settings, Telemetry, ToolSettings};
 pub(crate) use trust::{Trust, Trusted};
 pub(crate) use verify_settings::ReviewMode;
 pub(crate) use worktree_origin::{REPOSITORY_FILE, worktree_origin, worktrees_in};

@@ -499,6 +499,18 @@ pub(crate) const GREP_LINE_BYTES_MAX: usize = 500;
 
 /// Default of `tools.mcp_wait_s`.
 pub(crate) const MCP_START_WAIT: Duration = Duration::from_secs(10);
+/// How long an empty directory for artifacts is kept, which a running process may be about to use.
+pub(crate) const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
+/// Number of sessions that `nuncio sessions list` shows.
+pub(crate) const SESSIONS_SHOWN: usize = 20;
+/// Number of ids that an error about an ambiguous id names.
+pub(crate) const AMBIGUOUS_IDS_SHOWN: usize = 5;
+/// Maximum time that `nuncio run` waits for background work after its last prompt.
+pub(crate) const BACKGROUND_WAIT: Duration = Duration::from_secs(3600);
+/// Default of `tools.mcp_wait_run_s`.
+pub(crate) const MCP_START_WAIT_RUN: Duration = Duration::from_secs(60);
+/// `nuncio run` shows a wait for MCP servers that is longer than this.
+pub(crate) const MCP_WAIT_QUIET: Duration = Duration::from_secs(1);
 /// Default of `tools.mcp_tokens`.
 pub(crate) const MCP_SPECS_TOKENS: usize = 8_000;
 /// Timeout for the initialization of an MCP server, with the lists of its tools and prompts.

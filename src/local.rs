@@ -40,6 +40,11 @@ impl LocalClient {
         LocalClient { app, client: Arc::new(client) }
     }
 
+    /// Returns the application of this process.
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
     /// Returns an error unless the client has access to a directory.
     pub(crate) fn require_dir(&self, directory: &Path) -> Result<()> {
         self.client.require_dir(directory)

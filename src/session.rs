@@ -4,6 +4,7 @@ pub(crate) mod agent;
 mod ancestor;
 mod artifacts;
 pub(crate) mod attached_clients;
+mod background;
 pub(crate) mod broker;
 mod budget;
 pub(crate) mod budget_owner;
@@ -43,7 +44,9 @@ pub(crate) mod turns;
 mod work_view;
 mod writer;
 
-pub use agent::{AdoptTurn, Agent, AgentChoice, AgentInfo, AgentOption, Agents, CommandRequest, CommandResult, SessionSetup};
+pub use agent::{
+    AdoptTurn, Agent, AgentChoice, AgentInfo, AgentOption, Agents, BackgroundJob, CommandRequest, CommandResult, SessionSetup,
+};
 pub(crate) use broker::{ChoiceDetails, PermissionAnswer};
 pub use capacity::Capacity;
 pub(crate) use follow::Follow;

@@ -6,8 +6,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::content::{Part, PermissionOption, PlanEntry, Role, StopReason, ToolContent, ToolKind, ToolStatus, Usage, plain_text};
-use crate::event::{Body, Event, PermissionOutcome, Severity};
+use crate::content::{
+    Part, PermissionOption, PlanEntry, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
+};
+use crate::event::{Body, Event, PermissionOutcome, Severity, ToolChange};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
 /// A change to the transcript.
@@ -46,6 +48,9 @@ pub enum TranscriptBlock<'a> {
     Denied {
         cancelled: bool,
         reason: Cow<'a, str>,
+        /// The author of the denial, as in `permission.resolved`.
+        by: &'a str,
+        category: Option<ToolCategory>,
     },
     /// The whole plan, which replaces the previous one.
     Plan(&'a [PlanEntry]),
@@ -66,10 +71,12 @@ pub enum TranscriptBlock<'a> {
 #[derive(Debug, PartialEq)]
 pub struct ToolEnd<'a> {
     pub id: &'a ToolCallId,
+    /// The last title of the call; empty if its start is not known.
+    pub title: String,
     pub outcome: ToolOutcome,
     pub content: &'a [ToolContent],
-    /// True if earlier blocks already showed the content: a question with the same change, or a
-    /// plan.
+    /// True if earlier blocks already showed the content: a question with the same change, a plan,
+    /// or a denial.
     pub already_shown: bool,
 }
 
@@ -115,6 +122,8 @@ pub struct Transcript {
     titles: HashMap<ToolCallId, String>,
     /// Running tool calls whose content is shown by other blocks.
     shown: HashSet<ToolCallId>,
+    /// Running tool calls that were denied.
+    denied: HashSet<ToolCallId>,
     /// Usage of the running turn.
     usage: Option<Usage>,
 }
@@ -144,9 +153,18 @@ impl Transcript {
                 let title = tool.as_ref().map(|tool| tool.title.clone()).or_else(|| self.titles.get(tool_call_id).cloned());
                 Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options }))
             }
-            Body::PermissionResolved { outcome, by, reason, .. } => (!outcome.allows()).then(|| TranscriptBlock::Denied {
-                cancelled: *outcome == PermissionOutcome::Cancelled,
-                reason: reason.as_deref().map_or_else(|| format!("by {by}").into(), Cow::from),
+            Body::PermissionResolved { tool_call_id, tool, outcome, by, reason, .. } => (!outcome.allows()).then(|| {
+                let cancelled = *outcome == PermissionOutcome::Cancelled;
+                if !cancelled {
+                    self.denied.insert(tool_call_id.clone());
+                }
+                let decided = || match by.as_str() {
+                    "rule" => "by a rule in the settings".into(),
+                    "mode" => "by the mode of the session".into(),
+                    by => format!("by {by}").into(),
+                };
+                let category = tool.as_ref().and_then(|tool| tool.category);
+                TranscriptBlock::Denied { cancelled, reason: reason.as_deref().map_or_else(decided, Cow::from), by, category }
             }),
             Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),
             body if body.is_context() => None,
@@ -165,6 +183,13 @@ impl Transcript {
             Body::TurnFailed { message, hint, .. } => Some(self.turn_end(TurnEndReason::Failed { message, hint: hint.as_deref() })),
             Body::TurnCancelled {} => Some(self.turn_end(TurnEndReason::Cancelled)),
             Body::TurnInterrupted {} => Some(self.turn_end(TurnEndReason::Interrupted)),
+            Body::ToolUpdated { tool_call_id: id, change: ToolChange { title: Some(title), .. }, .. } => {
+                if let Some(known) = self.titles.get_mut(id) {
+                    known.clone_from(title);
+                }
+                None
+            }
+            Body::ToolUpdated { .. } => None,
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
                 if let Some(title) = self.titles.get_mut(id) {
                     title.clone_from(&changed.title);
@@ -182,7 +207,6 @@ impl Transcript {
             | Body::MessageEdited { .. }
             | Body::MessageRemoved { .. }
             | Body::MessageQueued { .. }
-            | Body::ToolUpdated { .. }
             | Body::ContextPruned { .. }
             | Body::CompactionStarted { .. }
             | Body::CompactionCompleted { .. }
@@ -238,14 +262,15 @@ impl Transcript {
         code: Option<i64>,
         content: &'a [ToolContent],
     ) -> TranscriptBlock<'a> {
-        self.titles.remove(id);
+        let title = self.titles.remove(id).unwrap_or_default();
         let outcome = match (status, code) {
             (ToolStatus::Failed, _) => ToolOutcome::Failed,
             (_, Some(code)) if code != 0 => ToolOutcome::Exited(code),
             _ => ToolOutcome::Completed,
         };
-        let already_shown = self.shown.remove(id) && status == ToolStatus::Completed;
-        TranscriptBlock::ToolEnd(ToolEnd { id, outcome, content, already_shown })
+        let shown = self.shown.remove(id) && status == ToolStatus::Completed;
+        let already_shown = shown | (self.denied.remove(id) && status == ToolStatus::Failed);
+        TranscriptBlock::ToolEnd(ToolEnd { id, title, outcome, content, already_shown })
     }
 
     fn turn_end<'a>(&mut self, reason: TurnEndReason<'a>) -> TranscriptBlock<'a> {

@@ -37,7 +37,7 @@ pub(super) fn form_options(form: &Form) -> Option<Vec<FormOption>> {
         let yes = option("yes", "Yes", AllowOnce, value(true.into()));
         return Some(vec![yes, option("no", "No", RejectOnce, value(false.into())), decline()]);
     }
-    let values = values(field).filter(|values| !values.is_empty() && values.len() <= limits::MCP_FORM_OPTIONS_MAX)?;
+    let values = field_values(field).filter(|values| !values.is_empty() && values.len() <= limits::MCP_FORM_OPTIONS_MAX)?;
     let options = values
         .into_iter()
         .enumerate()
@@ -50,8 +50,14 @@ fn option(id: &str, name: &str, kind: PermissionOptionKind, answer: FormAnswer) 
     FormOption { option: PermissionOption { option_id: id.into(), name, kind }, answer }
 }
 
-/// The values of a field that is one of a few texts, with their titles.
-fn values(field: &Value) -> Option<Vec<(String, String)>> {
+/// Returns whether a form is shown as a permission request, because it asks for one choice.
+pub(crate) fn is_choice(form: &Form) -> bool {
+    form_options(form).is_some()
+}
+
+/// Returns the values of a field that is one of a few texts, with their titles. Returns `None` for
+/// other fields.
+pub(crate) fn field_values(field: &Value) -> Option<Vec<(String, String)>> {
     let text = |value: &Value| value.as_str().map(String::from);
     if let Some(values) = field["enum"].as_array() {
         let title = |index: usize, value: &str| text(&field["enumNames"][index]).unwrap_or_else(|| value.to_owned());

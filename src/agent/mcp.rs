@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::environment::SessionEnvironment;
@@ -103,12 +102,10 @@ impl SessionMcp {
     pub(crate) async fn update(&self, environment: &Arc<SessionEnvironment>, cancel: &CancellationToken) -> Vec<Body> {
         let starting = self.start(environment);
         if !starting.is_empty() {
-            let until = Instant::now() + Duration::from_secs(environment.loaded.settings.tools.mcp_wait_s);
             let started = join_all(starting.iter().map(|server| server.started()));
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Vec::new(),
-                _ = timeout_at(until, started) => {}
+            let names = || self.starting();
+            if !environment.services.mcp_wait.wait(&environment.loaded.settings.tools, started, names, cancel).await {
+                return Vec::new();
             }
         }
         let mut inner = self.inner();
@@ -154,6 +151,13 @@ impl SessionMcp {
             .collect();
         let new = inner.servers.iter().filter(|used| used.reported == Reported::Nothing);
         new.filter_map(|used| used.server.clone().ok()).collect()
+    }
+
+    /// Returns the names of the servers that have not started yet.
+    fn starting(&self) -> Vec<String> {
+        let inner = self.inner();
+        let starting = inner.servers.iter().filter(|used| matches!(used.state(), State::Starting { .. }));
+        starting.map(|used| one_line(used.name.clone())).collect()
     }
 
     /// The servers that have been ready.

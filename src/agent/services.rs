@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::mcp_access::AgentTokens;
+use super::mcp_wait::McpWait;
 use super::model_lists::ModelLists;
 use super::models::Models;
 use crate::config::{DataPaths, Environment, Loaded, Overrides, SessionVariables, load_project};
@@ -36,6 +37,7 @@ pub struct Services {
     pub launcher: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub(crate) mcp: McpServers,
+    pub(crate) mcp_wait: McpWait,
     pub tools: Tools,
     /// Hooks of the embedder.
     hooks: Mutex<Vec<Arc<dyn Hook>>>,
@@ -70,6 +72,7 @@ impl Services {
         Services {
             servers: Arc::new(Servers::new(launcher.clone())),
             mcp: McpServers::new(launcher.clone(), models.clients.clone(), McpTokens::new(&places.mcp_tokens())),
+            mcp_wait: McpWait::default(),
             user,
             lists: ModelLists::new(&places.data),
             places,

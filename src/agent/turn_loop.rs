@@ -38,7 +38,8 @@ use crate::model::{Model, Request};
 use crate::options::OptionValue;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
-use crate::session::{Agent, SessionLog, Turn};
+use crate::session::{Agent, BackgroundJob, SessionLog, Turn};
+use crate::toolkit::jobs::Job;
 
 /// The native agent of one session.
 pub(crate) struct NativeAgent {
@@ -97,9 +98,15 @@ impl Agent for NativeAgent {
     }
 
     fn has_background_work(&self) -> bool {
-        let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = |environment: &Arc<SessionEnvironment>| environment.shell.jobs.all().iter().any(|job| job.ended().is_none());
-        environment.as_ref().is_some_and(running)
+        !self.running_jobs().is_empty()
+    }
+
+    fn background_jobs(&self) -> Vec<BackgroundJob> {
+        let job = |job: Arc<Job>| BackgroundJob {
+            command: job.command.clone(),
+            ended: Box::pin(async move { job.finished().await.how }),
+        };
+        self.running_jobs().into_iter().map(job).collect()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -116,6 +123,13 @@ impl Agent for NativeAgent {
 }
 
 impl NativeAgent {
+    /// Returns the background jobs that have not ended.
+    fn running_jobs(&self) -> Vec<Arc<Job>> {
+        let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = environment.as_ref().map(|environment| environment.shell.jobs.all());
+        jobs.into_iter().flatten().filter(|job| job.ended().is_none()).collect()
+    }
+
     /// Creates the agent of `session`, which loads nothing before its first turn.
     pub(crate) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
         let (environment, model, without_tools) = (Mutex::default(), Mutex::default(), Mutex::default());

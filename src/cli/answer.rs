@@ -13,8 +13,7 @@ use crate::terminal_text::output_line;
 /// Answers the request `id`, or the only open request of the session `id`. Without an option, lists
 /// the open requests.
 pub(crate) async fn run(client: &LocalClient, id: &str, option: Option<String>) -> Result<()> {
-    let mut open = client.call::<ListPermissions>(ListPermissionsParams { session_id: None }).await?.permissions;
-    open.retain(|request| request.permission_id.as_str() == id || request.session_id.as_str() == id);
+    let open = selected(client.call::<ListPermissions>(ListPermissionsParams { session_id: None }).await?.permissions, id);
     if let (false, None) = (open.is_empty(), &option) {
         return open.iter().try_for_each(|request| print(described(request)));
     }
@@ -29,11 +28,24 @@ pub(crate) async fn run(client: &LocalClient, id: &str, option: Option<String>) 
         hunks: Vec::new(),
         edits: Vec::new(),
     };
-    let answered = client.call::<AnswerPermission>(params).await;
-    answered.map(drop).map_err(|error| match error.hint {
+    let chosen =
+        request.options.iter().find(|option| Some(option.kind) == kind || Some(&option.option_id) == params.option_id.as_ref());
+    let name = chosen.map_or_else(String::new, |option| format!("{}: ", output_line(&option.name)));
+    client.call::<AnswerPermission>(params).await.map_err(|error| match error.hint {
         None if error.kind == Kind::InvalidParams => error.hint(format!("options: {}", options(request))),
         _ => error,
-    })
+    })?;
+    print(format!("answered {}  {name}{}\n", request.permission_id, output_line(&request.tool_call.tool.title)))
+}
+
+/// Returns the requests whose id, or the id of whose session, is `id`. If there are none, `id` is
+/// the start of an id, with or without its prefix.
+fn selected(open: Vec<PermissionView>, id: &str) -> Vec<PermissionView> {
+    let ids = |request: &PermissionView| [request.permission_id.to_string(), request.session_id.to_string()];
+    let starts = |known: &String| known.starts_with(id) || known.split_once('_').is_some_and(|(_, bare)| bare.starts_with(id));
+    let exact = open.iter().any(|request| ids(request).iter().any(|known| known == id));
+    let fits = |request: &PermissionView| ids(request).iter().any(|known| if exact { known == id } else { starts(known) });
+    open.into_iter().filter(|request| fits(request)).collect()
 }
 
 fn not_one(id: &str, open: &[PermissionView]) -> Error {

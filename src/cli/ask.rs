@@ -1,9 +1,11 @@
 //! Asks permission questions on a terminal. Without a terminal, no client can answer, and the
 //! permission broker denies the calls.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
+use std::sync::Arc;
 
 use super::output::print_stderr;
+use super::terminal_lines::TerminalLines;
 use crate::api::{AnswerPermission, AnswerPermissionParams};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
@@ -11,38 +13,26 @@ use crate::local::LocalClient;
 use crate::terminal_text::question_line;
 
 /// How permission questions are answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum Approver {
     /// Questions are not answered here.
     None,
     /// The user answers at the terminal.
-    Terminal,
+    Terminal(Arc<TerminalLines>),
     /// Every question is answered with yes (`demo --yes`).
     Yes,
 }
 
 impl Approver {
-    /// `Terminal` if both standard input and standard error are terminals, else `None`.
+    /// Returns `Terminal` if both standard input and standard error are terminals, else `None`.
     pub(crate) fn for_terminal() -> Approver {
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() { Approver::Terminal } else { Approver::None }
+        let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if terminal { Approver::Terminal(Arc::default()) } else { Approver::None }
     }
-}
 
-/// Answers one question about the tool call with this title. The caller has already shown the
-/// content of the question. The terminal is read on a separate thread, so that a cancelled turn
-/// does not wait for input.
-pub(crate) async fn answer(approver: Approver, client: &LocalClient, id: &PermissionId, title: &str, options: &[PermissionOption]) {
-    match approver {
-        Approver::None => {}
-        Approver::Yes => send(client, id, Chosen::Kind(PermissionOptionKind::AllowOnce)).await,
-        Approver::Terminal => {
-            let (client, id, title, options) = (client.clone(), id.clone(), title.to_string(), options.to_vec());
-            tokio::spawn(async move {
-                if let Ok(chosen) = tokio::task::spawn_blocking(move || ask(&title, &options)).await {
-                    send(&client, &id, chosen).await;
-                }
-            });
-        }
+    /// Returns whether questions are answered here.
+    pub(crate) fn answers(&self) -> bool {
+        !matches!(self, Approver::None)
     }
 }
 
@@ -54,7 +44,8 @@ pub(crate) enum Chosen {
     Option(String),
 }
 
-async fn send(client: &LocalClient, id: &PermissionId, chosen: Chosen) {
+/// Sends the answer to a question.
+pub(crate) async fn send(client: &LocalClient, id: &PermissionId, chosen: Chosen) {
     let (option_id, outcome) = match chosen {
         Chosen::Kind(kind) => (None, Some(kind)),
         Chosen::Option(id) => (Some(id), None),
@@ -65,48 +56,87 @@ async fn send(client: &LocalClient, id: &PermissionId, chosen: Chosen) {
 }
 
 /// Asks at the terminal until the user gives one of the offered answers. End of input denies. If
-/// several options allow, they are numbered. Holds the lock on standard input, so that only one
-/// question is asked at a time.
-pub(crate) fn ask(title: &str, options: &[PermissionOption]) -> Chosen {
-    let offered = |kind| options.iter().find(|option: &&PermissionOption| option.kind == kind);
-    let allowing: Vec<&PermissionOption> = options.iter().filter(|option| option.kind == PermissionOptionKind::AllowOnce).collect();
-    let several = allowing.len() > 1;
-    let mut question = format!("Allow {}?", question_line(title));
-    if several {
-        for (index, option) in allowing.iter().enumerate() {
-            question += &format!("  [{}] {}", index + 1, question_line(&option.name));
+/// several options allow, they are numbered. Other questions wait for the answer.
+pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Chosen {
+    let asked = Question { title, options, may_leave: false }.ask(lines).await;
+    asked.unwrap_or(Chosen::Kind(PermissionOptionKind::RejectOnce))
+}
+
+/// Like [`ask`], but the user may also leave the question open: the result is `None`.
+pub(crate) async fn ask_or_leave(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Option<Chosen> {
+    Question { title, options, may_leave: true }.ask(lines).await
+}
+
+struct Question<'a> {
+    title: &'a str,
+    options: &'a [PermissionOption],
+    /// An empty line leaves the question open.
+    may_leave: bool,
+}
+
+impl Question<'_> {
+    fn offered(&self, kind: PermissionOptionKind) -> Option<&PermissionOption> {
+        self.options.iter().find(|option| option.kind == kind)
+    }
+
+    /// Returns the options that allow. If there are several, they are numbered.
+    fn allowing(&self) -> Vec<&PermissionOption> {
+        self.options.iter().filter(|option| option.kind == PermissionOptionKind::AllowOnce).collect()
+    }
+
+    /// Asks until the answer is one of those offered. Returns `None` at the end of the input, or if
+    /// the question is left open.
+    async fn ask(&self, lines: &TerminalLines) -> Option<Chosen> {
+        let text = self.text();
+        let mut lines = lines.lock().await;
+        loop {
+            // Print the question in one write, so that no other output splits it.
+            print_stderr(format!("{text}: "));
+            let line = lines.next().await?;
+            let answer = line.trim().to_lowercase();
+            if self.may_leave && answer.is_empty() {
+                return None;
+            }
+            if let Some(chosen) = self.parse(&answer) {
+                return Some(chosen);
+            }
         }
-    } else {
-        question += "  [y]es";
     }
-    question += "  [n]o";
-    if let Some(option) = offered(PermissionOptionKind::AllowAlways) {
-        question += &format!("  [a] {}", question_line(&option.name).replacen("Always", "always", 1));
-    }
-    if offered(PermissionOptionKind::RejectAlways).is_some() {
-        question += "  [r] always reject";
-    }
-    let mut input = std::io::stdin().lock();
-    loop {
-        // Print the question in one write, so that no other output splits it.
-        print_stderr(format!("{question}: "));
-        let _ = std::io::stderr().flush();
-        let mut line = String::new();
-        match input.read_line(&mut line) {
-            Ok(0) | Err(_) => return Chosen::Kind(PermissionOptionKind::RejectOnce),
-            Ok(_) => {}
+
+    fn text(&self) -> String {
+        let mut text = format!("Allow {}?", question_line(self.title));
+        match self.allowing().as_slice() {
+            several if several.len() > 1 => {
+                for (index, option) in several.iter().enumerate() {
+                    text += &format!("  [{}] {}", index + 1, question_line(&option.name));
+                }
+            }
+            _ => text += "  [y]es",
         }
-        let answer = line.trim().to_lowercase();
+        text += "  [n]o";
+        if let Some(option) = self.offered(PermissionOptionKind::AllowAlways) {
+            text += &format!("  [a] {}", question_line(&option.name).replacen("Always", "always", 1));
+        }
+        if self.offered(PermissionOptionKind::RejectAlways).is_some() {
+            text += "  [r] always reject";
+        }
+        if self.may_leave { text + "  (empty: later)" } else { text }
+    }
+
+    fn parse(&self, answer: &str) -> Option<Chosen> {
+        let allowing = self.allowing();
+        let several = allowing.len() > 1;
         let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|_| several);
         if let Some(option) = number.and_then(|index| allowing.get(index)) {
-            return Chosen::Option(option.option_id.clone());
+            return Some(Chosen::Option(option.option_id.clone()));
         }
-        return Chosen::Kind(match answer.as_str() {
+        let kind = match answer {
             "y" | "yes" if !several => PermissionOptionKind::AllowOnce,
             "n" | "no" => PermissionOptionKind::RejectOnce,
-            "a" if offered(PermissionOptionKind::AllowAlways).is_some() => PermissionOptionKind::AllowAlways,
-            "r" if offered(PermissionOptionKind::RejectAlways).is_some() => PermissionOptionKind::RejectAlways,
-            _ => continue,
-        });
+            "a" => self.offered(PermissionOptionKind::AllowAlways)?.kind,
+            "r" => self.offered(PermissionOptionKind::RejectAlways)?.kind,
+            _ => return None,
+        };
+        Some(Chosen::Kind(kind))
     }
 }

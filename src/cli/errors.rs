@@ -31,10 +31,13 @@ pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
 
 /// Prints an error and its hint to standard error.
 pub(crate) fn report(error: &Error) {
-    print_stderr(format!("nuncio: {}\n", output(&error.message)));
-    if let Some(hint) = &error.hint {
-        print_stderr(format!("  {}\n", output(hint)));
-    }
+    print_stderr(text(&error.message, error.hint.as_deref()));
+}
+
+/// Returns an error and its hint as lines for the terminal.
+pub(crate) fn text(message: &str, hint: Option<&str>) -> String {
+    let hint = hint.map(|hint| format!("  {}\n", output(hint))).unwrap_or_default();
+    format!("nuncio: {}\n{hint}", output(message))
 }
 
 /// Prints a usage error to standard error. For an unknown command, suggests `nuncio run`, because

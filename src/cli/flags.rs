@@ -30,7 +30,7 @@ pub(super) struct Flags {
 #[derive(Debug, Args)]
 pub(super) struct CommonFlags {
     /// Use a model: PROVIDER/NAME or scripted:FILE
-    #[arg(long, global = true, value_name = "MODEL", help_heading = "Common options")]
+    #[arg(short, long, global = true, value_name = "MODEL", help_heading = "Common options")]
     model: Option<String>,
     /// Use a hosted agent in new sessions; several: run compares them (repeatable)
     #[arg(long = "agent", global = true, value_name = "NAME", help_heading = "Common options")]
@@ -231,11 +231,14 @@ pub(super) struct RunOptions {
     /// Stop when a prompt has cost this many US dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
-    /// Continue the most recent session of this directory
-    #[arg(long = "continue", conflicts_with = "resume")]
+    /// Cancel background work after the last prompt, instead of waiting for it
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Continue the most recent session that you began in this directory
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub last: bool,
-    /// Continue session ID
-    #[arg(long, value_name = "ID")]
+    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
+    #[arg(short, long, value_name = "ID")]
     pub resume: Option<String>,
 }
 
@@ -246,6 +249,11 @@ fn dollars(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl RunOptions {
+    /// Returns whether an existing session is continued.
+    pub(super) fn continues(&self) -> bool {
+        self.last || self.resume.is_some()
+    }
+
     /// The name of an option that a comparison of agents does not support, if one was given.
     pub(super) fn not_compared(&self) -> Option<&'static str> {
         let given = [
@@ -253,6 +261,7 @@ impl RunOptions {
             ("--max-requests", self.max_requests.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),
             ("--max-cost", self.max_cost.is_some()),
+            ("--no-wait", self.no_wait),
             ("--continue", self.last),
             ("--resume", self.resume.is_some()),
         ];
@@ -300,13 +309,16 @@ pub(super) enum SessionsCommand {
         /// Show only sessions of this directory
         #[arg(long)]
         here: bool,
-        /// Print JSON lines
+        /// Show all sessions, not only the newest 20
+        #[arg(short, long)]
+        all: bool,
+        /// Print JSON lines, of all sessions
         #[arg(long)]
         json: bool,
     },
     /// Show the messages and tool calls of a session
     Show {
-        /// Session id
+        /// Session id, or a unique start of it
         id: String,
         /// Print events as JSON lines
         #[arg(long)]
@@ -317,12 +329,12 @@ pub(super) enum SessionsCommand {
     },
     /// Cancel the running turn of a session, in whichever process it runs
     Cancel {
-        /// Session id
+        /// Session id, or a unique start of it
         id: String,
     },
     /// Answer a permission request of a session, in whichever process it waits
     Answer {
-        /// Session id, or the id of one permission request
+        /// Id of a session or of a permission request, or a unique start of it
         id: String,
         /// Option to choose: its id, or allow_once, allow_always, reject_once or reject_always;
         /// without it, the open requests are listed
@@ -330,7 +342,7 @@ pub(super) enum SessionsCommand {
     },
     /// Export a session as JSON lines: first the metadata, then the messages
     Export {
-        /// Session id
+        /// Session id, or a unique start of it
         id: String,
         /// Write the session to DIR: session.json, events.ndjson, attachments/, artifacts/
         #[arg(long, value_name = "DIR")]
@@ -346,6 +358,9 @@ pub(super) enum SessionsCommand {
         /// Session ids
         #[arg(required = true)]
         ids: Vec<String>,
+        /// Delete without asking; without a terminal, nothing is asked
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 

@@ -17,6 +17,8 @@ pub(crate) enum RunInput {
     Lines,
     /// Prompts, in order.
     Prompts(VecDeque<String>),
+    /// No prompt: the session is continued to the end of its running turn.
+    Nothing,
 }
 
 /// Reads the prompts. All words on the command line form one prompt. Piped input is appended to the
@@ -34,6 +36,9 @@ pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
         prompts.push_back(words.join(" "));
     }
     let first = &mut prompts[0];
+    if options.continues() && !dash && first.trim().is_empty() && std::io::stdin().is_terminal() {
+        return Ok(RunInput::Nothing);
+    }
     let wanted = dash || first.trim().is_empty();
     let piped = standard_input(wanted).await?;
     match (piped, first.trim().is_empty()) {

@@ -1,34 +1,42 @@
 //! Runs prompts in a session and shows its events, for `run` and `demo`.
 
+mod questions;
+mod waiting;
+
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
-use super::ask::{self, Approver};
-use super::countdown::Countdown;
+use self::questions::TerminalQuestions;
+use super::ask::Approver;
 use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
 use super::input_queue::{InputLine, InputQueue};
-use super::output::{print_event, print_question, print_rendered};
+use super::output::{print_event, print_rendered, print_stderr};
 use super::renderer::TerminalRenderer;
+use super::status_line::StatusLine;
+use crate::agent::StartingServers;
 use crate::api::Prompt;
 use crate::app::on_signal;
-use crate::content::BudgetLimits;
+use crate::content::{BudgetLimits, ToolContent};
 use crate::error::Result;
 use crate::event::{Body, Event};
-use crate::id::{PermissionId, Seq, SessionId};
+use crate::id::{Seq, SessionId, ToolCallId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
-use crate::transcript::{PermissionQuestion, Transcript, TranscriptBlock};
+use crate::transcript::{Transcript, TranscriptBlock};
 
 /// How the runner shows events. With `json`, events are printed as JSON lines, and `renderer` is
 /// used only for permission questions.
 pub(crate) struct RunnerOutput {
     pub json: bool,
     pub renderer: TerminalRenderer,
-    /// Shows the time until a model request is sent again.
-    pub countdown: bool,
+    /// Shows what nuncio waits for in a line that is erased.
+    pub status_line: bool,
 }
 
 /// Runs prompts in a session and shows its events.
@@ -38,16 +46,22 @@ pub(crate) struct PromptRunner {
     events: LocalEvents,
     output: RunnerOutput,
     transcript: Transcript,
-    approver: Approver,
+    questions: TerminalQuestions,
     interrupted: CancellationToken,
     denied: bool,
     /// The project's checks failed when they ran last.
     checks_failed: bool,
-    /// The permission question that is waiting for an answer at the terminal.
-    open_question: Option<PermissionId>,
-    /// Events that arrived since that question was asked; shown when it is resolved.
+    /// Events that arrived since a question was asked at the terminal; shown when it is resolved.
     deferred: VecDeque<Arc<Event>>,
-    countdown: Countdown,
+    status: StatusLine,
+    /// The call whose progress the status line shows.
+    progress: Option<ToolCallId>,
+    /// The MCP servers that the turn waits for.
+    starting: watch::Receiver<Option<StartingServers>>,
+    /// Ends that wait when the user presses Enter.
+    skipping: Option<AbortOnDropHandle<()>>,
+    /// Exit code of the turns that no prompt of this command started.
+    unprompted: Option<u8>,
     /// Limits of the turn of each prompt.
     budget: BudgetLimits,
 }
@@ -65,23 +79,25 @@ impl PromptRunner {
         output: RunnerOutput,
         approver: Approver,
     ) -> Result<PromptRunner> {
-        let events = client.follow(&session, after, approver != Approver::None).await?;
+        let events = client.follow(&session, after, approver.answers()).await?;
         let interrupted = CancellationToken::new();
         tokio::spawn(on_signal(interrupted.clone()));
-        let countdown = Countdown::new(output.countdown);
         Ok(PromptRunner {
+            questions: TerminalQuestions::new(&client, &session, approver),
+            starting: client.app().services.mcp_wait.watch(),
+            skipping: None,
+            status: StatusLine::new(output.status_line),
+            progress: None,
             client,
             session,
             events,
             output,
             transcript: Transcript::default(),
-            approver,
             interrupted,
             denied: false,
             checks_failed: false,
-            open_question: None,
             deferred: VecDeque::new(),
-            countdown,
+            unprompted: None,
             budget: BudgetLimits::default(),
         })
     }
@@ -136,26 +152,10 @@ impl PromptRunner {
         let (client, cancel) = (self.client.clone(), self.interrupted.child_token());
         let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
         let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content).meta(self.meta());
-        let mut turn = Box::pin(client.call_until::<Prompt>(params, cancel.clone()));
-        let end = loop {
-            tokio::select! {
-                biased;
-                events = self.events.next() => for event in events? { self.event(event).await?; },
-                end = &mut turn => break end,
-                () = self.countdown.tick() => self.countdown.write(),
-                line = input.line() => match line {
-                    Ok(InputLine::Interrupt {}) => cancel.cancel(),
-                    Ok(InputLine::Message { content }) => input.push(content),
-                    Err(error) => { cancel.cancel(); report(&error); }
-                },
-            }
-        };
-        for event in self.events.committed().await? {
-            self.event(event).await?;
-        }
-        self.countdown.stop();
+        let turn = client.call_until::<Prompt>(params, cancel.clone());
+        let end = self.show_until(turn, input, &cancel).await?;
         // The turn has ended, so an open question is void.
-        self.open_question = None;
+        self.questions.withdraw();
         self.show_deferred().await?;
         Ok(end?.stop_reason)
     }
@@ -166,11 +166,72 @@ impl PromptRunner {
         given.then(|| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "budget": self.budget }))]))
     }
 
+    /// Shows events until `work` completes, and the events that are committed then. An interrupt in
+    /// the input cancels `cancel`.
+    async fn show_until<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        input: &mut InputQueue,
+        cancel: &CancellationToken,
+    ) -> Result<T> {
+        let mut work = pin!(work);
+        let ended = loop {
+            let asking = self.questions.are_open();
+            tokio::select! {
+                biased;
+                events = self.events.next() => for event in events? { self.event(event).await?; },
+                ended = &mut work => break ended,
+                form = self.questions.form_changed() => match form {
+                    Some(form) => {
+                        self.status.erase();
+                        self.questions.show(form);
+                    }
+                    None => self.show_deferred().await?,
+                },
+                Ok(()) = self.starting.changed() => self.show_starting(),
+                // A question is on the last line.
+                () = self.status.tick(), if !asking => self.status.write(),
+                line = input.line() => match line {
+                    Ok(InputLine::Interrupt {}) => cancel.cancel(),
+                    Ok(InputLine::Message { content }) => input.push(content),
+                    Err(error) => { cancel.cancel(); report(&error); }
+                },
+            }
+        };
+        for event in self.events.committed().await? {
+            self.event(event).await?;
+        }
+        self.skipping = None;
+        self.status.stop();
+        Ok(ended)
+    }
+
+    /// Shows which MCP servers the turn waits for. Enter ends the wait.
+    fn show_starting(&mut self) {
+        let Some(wait) = self.starting.borrow_and_update().clone() else {
+            self.skipping = None;
+            return self.status.stop();
+        };
+        let what = format!("waiting for MCP server {}:", wait.names.join(", "));
+        match (self.questions.lines(), self.status.enabled) {
+            (Some(_), true) => self.status.count_down(wait.until_ms, what, "Enter continues without it"),
+            (None, true) => self.status.count_down(wait.until_ms, what, "Ctrl+C to cancel"),
+            (_, false) => print_stderr(format!("{what} at most {} s\n", wait.seconds_left())),
+        }
+        self.skipping = self.questions.lines().map(|lines| {
+            let app = self.client.app().clone();
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                lines.lock().await.next().await;
+                app.services.mcp_wait.skip();
+            }))
+        });
+    }
+
     /// Shows an event, or defers it while a question is open at the terminal.
     async fn event(&mut self, event: Arc<Event>) -> Result<()> {
         if let Body::PermissionResolved { permission_id, outcome, .. } = &event.body {
             self.denied |= !outcome.allows();
-            self.open_question.take_if(|open| permission_id.as_ref() == Some(open));
+            permission_id.iter().for_each(|id| self.questions.resolved(id));
         }
         if let Body::VerifyCompleted { round: 1.., passed, error: None, .. } = &event.body {
             self.checks_failed = !passed;
@@ -180,7 +241,7 @@ impl PromptRunner {
     }
 
     async fn show_deferred(&mut self) -> Result<()> {
-        while self.open_question.is_none()
+        while (self.output.json || !self.questions.are_open())
             && let Some(event) = self.deferred.pop_front()
         {
             self.show(&event).await?;
@@ -192,38 +253,63 @@ impl PromptRunner {
         if self.output.json {
             print_event(event)?;
         }
-        if let Body::StepCompleted { retry_at_ms: Some(retry_at_ms), .. } = &event.body {
-            self.countdown.start(*retry_at_ms);
-        }
+        self.show_status(&event.body);
         for block in self.transcript.on(event) {
             if !self.output.json {
                 let rendered = self.output.renderer.render(&block);
                 if !rendered.is_empty() {
-                    self.countdown.erase();
+                    self.status.erase();
                 }
                 print_rendered(rendered)?;
             }
             if let TranscriptBlock::Question(question) = block {
-                self.ask(question).await;
+                let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == question.id);
+                if !self.deferred.iter().any(|event| resolved(event)) {
+                    self.status.erase();
+                    self.questions.ask(&question, &self.output).await;
+                }
             }
         }
         Ok(())
     }
 
-    async fn ask(&mut self, question: PermissionQuestion<'_>) {
-        let resolved =
-            |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == question.id);
-        if self.deferred.iter().any(|event| resolved(event)) {
-            return;
-        }
-        let title = question.title.as_deref().unwrap_or("the tool call");
-        if self.approver == Approver::Terminal {
-            match self.output.json {
-                false => self.open_question = Some(question.id.clone()),
-                // Standard output carries JSON lines, so the question goes to standard error.
-                true => print_question(self.output.renderer.question(title, question.content)),
+    /// Shows in the status line what a retry waits for, and the progress of calls. Records the end
+    /// of a turn that no prompt of this command started.
+    fn show_status(&mut self, body: &Body) {
+        match body {
+            Body::StepCompleted { retry_at_ms: Some(retry_at_ms), .. } => {
+                self.status.count_down(*retry_at_ms, "next attempt in".into(), "Ctrl+C to cancel");
             }
+            Body::ToolUpdated { tool_call_id, content: Some(content), .. } if !self.output.renderer.is_within_line() => {
+                if let Some(line) = content.iter().rev().find_map(last_line) {
+                    self.progress = Some(tool_call_id.clone());
+                    self.status.show_text(line);
+                }
+            }
+            Body::ToolCompleted { tool_call_id, .. } if self.progress.as_ref() == Some(tool_call_id) => {
+                self.progress = None;
+                self.status.remove_text();
+            }
+            Body::MessageDelta { .. } => self.status.remove_text(),
+            Body::TurnFailed { message, hint, .. } if self.unprompted.is_some() => {
+                self.unprompted = Some(1);
+                print_stderr(super::errors::text(message, hint.as_deref()));
+            }
+            Body::TurnCompleted { stop_reason } if self.unprompted.is_some() => {
+                let code = stop_code(crate::protocol::content::stop_reason(*stop_reason));
+                self.unprompted = self.unprompted.max(Some(code));
+            }
+            _ => {}
         }
-        ask::answer(self.approver, &self.client, question.id, title, question.options).await;
     }
+}
+
+/// Returns the last line of the text of a call's content.
+fn last_line(content: &ToolContent) -> Option<&str> {
+    let text = match content {
+        ToolContent::Content { content: crate::content::Part::Text { text } } => text,
+        ToolContent::Terminal { output, .. } => output,
+        ToolContent::Content { .. } | ToolContent::Diff { .. } => return None,
+    };
+    text.lines().map(str::trim).rfind(|line| !line.is_empty())
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::content::{PlanEntry, PlanStatus, StopReason, ToolContent};
+use crate::content::{PlanEntry, PlanStatus, StopReason, ToolCategory, ToolContent};
 use crate::event::Severity;
-use crate::id::MessageId;
+use crate::id::{MessageId, ToolCallId};
 use crate::patch::{self, Side};
 use crate::terminal_text::{OutputFilter, output, output_line, question as escape_question};
-use crate::transcript::{ToolOutcome, TranscriptBlock, TurnEndReason};
+use crate::transcript::{ToolEnd, ToolOutcome, TranscriptBlock, TurnEndReason};
 
 /// A piece of output. Its only control sequences are nuncio's own colours.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,6 +49,10 @@ pub(crate) struct TerminalRenderer {
     writing: Option<(MessageId, bool)>,
     /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
     incomplete: Vec<(MessageId, bool, String)>,
+    /// The call whose title was rendered last, with that title.
+    last_call: Option<(ToolCallId, String)>,
+    /// Hints how to allow denied calls that were rendered.
+    hinted: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -68,7 +72,15 @@ const OUTPUT_LINES: usize = 12;
 impl TerminalRenderer {
     /// Creates a renderer. Paths below `cwd` are shown relative to it.
     pub(crate) fn new(options: RenderOptions, cwd: &Path) -> TerminalRenderer {
-        TerminalRenderer { options, cwd: cwd.into(), filters: HashMap::new(), writing: None, incomplete: Vec::new() }
+        TerminalRenderer {
+            options,
+            cwd: cwd.into(),
+            filters: HashMap::new(),
+            writing: None,
+            incomplete: Vec::new(),
+            last_call: None,
+            hinted: Vec::new(),
+        }
     }
 
     /// Renders a block.
@@ -77,16 +89,14 @@ impl TerminalRenderer {
             TranscriptBlock::UserMessage { text } => self.user_message(text),
             TranscriptBlock::MessageText { id, thought, text } => self.message_text(id, *thought, text),
             TranscriptBlock::MessageEnd { id, thought, text, discarded } => self.message_end(id, *thought, text, *discarded),
-            TranscriptBlock::ToolStart { title, .. } => {
-                vec![progress(&format!("{} {}", self.paint(Style::Cyan, "●"), output_line(title)))]
-            }
+            TranscriptBlock::ToolStart { id, title, .. } => vec![self.call_line("●", id, title)],
             TranscriptBlock::ToolEnd(end) if end.already_shown => Vec::new(),
-            TranscriptBlock::ToolEnd(end) => self.tool_content(end.outcome, end.content),
+            TranscriptBlock::ToolEnd(end) => self.tool_end(end),
             TranscriptBlock::Question(question) => self.question(question.title.as_deref().unwrap_or_default(), question.content),
-            TranscriptBlock::Denied { cancelled, reason } => {
-                let word = if *cancelled { "cancelled" } else { "denied" };
-                vec![progress(&self.paint(Style::Yellow, &format!("  {word}: {}", output(reason))))]
+            TranscriptBlock::Denied { cancelled: true, reason, .. } => {
+                vec![progress(&self.paint(Style::Yellow, &format!("  cancelled: {}", output(reason))))]
             }
+            TranscriptBlock::Denied { reason, by, category, .. } => self.denied(reason, by, *category),
             TranscriptBlock::Plan(entries) => entries.iter().map(plan_entry).collect(),
             TranscriptBlock::Notice { severity, title, description } => {
                 let style = match severity {
@@ -98,6 +108,11 @@ impl TerminalRenderer {
             }
             TranscriptBlock::TurnEnd { reason, .. } => self.turn_end(reason).into_iter().collect(),
         }
+    }
+
+    /// Returns whether the last line of the output is not yet ended.
+    pub(crate) fn is_within_line(&self) -> bool {
+        self.writing.is_some()
     }
 
     /// Renders the messages that were never completed, at the end of a replay.
@@ -220,6 +235,41 @@ impl TerminalRenderer {
             TurnEndReason::Interrupted => "interrupted: the process that ran the turn has ended",
         };
         Some(progress(&self.paint(Style::Yellow, &format!("■ {stopped}"))))
+    }
+
+    /// Renders a line with the title of a call, to which the next lines belong.
+    fn call_line(&mut self, mark: &str, id: &ToolCallId, title: &str) -> RenderedText {
+        self.last_call = Some((id.clone(), title.into()));
+        progress(&format!("{} {}", self.paint(Style::Cyan, mark), output_line(title)))
+    }
+
+    /// Renders the result of a call. The title of the call precedes it, unless the last line with a
+    /// title is that of this call.
+    fn tool_end(&mut self, end: &ToolEnd<'_>) -> Vec<RenderedText> {
+        let content = self.tool_content(end.outcome, end.content);
+        let follows = self.last_call.as_ref().is_some_and(|(id, title)| id == end.id && *title == end.title);
+        let head = (!follows && !content.is_empty() && !end.title.is_empty()).then(|| self.call_line("↳", end.id, &end.title));
+        head.into_iter().chain(content).collect()
+    }
+
+    /// Renders the denial of a call. The first of its kind says how to allow such calls.
+    fn denied(&mut self, reason: &str, by: &str, category: Option<ToolCategory>) -> Vec<RenderedText> {
+        let line = progress(&self.paint(Style::Yellow, &format!("  denied: {}", output(reason))));
+        let hint = match (by, category) {
+            ("nobody", Some(ToolCategory::File)) => {
+                "answer at a terminal, or use --mode accept-edits, or a rule in [permissions] of the settings"
+            }
+            ("nobody", _) => "answer at a terminal, or use --mode auto, or a rule in [permissions] of the settings",
+            ("mode", _) => "use another mode, for example --mode ask",
+            ("rule", _) => "change the rule: nuncio config show",
+            _ => return vec![line],
+        };
+        let is_new = !self.options.replay && !self.hinted.contains(&hint);
+        if is_new {
+            self.hinted.push(hint);
+        }
+        let hint = is_new.then(|| progress(&self.paint(Style::Dim, &format!("  to allow it: {hint}"))));
+        std::iter::once(line).chain(hint).collect()
     }
 
     fn tool_content(&self, outcome: ToolOutcome, contents: &[ToolContent]) -> Vec<RenderedText> {

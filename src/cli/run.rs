@@ -5,18 +5,22 @@ use std::sync::Arc;
 
 use super::ask::Approver;
 use super::compare;
+use super::errors::DENIED;
 use super::flags::RunOptions;
 use super::input::{self, RunInput};
 use super::input_queue::InputQueue;
-use super::output::Colours;
+use super::output::{Colours, print_stderr};
 use super::prompt_runner::{PromptRunner, RunnerOutput};
 use super::renderer::{RenderOptions, TerminalRenderer};
-use crate::api::{App, ListSessions, NewSession, ResumeSession, SetConfigOption, SetMode};
+use super::session_id::resolve;
+use super::sessions::last_of_user;
+use crate::api::{App, NewSession, ResumeSession, SetConfigOption, SetMode};
 use crate::config::Overrides;
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
 use crate::local::LocalClient;
 use crate::protocol::acp;
+use crate::terminal_text::output_line;
 
 /// Runs `nuncio run`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
@@ -43,23 +47,35 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
         },
     };
     let renderer = TerminalRenderer::new(rendering, &app.cwd);
-    let output = RunnerOutput { json: options.json, renderer, countdown: rendering.colour };
+    let output = RunnerOutput { json: options.json, renderer, status_line: rendering.colour };
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
     let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget);
-    let code = match input {
-        RunInput::Lines => runner.lines(InputQueue::open()).await,
-        RunInput::Prompts(prompts) => {
-            // This process ends after its own prompts, so it starts no turns of other processes.
-            app.sessions().await?.leave();
-            runner.prompts(prompts).await
-        }
-    };
+    let code = work(&app, &mut runner, input, &options).await;
     let interrupted = runner.interrupted();
     // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
     drop(runner);
     app.leave(&interrupted).await;
     app.shut_down().await;
     code
+}
+
+/// Runs the prompts and waits for the background work that they started. Returns the exit code.
+async fn work(app: &App, runner: &mut PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
+    if options.continues() {
+        runner.show_open_requests().await?;
+    }
+    if !matches!(input, RunInput::Lines) {
+        // This process ends after its own prompts, so it starts no turns of other processes.
+        app.sessions().await?.leave();
+    }
+    let code = match input {
+        RunInput::Lines => runner.lines(InputQueue::open()).await,
+        RunInput::Prompts(prompts) => runner.prompts(prompts).await,
+        RunInput::Nothing => runner.follow_turn().await,
+    };
+    let completed = matches!(code, Ok(0 | DENIED));
+    let background = runner.finish_background_work(completed && !options.no_wait).await?;
+    code.map(|code| if code == 0 { background } else { code })
 }
 
 /// Opens or creates the session. Also returns the sequence number after which events are shown: 0
@@ -70,11 +86,11 @@ async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(
         app.services.check_model(model, &app.cwd)?;
     }
     let known = match (&options.resume, options.last) {
-        (Some(id), _) => acp::SessionId::new(id.as_str()),
+        (Some(id), _) => acp::SessionId::new(resolve(app.sessions().await?, id)?.as_str()),
         (None, true) => {
-            let page = client.call::<ListSessions>(acp::ListSessionsRequest::new().cwd(app.cwd.clone())).await?;
-            let last = page.sessions.into_iter().next().map(|session| session.session_id);
-            last.ok_or_else(|| Error::not_found(format!("no session in {} to continue", app.cwd.display())))?
+            let (id, title) = last_of_user(client).await?;
+            print_stderr(format!("continuing \"{}\" ({id})\n", output_line(&title)));
+            id
         }
         (None, false) => return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await,
     };

@@ -1,161 +1,112 @@
 //! `nuncio sessions`: lists, shows, cancels, answers, exports, imports and deletes sessions.
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::flags::SessionsCommand;
-use super::output::{Colours, print, print_event, print_json, print_replay};
-use super::renderer::{RenderOptions, RenderedText, TerminalRenderer};
-use super::stored::each_event;
-use super::{answer, export, import};
+use super::output::{Colours, print, print_stderr};
+use super::session_id::resolve;
+use super::session_list::{ListFormat, list};
+use super::terminal_lines::TerminalLines;
+use super::{answer, export, import, session_show};
 use crate::api::{App, CancelTurn, CloseSession, DeleteSession, ListSessions};
-use crate::app::on_signal;
-use crate::content::{Cost, Usage};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event};
 use crate::id::SessionId;
 use crate::local::LocalClient;
 use crate::protocol::acp;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
-use crate::transcript::Transcript;
 
 /// Runs `nuncio sessions`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, command: SessionsCommand, colours: Colours) -> Result<u8> {
     let sessions = app.sessions().await?.clone();
     let client = LocalClient::new(app.clone(), "terminal");
-    let result = match command {
-        SessionsCommand::List { here, json } => {
-            let request = acp::ListSessionsRequest::new().cwd(here.then(|| app.cwd.clone()));
-            list(&client, &sessions, request, json).await
-        }
-        SessionsCommand::Show { id, json, follow: false } => show(&sessions, &id.into(), json, colours),
-        SessionsCommand::Show { id, json, follow: true } => follow(&client, &sessions, &id.into(), json, colours).await,
-        SessionsCommand::Cancel { id } => client.call::<CancelTurn>(acp::CancelNotification::new(id)).await,
-        SessionsCommand::Answer { id, option } => answer::run(&client, &id, option).await,
-        SessionsCommand::Export { id, layout } => export::export(&app, &sessions, &id.into(), layout.as_deref()),
-        SessionsCommand::Import { file } => import::import(&app, &sessions, &file).await,
-        SessionsCommand::Rm { ids } => remove(&client, &ids).await,
-    };
+    let result = dispatch(&app, &client, &sessions, command, colours).await;
     app.shut_down().await;
     result.map(|()| 0)
 }
 
-async fn list(client: &LocalClient, sessions: &Sessions, mut request: acp::ListSessionsRequest, json: bool) -> Result<()> {
+async fn dispatch(
+    app: &App,
+    client: &LocalClient,
+    sessions: &Arc<Sessions>,
+    command: SessionsCommand,
+    colours: Colours,
+) -> Result<()> {
+    match command {
+        SessionsCommand::List { here, all, json } => {
+            let request = acp::ListSessionsRequest::new().cwd(here.then(|| app.cwd.clone()));
+            let format = match (json, all) {
+                (true, _) => ListFormat::Json,
+                (false, true) => ListFormat::All,
+                (false, false) => ListFormat::Newest,
+            };
+            list(client, sessions, request, format).await
+        }
+        SessionsCommand::Show { id, json, follow: false } => {
+            session_show::show(client, sessions, &resolve(sessions, &id)?, json, colours).await
+        }
+        SessionsCommand::Show { id, json, follow: true } => {
+            session_show::follow(client, sessions, &resolve(sessions, &id)?, json, colours).await
+        }
+        SessionsCommand::Cancel { id } => {
+            let id = acp::SessionId::new(resolve(sessions, &id)?.as_str());
+            client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
+        }
+        SessionsCommand::Answer { id, option } => answer::run(client, &id, option).await,
+        SessionsCommand::Export { id, layout } => export::export(app, sessions, &resolve(sessions, &id)?, layout.as_deref()),
+        SessionsCommand::Import { file } => import::import(app, sessions, &file).await,
+        SessionsCommand::Rm { ids, yes } => remove(client, sessions, &ids, yes).await,
+    }
+}
+
+/// Deletes sessions and prints their ids and titles. At a terminal, the user confirms first, unless
+/// `yes` is true.
+async fn remove(client: &LocalClient, sessions: &Sessions, given: &[String], yes: bool) -> Result<()> {
+    let mut found: Vec<(SessionId, String)> = Vec::new();
+    for given in given {
+        let row = sessions.row(&resolve(sessions, given)?)?;
+        let title = row.title.map(|title| format!("  {}", output_line(&title))).unwrap_or_default();
+        found.push((row.id, title));
+    }
+    if !yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        found.iter().for_each(|(id, title)| print_stderr(format!("{id}{title}\n")));
+        let lines = TerminalLines::default();
+        let what = if found.len() == 1 { "this session".into() } else { format!("these {} sessions", found.len()) };
+        print_stderr(format!("Delete {what}?  [y]es  [n]o: "));
+        let answer = lines.lock().await.next().await.unwrap_or_default();
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            return Err(Error::new(Kind::Cancelled, "nothing was deleted"));
+        }
+    }
+    for (id, title) in found {
+        let session = acp::SessionId::new(id.as_str());
+        // Deleting an unknown session succeeds, but closing one is an error.
+        client.call::<CloseSession>(acp::CloseSessionRequest::new(session.clone())).await?;
+        client.call::<DeleteSession>(acp::DeleteSessionRequest::new(session)).await?;
+        print(format!("deleted {id}{title}\n"))?;
+    }
+    Ok(())
+}
+
+/// Returns the session that was updated last in this directory, of those that a person began, with
+/// its title.
+pub(crate) async fn last_of_user(client: &LocalClient) -> Result<(acp::SessionId, String)> {
+    let cwd = &client.app().cwd;
+    let mut request = acp::ListSessionsRequest::new().cwd(cwd.clone());
     loop {
         let page = client.call::<ListSessions>(request.clone()).await?;
-        for session in page.sessions {
-            let (id, updated) = (SessionId::from(&*session.session_id.0), session.updated_at.unwrap_or_default());
-            let activity = session.meta.unwrap_or_default().shift_remove("nuncio").unwrap_or_default();
-            if json {
-                // Read the number of events from the store, because the API method does not return
-                // it.
-                let events = sessions.row(&id)?.head;
-                let mut line = serde_json::json!({
-                    "sessionId": id, "cwd": session.cwd, "title": session.title, "updatedAt": updated, "events": events,
-                });
-                if let (Some(line), Value::Object(activity)) = (line.as_object_mut(), activity) {
-                    line.extend(activity);
-                }
-                print_json(format!("{line}\n"))?;
-            } else {
-                let title = output_line(session.title.as_deref().unwrap_or_default());
-                let (cwd, updated) =
-                    (output_line(&session.cwd.to_string_lossy()), updated.get(..16).unwrap_or_default().replace('T', " "));
-                let state = match (activity["waiting"].as_bool(), activity["status"].as_str()) {
-                    (Some(true), _) => "[waiting] ",
-                    (_, Some("busy")) => "[busy] ",
-                    (_, Some("idle")) => "[idle] ",
-                    _ => "",
-                };
-                let cost = Cost::deserialize(&activity["cost"]).map(|cost| format!("  {cost}")).unwrap_or_default();
-                print(format!("{id}  {updated}  {cwd}  {state}{title}{cost}\n"))?;
-            }
+        let by_user = |session: &acp::SessionInfo| {
+            let ours = session.meta.as_ref().and_then(|meta| meta.get("nuncio"));
+            ours.is_none_or(|ours| ours["origin"].is_null())
+        };
+        if let Some(session) = page.sessions.into_iter().find(by_user) {
+            return Ok((session.session_id, session.title.unwrap_or_default()));
         }
         if page.next_cursor.is_none() {
-            return Ok(());
+            let message = format!("no session in {} to continue", cwd.display());
+            return Err(Error::not_found(message).hint("another session: nuncio run --resume ID (nuncio sessions list)"));
         }
         request.cursor = page.next_cursor;
     }
-}
-
-fn show(sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
-    let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
-    let mut renderer = TerminalRenderer::new(options, &sessions.row(id)?.cwd);
-    if json {
-        return each_event(sessions, id, print_event);
-    }
-    let (mut transcript, mut spent) = (Transcript::default(), Spent::default());
-    each_event(sessions, id, |event| {
-        spent.on(event);
-        transcript.on(event).iter().try_for_each(|block| print_replay(renderer.render(block)))
-    })?;
-    print_replay(renderer.incomplete())?;
-    print_replay(spent.line().map(RenderedText::Progress).into_iter().collect())
-}
-
-/// The usage and the cost of all model requests of a session and of its subagents.
-#[derive(Default)]
-struct Spent {
-    usage: Option<Usage>,
-    cost: Option<Cost>,
-}
-
-impl Spent {
-    fn on(&mut self, event: &Event) {
-        let (usage, cost) = match &event.body {
-            Body::UsageUpdated { usage, cost, .. } => (*usage, *cost),
-            Body::ChildCompleted { end, .. } => (end.usage.unwrap_or_default(), end.cost),
-            _ => return,
-        };
-        *self.usage.get_or_insert_default() += usage;
-        self.cost = Cost::sum(self.cost, cost);
-    }
-
-    /// A line with the totals, unless there are none.
-    fn line(&self) -> Option<String> {
-        let usage = self.usage?;
-        let cost = self.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
-        Some(format!("Tokens: {} in, {} out{cost}\n", usage.input_tokens, usage.output_tokens))
-    }
-}
-
-/// Shows the history of a session and then its live events, until the session is deleted or a
-/// signal arrives.
-async fn follow(client: &LocalClient, sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
-    let interrupted = CancellationToken::new();
-    tokio::spawn(on_signal(interrupted.clone()));
-    let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
-    let mut renderer = TerminalRenderer::new(options, &sessions.row(id)?.cwd);
-    let (mut transcript, mut events) = (Transcript::default(), client.follow(id, 0, false).await?);
-    loop {
-        let page = tokio::select! {
-            page = events.next() => page,
-            () = interrupted.cancelled() => return Err(Error::new(Kind::Cancelled, "interrupted")),
-        };
-        for event in page? {
-            if json {
-                print_event(&event)?;
-            } else {
-                transcript.on(&event).iter().try_for_each(|block| print_replay(renderer.render(block)))?;
-            }
-            if matches!(event.body, Body::SessionDeleted {}) {
-                return Ok(());
-            }
-        }
-    }
-}
-
-async fn remove(client: &LocalClient, ids: &[String]) -> Result<()> {
-    for id in ids {
-        let id = acp::SessionId::new(id.as_str());
-        // Deleting an unknown session succeeds, but closing one is an error.
-        client.call::<CloseSession>(acp::CloseSessionRequest::new(id.clone())).await?;
-        client.call::<DeleteSession>(acp::DeleteSessionRequest::new(id)).await?;
-    }
-    Ok(())
 }

@@ -151,18 +151,17 @@ impl CallHost for Terminal {
 impl Terminal {
     async fn answer(&self, Question { label: ToolLabel { title, .. }, content, options, .. }: Question) -> PermissionAnswer {
         let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
-        if Approver::for_terminal() == Approver::None {
+        let Approver::Terminal(lines) = Approver::for_terminal() else {
             let reason = "the call requires permission, and there is no terminal to ask (--mode auto allows it inside the session's directories)";
             return answer(PermissionOutcome::Denied, Some(reason));
-        }
+        };
         let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
         print_question(TerminalRenderer::new(rendering, &self.cwd).question(&title, &content));
-        let chosen = tokio::task::spawn_blocking(move || ask::ask(&title, &options)).await;
-        match chosen {
-            Ok(Chosen::Kind(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways)) => {
+        match ask::ask(&lines, &title, &options).await {
+            Chosen::Kind(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways) => {
                 answer(PermissionOutcome::AllowOnce, None)
             }
-            Ok(Chosen::Option(id)) => PermissionAnswer { option_id: Some(id), ..answer(PermissionOutcome::AllowOnce, None) },
+            Chosen::Option(id) => PermissionAnswer { option_id: Some(id), ..answer(PermissionOutcome::AllowOnce, None) },
             _ => answer(PermissionOutcome::RejectOnce, None),
         }
     }

@@ -97,6 +97,7 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("tools.fetch_allowed_hosts", ProjectRight::Nothing),
     ("tools.mcp_tokens", ProjectRight::Set),
     ("tools.mcp_wait_s", ProjectRight::Nothing),
+    ("tools.mcp_wait_run_s", ProjectRight::Nothing),
     ("sandbox.mode", ProjectRight::Narrow),
     ("sandbox.network", ProjectRight::Narrow),
     ("sandbox.writable", ProjectRight::Nothing),
@@ -224,6 +225,8 @@ pub struct ToolSettings {
     pub mcp_tokens: usize,
     /// Maximum seconds that the first turn of a session waits for MCP servers that are starting.
     pub mcp_wait_s: u64,
+    /// Maximum seconds of that wait in `nuncio run`, which shows it; on a terminal, Enter ends it.
+    pub mcp_wait_run_s: u64,
 }
 
 impl Default for ToolSettings {
@@ -235,6 +238,7 @@ impl Default for ToolSettings {
             fetch_allowed_hosts: Vec::new(),
             mcp_tokens: limits::MCP_SPECS_TOKENS,
             mcp_wait_s: limits::MCP_START_WAIT.as_secs(),
+            mcp_wait_run_s: limits::MCP_START_WAIT_RUN.as_secs(),
         }
     }
 }

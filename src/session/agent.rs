@@ -62,6 +62,11 @@ pub trait Agent: Send + Sync + 'static {
     /// Returns whether background work, such as a job, is running.
     fn has_background_work(&self) -> bool;
 
+    /// Returns the commands that the agent runs in the background, between turns.
+    fn background_jobs(&self) -> Vec<BackgroundJob> {
+        Vec::new()
+    }
+
     /// Stops background work, such as jobs, and waits a limited time for it to end. No turn runs
     /// during the call; a later turn starts from a fresh environment.
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -83,6 +88,14 @@ pub trait Agents: Send + Sync + 'static {
 
     /// Checks that a new session can run turns; on an error, the session is not created.
     fn check(&self, setup: &SessionSetup) -> Result<()>;
+}
+
+/// A command that an agent runs in the background.
+pub struct BackgroundJob {
+    /// The command as the model wrote it.
+    pub command: String,
+    /// Completes when the command has ended, and tells how, for example `exit code: 0`.
+    pub ended: BoxFuture<'static, String>,
 }
 
 /// A command line of a hosted agent.

@@ -71,6 +71,16 @@ impl Store {
         })
     }
 
+    /// Returns up to `limit` ids of sessions that start with `prefix`, newest first.
+    pub(crate) fn session_ids(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>> {
+        self.with("looking up sessions in", |db| {
+            let mut select =
+                db.prepare_cached("SELECT id FROM sessions WHERE head > 0 AND instr(id, ?1) = 1 ORDER BY key DESC LIMIT ?2")?;
+            let rows = select.query_map(params![prefix, limit as i64], |row| row.get::<_, String>(0))?;
+            rows.map(|id| id.map(SessionId::from)).collect()
+        })
+    }
+
     /// Creates a session owned by process `owner`, in generation 1.
     pub(crate) fn create_session(&self, id: &SessionId, cwd: &Path, owner: u32, at_ms: u64) -> Result<SessionRow> {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";

@@ -194,6 +194,13 @@ impl Job {
         self.ended.borrow().clone()
     }
 
+    /// Waits until the job has ended.
+    pub(crate) async fn finished(&self) -> JobEnd {
+        let mut ended = self.ended.subscribe();
+        let ended = ended.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
+        ended.unwrap_or_else(|| JobEnd::unfinished("killed".into()))
+    }
+
     /// Kills the job with all its processes, and waits until it has ended. Has no effect if the job
     /// has already ended. Returns `None` if the job does not end in time.
     pub(crate) async fn end(&self) -> Option<JobEnd> {
@@ -250,17 +257,20 @@ impl Job {
 }
 
 impl JobEnd {
+    fn unfinished(how: String) -> JobEnd {
+        JobEnd { code: None, how, notes: String::new() }
+    }
+
     fn of(end: CommandEnd, sandbox: Option<&Sandbox>) -> JobEnd {
-        let unfinished = |how: String| JobEnd { code: None, how, notes: String::new() };
         match end {
             CommandEnd::Exited(status) => JobEnd {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
                 notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default(),
             },
-            CommandEnd::Cancelled => unfinished("killed".into()),
-            CommandEnd::TimedOut => unfinished("timed out".into()),
-            CommandEnd::Failed(ToolError(why)) => unfinished(why),
+            CommandEnd::Cancelled => JobEnd::unfinished("killed".into()),
+            CommandEnd::TimedOut => JobEnd::unfinished("timed out".into()),
+            CommandEnd::Failed(ToolError(why)) => JobEnd::unfinished(why),
         }
     }
 }

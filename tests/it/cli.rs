@@ -1,11 +1,14 @@
 //! The command line: output and exit code of each command.
 
+mod background;
 mod config_check;
+mod continued;
 mod doctor;
 mod import;
 mod input;
 mod run;
 mod script;
+mod sessions;
 mod show;
 mod stops;
 mod terminal;

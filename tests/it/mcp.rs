@@ -18,6 +18,7 @@ mod oauth;
 mod oauth_challenge;
 mod prompts;
 mod requests;
+mod terminal;
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
 

@@ -26,7 +26,9 @@ fn line(block: &TranscriptBlock<'_>) -> String {
         TranscriptBlock::ToolStart { title, .. } => format!("call: {title}"),
         TranscriptBlock::ToolEnd(end) => format!("{:?}{}", end.outcome, if end.already_shown { ", shown" } else { "" }),
         TranscriptBlock::Question(question) => format!("question: {}", question.title.as_deref().unwrap_or("no title")),
-        TranscriptBlock::Denied { cancelled, reason } => format!("{}: {reason}", if *cancelled { "cancelled" } else { "denied" }),
+        TranscriptBlock::Denied { cancelled, reason, .. } => {
+            format!("{}: {reason}", if *cancelled { "cancelled" } else { "denied" })
+        }
         TranscriptBlock::Plan(entries) => format!("plan of {}", entries.len()),
         TranscriptBlock::Notice { title, .. } => format!("notice: {title}"),
         TranscriptBlock::TurnEnd { reason, usage } => {

@@ -1,0 +1,120 @@
+//! Waits for turns that a prompt of this command did not start: the turn that an opened session is
+//! running, and turns that background work starts.
+
+use super::PromptRunner;
+use crate::api::{ListPermissions, ListPermissionsParams, PermissionView};
+use crate::cli::input_queue::InputQueue;
+use crate::cli::output::{print_question, print_stderr};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::session::Session;
+use crate::terminal_text::output_line;
+use crate::transcript::PermissionQuestion;
+
+impl PromptRunner {
+    /// Returns the session if this process runs its turns.
+    fn owned_session(&self) -> Option<Session> {
+        let session = self.client.app().sessions_now()?.opened(&self.session)?;
+        session.is_owned().then_some(session)
+    }
+
+    /// Shows the permission requests that were open when the session was opened, and asks them.
+    /// Returns whether there were any.
+    pub(crate) async fn show_open_requests(&mut self) -> Result<bool> {
+        let params = ListPermissionsParams { session_id: Some(self.session.clone()) };
+        let open = self.client.call::<ListPermissions>(params).await?.permissions;
+        for request in &open {
+            self.show_request(request).await;
+        }
+        Ok(!open.is_empty())
+    }
+
+    async fn show_request(&mut self, request: &PermissionView) {
+        let PermissionView { permission_id, tool_call, options, .. } = request;
+        let title = &tool_call.tool.title;
+        print_stderr(format!("The session waits for permission: {}\n", output_line(title)));
+        if !self.output.json {
+            print_question(self.output.renderer.question(title, &tool_call.content));
+        }
+        if !self.questions.are_answered_here() {
+            print_stderr(format!("  to answer it: nuncio sessions answer {permission_id} allow_once\n"));
+        }
+        let question = PermissionQuestion { id: permission_id, title: Some(title.clone()), content: &tool_call.content, options };
+        self.questions.ask(&question, &self.output).await;
+    }
+
+    /// Shows the running turn of the session to its end, in whichever process it runs. Returns the
+    /// exit code.
+    pub(crate) async fn follow_turn(&mut self) -> Result<u8> {
+        let Some(session) = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session)) else {
+            return Ok(0);
+        };
+        if session.log.state(|state| state.turn.is_none()) {
+            return Err(Error::invalid_params("no prompt").hint("nuncio run --continue \"fix the failing test\""));
+        }
+        let ended = async {
+            loop {
+                let mut follow = session.log.follow(session.log.head());
+                if session.log.state(|state| state.turn.is_none()) {
+                    return;
+                }
+                follow.moved().await;
+            }
+        };
+        self.show_unprompted(ended).await
+    }
+
+    /// Waits for the background work of the session and shows the turns that its results start, or
+    /// stops it if `wait` is false. Returns the exit code.
+    pub(crate) async fn finish_background_work(&mut self, wait: bool) -> Result<u8> {
+        let Some(session) = self.owned_session() else { return Ok(0) };
+        if !session.is_working() {
+            return Ok(0);
+        }
+        let mut code = 0;
+        if wait && !self.interrupted.is_cancelled() {
+            let work = session.background_work();
+            if !work.is_empty() {
+                print_stderr(format!("Waiting for background work: {} (Ctrl+C stops it)\n", names(&work)));
+            }
+            let on_end = |command: &str, how: &str| {
+                print_stderr(format!("The background command `{}` has ended: {}\n", output_line(command), output_line(how)));
+            };
+            let finished = async {
+                let finished = session.finish_background_work(on_end);
+                // A command such as a server never ends.
+                let _ = tokio::time::timeout(limits::BACKGROUND_WAIT, finished).await;
+            };
+            code = self.show_unprompted(finished).await?;
+        }
+        let left = session.background_work();
+        if !left.is_empty() {
+            print_stderr(format!("Cancelled background work: {}\n", names(&left)));
+            session.cancel_subagents();
+        }
+        Ok(code)
+    }
+
+    /// Shows the turns that run until `work` completes or the user interrupts. Returns the exit
+    /// code.
+    async fn show_unprompted(&mut self, work: impl Future<Output = ()>) -> Result<u8> {
+        self.unprompted = Some(0);
+        let interrupted = self.interrupted.clone();
+        let work = async {
+            tokio::select! {
+                () = work => {}
+                () = interrupted.cancelled() => {}
+            }
+        };
+        self.show_until(work, &mut InputQueue::closed(), &interrupted).await?;
+        self.questions.withdraw();
+        self.show_deferred().await?;
+        let code = self.unprompted.take().unwrap_or_default();
+        Ok(if interrupted.is_cancelled() { 130 } else { code })
+    }
+}
+
+/// Joins titles of background work to one line.
+fn names(work: &[String]) -> String {
+    work.iter().map(|title| output_line(title)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,135 @@
+//! `nuncio sessions`: short ids, the length of the list, confirmations; and what a session leaves.
+
+use serde_json::{Value, json};
+
+use super::check;
+use crate::harness::Home;
+
+fn bash(command: &str) -> Value {
+    json!({"name": "bash", "input": {"command": command}})
+}
+
+/// Runs a prompt and returns the id of its session.
+async fn session(home: &Home, title: &str) -> String {
+    let model = home.script(json!([{"text": "fine"}]));
+    let ran = home.run(&["run", "--model", &model, "--json", title], "").await;
+    check(&ran, 0, &[]);
+    ran.lines()[0]["sessionId"].as_str().unwrap().into()
+}
+
+#[tokio::test]
+async fn unique_start_of_an_id_is_enough() {
+    let home = Home::new();
+    let (one, two) = (session(&home, "one").await, session(&home, "two").await);
+    let same = one.bytes().zip(two.bytes()).take_while(|(one, two)| one == two).count();
+    let short = &one[..=same];
+    let bare = short.strip_prefix("sess_").unwrap();
+    for given in [&one, short, bare] {
+        check(&home.run(&["sessions", "show", given], "").await, 0, &["> one"]);
+        check(&home.run(&["sessions", "export", given], "").await, 0, &[&one]);
+    }
+    let model = home.script(json!([{"expect": "fine", "text": "resumed"}]));
+    check(&home.run(&["run", "-m", &model, "-r", bare, "more"], "").await, 0, &["resumed"]);
+    let ambiguous = home.run(&["sessions", "rm", &one[..same]], "").await;
+    check(&ambiguous, 2, &["several sessions", &one, &two]);
+    check(&home.run(&["sessions", "rm", short], "").await, 0, &["deleted", &one, "one"]);
+    check(&home.run(&["sessions", "show", &one], "").await, 2, &[&one]);
+    check(&home.run(&["sessions", "show", "nothing"], "").await, 2, &["nothing", "nuncio sessions list"]);
+}
+
+#[tokio::test]
+async fn list_shows_the_newest_sessions_and_counts_the_others() {
+    let home = Home::new();
+    let (mut agent, _) = home.session(json!([]), &[]).await;
+    for number in 0..23 {
+        let session = agent.new_session(&home).await;
+        agent.turn(&session, &format!("number {number}")).await;
+    }
+    agent.finish().await;
+    let ran = home.run(&["sessions", "list"], "").await;
+    assert_eq!(ran.stdout.lines().count(), 20, "{ran:?}");
+    assert!(ran.stderr.contains("older sessions: nuncio sessions list --all"), "{ran:?}");
+    assert!(ran.stdout.contains("number 22") && !ran.stdout.contains("number 1\n"), "{ran:?}");
+    for flags in [&["sessions", "list", "--all"][..], &["sessions", "list", "--json"]] {
+        let ran = home.run(flags, "").await;
+        assert!(ran.stdout.lines().count() >= 23 && ran.stderr.is_empty(), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn deletion_is_confirmed_at_the_terminal() {
+    let home = Home::new();
+    let id = session(&home, "precious").await;
+    for (flags, answer, code, kept) in [(&[][..], "n\n", 130, true), (&[], "y\n", 0, false), (&["--yes"], "", 0, false)] {
+        let id = if flags.is_empty() { id.clone() } else { session(&home, "precious").await };
+        let mut terminal = home.terminal(&[&["sessions", "rm", &id], flags].concat());
+        if !answer.is_empty() {
+            let shown = terminal.until("Delete this session?").await;
+            assert!(shown.contains("precious"), "{shown}");
+            terminal.say(answer).await;
+        }
+        let (ended, shown) = terminal.end().await;
+        assert_eq!((ended, shown.contains(&format!("deleted {id}"))), (code, !kept), "{shown}");
+        let rest = home.run(&["sessions", "list"], "").await.stdout;
+        assert_eq!(rest.contains(&id), kept, "{rest}");
+    }
+}
+
+#[tokio::test]
+async fn denial_is_printed_once_with_the_way_to_allow_it() {
+    let home = Home::new();
+    let write = json!({"name": "write", "input": {"file_path": "a", "content": "b"}});
+    for (call, hints) in [(bash("touch made"), &["--mode auto"][..]), (write, &["--mode accept-edits", "--mode auto"])] {
+        let model = home.script(json!([{"tool_calls": [call, bash("touch other")]}, {"text": "so be it"}]));
+        let ran = home.run(&["run", "--model", &model, "go"], "").await;
+        check(&ran, 4, &[&["so be it", "denied: no connected client"], hints].concat());
+        assert_eq!(ran.stderr.matches("denied").count(), 2, "one for each call: {ran:?}");
+        assert_eq!(ran.stderr.matches("to allow it: ").count(), hints.len(), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn results_of_parallel_calls_carry_their_call() {
+    let home = Home::new();
+    home.put("a.txt", "text of a\n");
+    home.put("b.txt", "text of b\n");
+    let read = |name: &str| json!({"name": "read", "input": {"file_path": name}});
+    let model = home.script(json!([{"tool_calls": [read("a.txt"), read("b.txt")]}, {"text": "bye"}]));
+    let ran = home.run(&["run", "--model", &model, "go"], "").await;
+    check(&ran, 0, &[]);
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    for name in ["a", "b"] {
+        let result = lines.iter().position(|line| line.contains(&format!("text of {name}"))).unwrap();
+        assert!(lines[result - 1].contains(&format!("Read {name}.txt")), "{name}: {ran:#?}");
+    }
+    // The result of a single call follows its title.
+    let model = home.script(json!([{"tool_calls": [read("a.txt")]}, {"text": "bye"}]));
+    let ran = home.run(&["run", "--model", &model, "go"], "").await;
+    assert_eq!(ran.stderr.matches("Read a.txt").count(), 1, "{ran:#?}");
+}
+
+#[tokio::test]
+async fn log_of_a_command_has_no_json_lines() {
+    let home = Home::new();
+    home.config("[mcp.docs]\ncommand = [\"sh\", \"-c\", \"exit 3\"]\n");
+    let model = home.script(json!([{"text": "fine"}]));
+    let ran = home.run(&["run", "--model", &model, "go"], "").await;
+    check(&ran, 0, &["an MCP server failed"]);
+    assert!(!ran.stderr.lines().any(|line| line.starts_with('{')), "{ran:?}");
+}
+
+#[tokio::test]
+async fn session_leaves_no_empty_artifact_directory() {
+    let home = Home::new();
+    let model = home.script(json!([{"tool_calls": [bash("echo hi > $TMPDIR/x; cat $TMPDIR/x")]}, {"text": "bye"}]));
+    let ran = home.run(&["run", "--model", &model, "--mode", "auto", "go"], "").await;
+    check(&ran, 0, &["hi"]);
+    let left = std::fs::read_dir(home.data().join("artifacts")).into_iter().flatten().flatten();
+    assert_eq!(left.map(|entry| entry.path()).collect::<Vec<_>>(), Vec::<std::path::PathBuf>::new());
+    // Artifacts are kept.
+    let model = home.script(json!([{"tool_calls": [bash("seq 1 100000")]}, {"text": "bye"}]));
+    let ran = home.run(&["run", "--model", &model, "--mode", "auto", "--json", "go"], "").await;
+    let id = ran.lines()[0]["sessionId"].clone();
+    let kept = home.data().join("artifacts").join(id.as_str().unwrap());
+    assert!(std::fs::read_dir(kept).unwrap().count() > 0, "{ran:?}");
+}

@@ -1,0 +1,90 @@
+//! MCP servers and `nuncio run` on a terminal: the wait for servers, forms and progress.
+
+use serde_json::{Value, json};
+
+use super::{call, home, setting};
+use crate::harness::{Home, Terminal};
+use crate::subagents::bodies;
+
+/// Starts `nuncio run` with these steps on a terminal, in mode auto.
+fn run(home: &Home, steps: Value) -> Terminal {
+    let model = home.script(steps);
+    home.terminal(&["run", "--model", &model, "--mode", "auto", "go"])
+}
+
+#[tokio::test]
+async fn run_shows_the_wait_for_a_slow_server_and_uses_its_tools() {
+    let home = Home::new();
+    let release = home.work().join("../release");
+    home.config(&setting("docs", &[&format!("wait={}", release.display())]));
+    let mut terminal = run(&home, json!([call("mcp__docs__echo", json!({"text": "from the server"})), {"text": "bye"}]));
+    terminal.until("waiting for MCP server docs: ").await;
+    std::fs::write(release, "").unwrap();
+    let (code, shown) = terminal.end().await;
+    assert!(code == 0 && shown.contains("from the server"), "{shown}");
+}
+
+#[tokio::test]
+async fn enter_ends_the_wait_for_a_slow_server() {
+    let home = home(&["hang"]);
+    let mut terminal = run(&home, json!([{"text": "without it"}]));
+    let shown = terminal.until("Enter continues").await;
+    assert!(shown.contains("waiting for MCP server docs: "), "{shown}");
+    terminal.say("\n").await;
+    let (code, shown) = terminal.end().await;
+    assert!(code == 0 && shown.contains("without it") && shown.contains("docs is still starting"), "{shown}");
+}
+
+#[tokio::test]
+async fn wait_is_limited_by_the_setting() {
+    let home = Home::new();
+    home.config(&format!("[tools]\nmcp_wait_run_s = 2\n{}", setting("docs", &["hang"])));
+    let model = home.script(json!([{"text": "without it"}]));
+    let ran = home.run(&["run", "--model", &model, "go"], "").await;
+    assert!(ran.code == 0 && ran.stderr.contains("waiting for MCP server docs: at most 1 s"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn form_is_filled_in_at_the_terminal() {
+    let home = home(&["asks"]);
+    let fields = json!({
+        "a_name": {"type": "string", "title": "Name", "minLength": 2},
+        "b_age": {"type": "integer", "default": 36},
+        "c_colour": {"type": "string", "enum": ["red", "green"]},
+        "d_note": {"type": "string"},
+    });
+    let schema = json!({"type": "object", "properties": fields, "required": ["a_name", "c_colour"]});
+    let ask = call("mcp__docs__ask", json!({"message": "Who are you?", "schema": schema}));
+    let mut terminal = run(&home, json!([ask, {"text": "bye"}]));
+    let shown = terminal.until("[text]: ").await;
+    assert!(shown.contains("docs asks: Who are you?") && shown.contains("Name"), "{shown}");
+    // The first line is too short, and an empty line does not answer a required field.
+    for (line, next) in [
+        ("A\n", "at least 2 characters\n  [text]: "),
+        ("Ada\n", "[whole number, empty: 36]: "),
+        ("\n", "2. green\n  [number]: "),
+        ("\n", "a value is required\n  [number]: "),
+        ("2\n", "[text, empty: none]: "),
+    ] {
+        terminal.say(line).await;
+        terminal.until(next).await;
+    }
+    terminal.say("\n").await;
+    let (code, shown) = terminal.end().await;
+    assert!(code == 0 && shown.contains("bye"), "{shown}");
+    let id = home.run(&["sessions", "list", "--json"], "").await.lines()[0]["sessionId"].as_str().unwrap().to_owned();
+    let log = home.log(&id).await;
+    let ended = bodies(&log, "tool.completed")[0];
+    let answer: Value = serde_json::from_str(ended["content"][0]["content"]["text"].as_str().unwrap()).unwrap();
+    let content = json!({"a_name": "Ada", "b_age": 36, "c_colour": "green"});
+    assert_eq!(answer, json!({"action": "accept", "content": content}), "{ended}");
+}
+
+#[tokio::test]
+async fn progress_of_a_call_is_shown_while_it_runs() {
+    let home = home(&[]);
+    let mut terminal = run(&home, json!([call("mcp__docs__progress", json!({})), {"text": "bye"}]));
+    terminal.until("part 3").await;
+    let (code, shown) = terminal.end().await;
+    assert!(code == 0 && shown.contains("done"), "{shown}");
+}
