@@ -41,12 +41,13 @@ mod table;
 mod turn;
 mod view;
 mod workspace;
+mod workspace_apply;
 
 pub(crate) use agent_status::{AGENT_STATUS, StatusSnapshot};
 pub(crate) use app::App;
 pub(crate) use call_context::{CallContext, TurnStarted};
 pub(crate) use client::{Client, ClientRole};
-pub(crate) use comparison::{ComparedAgent, StartComparison, StartComparisonParams};
+pub(crate) use comparison::{ComparedAgent, Comparison, StartComparison, StartComparisonParams, title_of};
 pub(crate) use convert::to_rest;
 pub(crate) use event_stream::{EventStream, FollowParams, StreamItem};
 pub(crate) use forwarded::{
@@ -68,3 +69,4 @@ pub(crate) use workspace::{
     CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams, ListWorkspaces, ListWorkspacesParams,
     WorkspaceDeletion, WorkspaceView,
 };
+pub(crate) use workspace_apply::{ApplyWorkspace, ApplyWorkspaceParams, WorkspaceApplication};

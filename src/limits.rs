@@ -101,6 +101,13 @@ pub(crate) const COMPACTION_SHARE_MIN: usize = 4;
 pub(crate) const COMPACTION_RESERVE_SHARE: u64 = 10;
 /// Maximum number of requests for one summary.
 pub(crate) const COMPACTION_REQUESTS_MAX: u32 = 3;
+/// The pause before the second of these requests; it doubles with each further one.
+pub(crate) const COMPACTION_PAUSE: Duration = Duration::from_millis(250);
+/// The context window counts as full if one of this number of its parts is left.
+pub(crate) const WINDOW_FULL_SHARE: u64 = 20;
+/// The excerpt that replaces a failed summary has one of this number of parts of the conversation's
+/// room.
+pub(crate) const EXCERPT_SHARE: usize = 4;
 /// Number of incomplete or empty answers to these requests after which a compaction fails.
 pub(crate) const UNUSABLE_SUMMARIES_MAX: u32 = 2;
 /// Maximum length of a summary; the rest is cut off.
@@ -132,6 +139,11 @@ pub(crate) const REPEATED_TEXT_TIMES: usize = 256;
 pub(crate) const QUEUED_MESSAGES_MAX: usize = 64;
 /// Maximum number of waiting prompts per session. Further prompts fail with `session_busy`.
 pub(crate) const PROMPTS_WAITING_MAX: usize = 16;
+/// How long a fact about a model server that an error revealed is used, in milliseconds: the server
+/// can be changed.
+pub(crate) const OBSERVATION_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Maximum number of models and servers with such facts.
+pub(crate) const OBSERVATIONS_MAX: usize = 500;
 /// Maximum number of attempts per model request.
 pub(crate) const MODEL_ATTEMPTS_MAX: u32 = 8;
 /// Maximum number of attempts per model request if a local address refuses the connection and has
@@ -376,6 +388,11 @@ pub(crate) const WORKTREE_LIST_RETRIES: usize = 5;
 pub(crate) const WORKTREE_LIST_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum length of the name of a git worktree, in characters.
 pub(crate) const WORKTREE_NAME_CHARS_MAX: usize = 64;
+/// Maximum length of the name of a git worktree that is made of an agent and a title. Some agents
+/// have long names, and a number can follow.
+pub(crate) const WORKTREE_WORDS_CHARS_MAX: usize = 48;
+/// Maximum length of the title of a workspace that is made of a prompt, in characters.
+pub(crate) const WORKTREE_TITLE_CHARS_MAX: usize = 72;
 /// Maximum size of the metadata of a workspace, as JSON in bytes.
 pub(crate) const WORKTREE_METADATA_BYTES_MAX: usize = 16 << 10;
 /// Maximum length of the repository's name in the directory of its worktrees, in characters.
@@ -390,6 +407,9 @@ pub(crate) const WORKTREE_ENTRIES_MAX: usize = 2_000_000;
 pub(crate) const WORKTREE_PATHS_SHOWN_MAX: usize = 100;
 /// Maximum length of the diff of a git worktree, in bytes.
 pub(crate) const WORKTREE_DIFF_BYTES_MAX: usize = 256 << 10;
+/// Maximum number of merges for one `workspaces apply`: a merge can name files that the next one
+/// has to include, because they were renamed.
+pub(crate) const APPLY_MERGES_MAX: usize = 4;
 /// Maximum number of agents in a comparison.
 pub(crate) const COMPARED_AGENTS_MAX: usize = 8;
 /// Maximum number of processes, and of sessions, in the state of a git worktree.

@@ -2,6 +2,8 @@
 //! `worktrees/PROJECT/NAME` of its data directory. Each has a row in the store, which is written
 //! before the worktree and removed after it, so that a killed process leaves nothing unlisted.
 
+mod apply;
+mod apply_files;
 mod changes;
 mod create;
 mod delete;
@@ -13,6 +15,8 @@ mod prepare;
 mod repository;
 mod retention;
 mod size;
+mod uncommitted;
+mod working_tree;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +30,9 @@ use crate::process::ProcessLauncher;
 use crate::store::{Store, WorkspaceRow, WorkspaceState};
 use crate::workspace::create_private_dir;
 
+pub(crate) use apply::{ApplyMode, ApplyRequest};
 pub(crate) use changes::ChangesSinceBase;
-pub(crate) use create::NewWorktree;
+pub(crate) use create::{CreatedWorktree, NewWorktree, WorktreeName};
 pub(crate) use delete::Deletion;
 pub(crate) use inspect::{BranchOnDelete, LostCommits, PathList, WorkspaceInfo};
 pub(crate) use prepare::Preparation;

@@ -1,6 +1,6 @@
 //! Several agents work on the same task, each in a workspace of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,15 +13,16 @@ use super::message::send_prompt;
 use super::method::{Method, Reply};
 use super::route::Route;
 use super::session::{COMPARISON, create_session};
-use super::workspace::{CreateWorkspace, CreateWorkspaceParams};
+use super::workspace::{self, worktrees};
 use crate::config::NATIVE;
-use crate::content::Part;
+use crate::content::{Part, plain_text};
 use crate::error::{Error, Result};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
 use crate::options::Mode;
 use crate::protocol::acp;
 use crate::session::SessionSetup;
+use crate::worktrees::{CreatedWorktree, PathList, WorktreeName};
 
 /// The task and the agents that work on it.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +40,13 @@ pub(crate) struct StartComparisonParams {
     /// Branch or commit where the workspaces start. Default: HEAD of `cwd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// The workspaces also contain the uncommitted changes of `cwd`: they start from a commit with
+    /// these changes. Not with `base`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_changes: bool,
+    /// Title of the task, for the names of the workspaces. Default: the beginning of the prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Mode of the sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("default" = null))]
@@ -67,6 +75,9 @@ pub(crate) struct ComparedAgent {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Comparison {
     pub agents: Vec<ComparedAgent>,
+    /// Uncommitted changes of `cwd` that the workspaces do not contain.
+    #[serde(default, skip_serializing_if = "PathList::is_empty")]
+    pub uncommitted: PathList,
 }
 
 /// The method `_nuncio/comparison/start`.
@@ -84,7 +95,7 @@ impl Method for StartComparison {
 
     async fn call(cx: CallContext, params: StartComparisonParams) -> Result<Reply<Comparison>> {
         cx.client.authorized()?;
-        let StartComparisonParams { agents, parts, cwd, base, mode } = params;
+        let StartComparisonParams { agents, parts, cwd, base, with_changes, title, mode } = params;
         if !(1..=limits::COMPARED_AGENTS_MAX).contains(&agents.len()) {
             return Err(Error::invalid_params(format!("agents: must be 1 to {} names", limits::COMPARED_AGENTS_MAX)));
         }
@@ -94,10 +105,16 @@ impl Method for StartComparison {
             let (id, cwd, directories) = (SessionId::new(), cwd.clone(), Vec::new());
             cx.app.agents.check(&SessionSetup { id, cwd, directories, parent: None, agent })?;
         }
+        if with_changes && base.is_some() {
+            return Err(Error::invalid_params("withChanges: not possible together with base"));
+        }
+        let (base, uncommitted) = start(&cx, &cwd, base, with_changes).await?;
+        let title = title.unwrap_or_else(|| title_of(&plain_text(&parts)));
+        let comparison = NewComparison { id: uuid::Uuid::now_v7().simple().to_string(), cwd, base, title, mode };
         let mut started = Vec::new();
         // One after the other, because git locks the repository.
         for agent in agents {
-            match open(&cx, agent, &cwd, base.clone(), mode).await {
+            match comparison.open(&cx, agent).await {
                 Ok(entry) => started.push(entry),
                 Err(error) if started.is_empty() => return Err(error),
                 Err(error) => return Err(error.details(json!({ "started": started }))),
@@ -110,35 +127,67 @@ impl Method for StartComparison {
                 Err(error) => entry.warnings.push(format!("the prompt was not sent: {error}")),
             }
         }
-        Ok(Reply::new(Comparison { agents: started }))
+        Ok(Reply::new(Comparison { agents: started, uncommitted }))
     }
 }
 
-/// Creates a workspace and a session in it.
-async fn open(
-    cx: &CallContext,
-    agent: String,
-    cwd: &std::path::Path,
-    base: Option<String>,
-    mode: Option<Mode>,
-) -> Result<ComparedAgent> {
-    let params = CreateWorkspaceParams { cwd: Some(cwd.to_owned()), base, ..CreateWorkspaceParams::default() };
-    let created = CreateWorkspace::call(cx.clone(), params).await?.result?;
-    let info = created.workspace.info;
-    let mut ours = json!({ "agent": agent });
-    if let Some(mode) = mode {
-        ours["mode"] = json!(mode);
+/// Returns where the workspaces start, and the uncommitted changes that they do not contain.
+async fn start(cx: &CallContext, cwd: &Path, base: Option<String>, with_changes: bool) -> Result<(Option<String>, PathList)> {
+    let worktrees = worktrees(cx).await?;
+    let uncommitted = worktrees.uncommitted(cwd).await?;
+    if !with_changes || uncommitted.is_empty() {
+        return Ok((base, uncommitted));
     }
-    let meta = Map::from_iter([("nuncio".to_owned(), Value::clone(&ours))]);
-    let request = acp::NewSessionRequest::new(info.path.clone()).meta(meta);
-    let session = create_session(cx.clone(), request, Some(COMPARISON)).await?.result?;
-    Ok(ComparedAgent {
-        agent,
-        session_id: session_id(&session.session_id),
-        turn_id: None,
-        workspace_id: info.workspace_id,
-        workspace: info.name,
-        path: info.path,
-        warnings: created.warnings,
-    })
+    let repository = worktrees.repository(cwd).await?;
+    cx.client.require_dir(&repository.main)?;
+    let commit = worktrees.commit_of_changes(&repository, cwd).await?;
+    Ok((Some(commit), PathList::default()))
+}
+
+/// Returns the first line of a prompt, shortened at a word.
+pub(crate) fn title_of(prompt: &str) -> String {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let most = limits::WORKTREE_TITLE_CHARS_MAX;
+    if line.chars().count() <= most {
+        return line.into();
+    }
+    let start: String = line.chars().take(most).collect();
+    start.rsplit_once(' ').map_or(start.as_str(), |(words, _)| words).into()
+}
+
+/// Properties that the workspaces and the sessions of a comparison share.
+struct NewComparison {
+    id: String,
+    cwd: PathBuf,
+    base: Option<String>,
+    title: String,
+    mode: Option<Mode>,
+}
+
+impl NewComparison {
+    /// Creates a workspace and a session in it.
+    async fn open(&self, cx: &CallContext, agent: String) -> Result<ComparedAgent> {
+        let name = WorktreeName::of_words(&format!("{agent} {}", self.title));
+        let CreatedWorktree { row, warnings } = workspace::create(cx, Some(&self.cwd), name, None, self.base.clone()).await?;
+        let metadata = json!({ COMPARISON: self.id, "agent": agent, "title": self.title });
+        if let Value::Object(metadata) = metadata {
+            worktrees(cx).await?.change_metadata(&row, &metadata)?;
+        }
+        let mut ours = json!({ "agent": agent });
+        if let Some(mode) = self.mode {
+            ours["mode"] = json!(mode);
+        }
+        let meta = Map::from_iter([("nuncio".to_owned(), ours)]);
+        let request = acp::NewSessionRequest::new(row.path.clone()).meta(meta);
+        let session = create_session(cx.clone(), request, Some(COMPARISON)).await?.result?;
+        Ok(ComparedAgent {
+            agent,
+            session_id: session_id(&session.session_id),
+            turn_id: None,
+            workspace_id: row.id,
+            workspace: row.name,
+            path: row.path,
+            warnings,
+        })
+    }
 }

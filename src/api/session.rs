@@ -125,6 +125,7 @@ impl Method for NewSession {
 
 /// Origins of sessions that no person began. See [`SessionChange::origin`].
 const DELEGATION: &str = "delegation";
+/// Also the name of the metadata value that the workspaces of one comparison share.
 pub(super) const COMPARISON: &str = "comparison";
 
 /// Creates a session. `origin` is absent if a person begins it.

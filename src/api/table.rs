@@ -3,7 +3,7 @@
 use super::method::MethodRow;
 use super::{
     artifact, attachment, comparison, configure, context, events, execute, fork, initialize, message, message_list, model_list,
-    options, permission, prompt, queue, result, session, status, turn, view, workspace,
+    options, permission, prompt, queue, result, session, status, turn, view, workspace, workspace_apply,
 };
 
 /// All methods.
@@ -51,6 +51,7 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::of::<workspace::ListWorkspaces>(),
     MethodRow::of::<workspace::GetWorkspace>(),
     MethodRow::of::<workspace::SetWorkspaceMetadata>(),
+    MethodRow::of::<workspace_apply::ApplyWorkspace>(),
     MethodRow::of::<workspace::DeleteWorkspace>(),
     MethodRow::of::<comparison::StartComparison>(),
     MethodRow::of::<events::FollowEvents>(),

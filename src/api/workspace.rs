@@ -18,7 +18,9 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::session::now_ms;
 use crate::store::WorkspaceRow;
-use crate::worktrees::{BranchOnDelete, Deletion, LostCommits, NewWorktree, Preparation, WorkspaceInfo, Worktrees};
+use crate::worktrees::{
+    BranchOnDelete, CreatedWorktree, Deletion, LostCommits, NewWorktree, Preparation, WorkspaceInfo, WorktreeName, Worktrees,
+};
 
 /// A session with a directory in a workspace.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +47,7 @@ pub(super) async fn worktrees(cx: &CallContext) -> Result<Worktrees> {
 }
 
 /// The workspace `id`, if the client has access to its repository.
-async fn workspace(cx: &CallContext, worktrees: &Worktrees, id: &str) -> Result<WorkspaceRow> {
+pub(super) async fn workspace(cx: &CallContext, worktrees: &Worktrees, id: &str) -> Result<WorkspaceRow> {
     let row = worktrees.row(id).await?;
     if !cx.client.has_access_to(&row.repository) {
         return Err(Error::new(Kind::Forbidden, format!("workspace {id} is outside the allowed roots")));
@@ -54,7 +56,7 @@ async fn workspace(cx: &CallContext, worktrees: &Worktrees, id: &str) -> Result<
 }
 
 /// The sessions in a workspace.
-async fn sessions_in(cx: &CallContext, path: &Path) -> Result<Vec<WorkspaceSession>> {
+pub(super) async fn sessions_in(cx: &CallContext, path: &Path) -> Result<Vec<WorkspaceSession>> {
     let sessions = cx.app.sessions().await?;
     let mut owners = sessions.owners();
     let rows = sessions.store().sessions_in(path, limits::WORKTREE_PROCESSES_MAX)?;
@@ -65,8 +67,16 @@ async fn sessions_in(cx: &CallContext, path: &Path) -> Result<Vec<WorkspaceSessi
     Ok(rows.into_iter().map(view).collect())
 }
 
-fn ids(sessions: &[WorkspaceSession]) -> Vec<String> {
+/// Returns the ids of sessions, as they are part of a deletion's token.
+pub(super) fn ids(sessions: &[WorkspaceSession]) -> Vec<String> {
     sessions.iter().map(|session| session.session_id.as_str().to_owned()).collect()
+}
+
+/// Returns an error if a turn of one of the sessions runs.
+pub(super) fn require_idle(row: &WorkspaceRow, sessions: &[WorkspaceSession]) -> Result<()> {
+    let Some(busy) = sessions.iter().find(|session| session.status == SessionStatus::Busy) else { return Ok(()) };
+    let message = format!("a turn of session {} runs in workspace {}", busy.session_id, row.name);
+    Err(Error::new(Kind::SessionBusy, message).hint(format!("cancel it: nuncio sessions cancel {}", busy.session_id)))
 }
 
 async fn view(cx: &CallContext, worktrees: &Worktrees, row: &WorkspaceRow) -> Result<WorkspaceView> {
@@ -116,30 +126,40 @@ impl Method for CreateWorkspace {
          is the `cwd` of new sessions in it.";
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        cx.client.authorized()?;
-        let cwd = match &params.cwd {
-            Some(cwd) => directory(&cx, "cwd", cwd)?,
-            None => directory(&cx, "cwd", &cx.app.cwd)?,
-        };
+        let CreateWorkspaceParams { cwd, name, branch, base } = params;
+        let name = name.map_or(WorktreeName::Free(None), WorktreeName::Exact);
+        let created = create(&cx, cwd.as_deref(), name, branch, base).await?;
         let worktrees = worktrees(&cx).await?;
-        let repository = worktrees.repository(&cwd).await?;
-        // Files in the directory can refer to a repository anywhere.
-        cx.client.require_dir(&repository.main)?;
-        let settings = cx.app.services.settings(&repository.main)?.settings.worktree;
-        if settings.retention_days > 0 {
-            let kept = Duration::from_secs(settings.retention_days.saturating_mul(86_400));
-            if let Err(error) = worktrees.expire(&repository, kept, now_ms()).await {
-                tracing::warn!(%error, "deleting unused workspaces failed");
-            }
-        }
-        let trusted = Trust::load(&cx.app.places).covers(&repository.main);
-        let CreateWorkspaceParams { name, branch, base, .. } = params;
-        let preparation = Preparation { trusted, settings };
-        let new = NewWorktree { repository, directory: cwd, name, branch, base, preparation, now_ms: now_ms() };
-        let created = worktrees.create(new).await?;
         let workspace = view(&cx, &worktrees, &created.row).await?;
         Ok(Reply::new(CreatedWorkspace { workspace, warnings: created.warnings }))
     }
+}
+
+/// Creates a workspace of the repository that contains `cwd`, by default the server's directory.
+pub(super) async fn create(
+    cx: &CallContext,
+    cwd: Option<&Path>,
+    name: WorktreeName,
+    branch: Option<String>,
+    base: Option<String>,
+) -> Result<CreatedWorktree> {
+    cx.client.authorized()?;
+    let cwd = directory(cx, "cwd", cwd.unwrap_or(&cx.app.cwd))?;
+    let worktrees = worktrees(cx).await?;
+    let repository = worktrees.repository(&cwd).await?;
+    // Files in the directory can refer to a repository anywhere.
+    cx.client.require_dir(&repository.main)?;
+    let settings = cx.app.services.settings(&repository.main)?.settings.worktree;
+    if settings.retention_days > 0 {
+        let kept = Duration::from_secs(settings.retention_days.saturating_mul(86_400));
+        if let Err(error) = worktrees.expire(&repository, kept, now_ms()).await {
+            tracing::warn!(%error, "deleting unused workspaces failed");
+        }
+    }
+    let trusted = Trust::load(&cx.app.places).covers(&repository.main);
+    let preparation = Preparation { trusted, settings };
+    let new = NewWorktree { repository, directory: cwd, name, branch, base, preparation, now_ms: now_ms() };
+    worktrees.create(new).await
 }
 
 /// Selects workspaces.
@@ -303,12 +323,8 @@ impl Method for DeleteWorkspace {
         let worktrees = worktrees(&cx).await?;
         let row = workspace(&cx, &worktrees, &params.workspace_id).await?;
         let sessions = sessions_in(&cx, &row.path).await?;
-        let busy = sessions.iter().find(|session| session.status == SessionStatus::Busy);
-        if let (Some(busy), true) = (busy, params.confirm.is_some()) {
-            let message = format!("a turn of session {} runs in workspace {}", busy.session_id, row.name);
-            return Err(
-                Error::new(Kind::SessionBusy, message).hint(format!("cancel it: nuncio sessions cancel {}", busy.session_id))
-            );
+        if params.confirm.is_some() {
+            require_idle(&row, &sessions)?;
         }
         let confirm = params.confirm.as_deref();
         let Deletion { inspection, deleted, branch_deleted } =

@@ -9,19 +9,25 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::errors::{DENIED, exit_code, stop_code};
+use super::flags::RunOptions;
 use super::output::{print, print_json, print_stderr};
-use crate::api::{App, ComparedAgent, GetResult, GetResultParams, Prompt, SessionResult, StartComparison, StartComparisonParams};
+use crate::api::{
+    App, CloseSession, ComparedAgent, Comparison, DeleteWorkspace, DeleteWorkspaceParams, GetResult, GetResultParams, Prompt,
+    SessionResult, StartComparison, StartComparisonParams, title_of,
+};
 use crate::app::on_signal;
 use crate::error::Result;
 use crate::local::LocalClient;
 use crate::protocol::acp;
 use crate::terminal_text::output_line;
+use crate::worktrees::BranchOnDelete;
 
 /// The result of one agent.
 #[derive(Debug, Serialize)]
 struct Compared {
-    /// Name of the workspace.
-    workspace: String,
+    /// Name of the workspace; missing if it was deleted, because nothing was changed in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
     /// `end_turn` or another stop reason of ACP; missing if a turn failed.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     stop_reason: Option<acp::StopReason>,
@@ -35,32 +41,64 @@ struct Compared {
 }
 
 /// Runs the prompts with each agent at the same time. Returns the lowest exit code that is not 0.
-pub(super) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], as_json: bool) -> Result<u8> {
+pub(super) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], options: &RunOptions) -> Result<u8> {
     let client = LocalClient::new(app.clone(), "terminal");
     let cancel = CancellationToken::new();
     tokio::spawn(on_signal(cancel.clone()));
-    let params = StartComparisonParams { agents: agents.to_vec(), ..StartComparisonParams::default() };
+    let title = prompts.first().map(|prompt| title_of(prompt));
+    let params = StartComparisonParams {
+        agents: agents.to_vec(),
+        with_changes: options.with_changes,
+        title,
+        ..StartComparisonParams::default()
+    };
     let comparison = client.call::<StartComparison>(params).await?;
+    report_start(&comparison);
+    let entries = comparison.agents.into_iter();
+    let mut running: FuturesUnordered<_> = entries.map(|entry| finish(&client, entry, prompts, cancel.child_token())).collect();
+    let (mut codes, mut changed) = (Vec::new(), Vec::new());
+    while let Some(compared) = running.next().await {
+        let compared = compared?;
+        codes.push(compared.code);
+        if options.json {
+            print_json(format!("{}\n", json!(compared)))?;
+        } else {
+            print(text(&compared))?;
+        }
+        if let Some(workspace) = compared.workspace {
+            changed.push(workspace);
+        }
+    }
+    drop(running);
+    if !options.json && !changed.is_empty() {
+        print(apply_commands(&changed))?;
+    }
+    app.shut_down().await;
+    Ok(if cancel.is_cancelled() { 130 } else { codes.into_iter().filter(|code| *code != 0).min().unwrap_or(0) })
+}
+
+/// Reports the failures of the preparation, and the changes that the workspaces do not contain.
+fn report_start(comparison: &Comparison) {
     for entry in &comparison.agents {
         for warning in &entry.warnings {
             print_stderr(format!("{}\n", output_line(&format!("workspace {}: {warning}", entry.workspace))));
         }
     }
-    let entries = comparison.agents.into_iter();
-    let mut running: FuturesUnordered<_> = entries.map(|entry| finish(&client, entry, prompts, cancel.child_token())).collect();
-    let mut codes = Vec::new();
-    while let Some(compared) = running.next().await {
-        let compared = compared?;
-        codes.push(compared.code);
-        if as_json {
-            print_json(format!("{}\n", json!(compared)))?;
-        } else {
-            print(text(&compared))?;
-        }
+    let uncommitted = &comparison.uncommitted;
+    if !uncommitted.is_empty() {
+        let line = format!(
+            "nuncio: the agents start from HEAD, without {} uncommitted changes: {} (to include them: --with-changes)",
+            uncommitted.count,
+            uncommitted.line()
+        );
+        print_stderr(format!("{}\n", output_line(&line)));
     }
-    drop(running);
-    app.shut_down().await;
-    Ok(if cancel.is_cancelled() { 130 } else { codes.into_iter().filter(|code| *code != 0).min().unwrap_or(0) })
+}
+
+/// Returns the commands that take over the work of an agent.
+fn apply_commands(workspaces: &[String]) -> String {
+    let commands = workspaces.iter().map(|name| output_line(&format!("  nuncio workspaces apply {name}")) + "\n");
+    format!("To take the changes of one agent into this directory:\n{}", commands.collect::<String>())
 }
 
 async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<Compared> {
@@ -76,12 +114,34 @@ async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], 
             break;
         }
     }
-    let params = GetResultParams { session_id: entry.session_id, diff: false };
+    let params = GetResultParams { session_id: entry.session_id.clone(), diff: false };
     let result = client.call::<GetResult>(params).await?;
     if code == 0 && result.denied > 0 {
         code = DENIED;
     }
-    Ok(Compared { workspace: entry.workspace, stop_reason, error, result, code })
+    let is_deleted = match delete_unchanged(client, &entry).await {
+        Ok(is_deleted) => is_deleted,
+        Err(error) => {
+            tracing::warn!(%error, workspace = entry.workspace, "deleting an unchanged workspace failed");
+            false
+        }
+    };
+    let workspace = Some(entry.workspace).filter(|_| !is_deleted);
+    Ok(Compared { workspace, stop_reason, error, result, code })
+}
+
+/// Deletes the workspace of an agent that has changed nothing. Returns whether it was deleted.
+async fn delete_unchanged(client: &LocalClient, entry: &ComparedAgent) -> Result<bool> {
+    // Ends the processes of the agent, which run in the workspace.
+    client.call::<CloseSession>(acp::CloseSessionRequest::new(acp::SessionId::new(entry.session_id.as_str()))).await?;
+    let params =
+        |confirm| DeleteWorkspaceParams { workspace_id: entry.workspace_id.clone(), confirm, branch: BranchOnDelete::Merged };
+    let state = client.call::<DeleteWorkspace>(params(None)).await?;
+    let info = &state.workspace.info;
+    if !info.is_disposable() || info.has_work() || state.lost_commits.count > 0 {
+        return Ok(false);
+    }
+    Ok(client.call::<DeleteWorkspace>(params(state.confirm)).await?.deleted)
 }
 
 fn text(compared: &Compared) -> String {
@@ -93,7 +153,11 @@ fn text(compared: &Compared) -> String {
     };
     let cost = result.activity.cost().map(|cost| format!(", ${:.4}", cost.dollars())).unwrap_or_default();
     let head = output_line(&format!("== {}: {outcome}, {:.1} s{cost}", result.agent, result.duration_ms as f64 / 1000.0));
-    let place = output_line(&format!("workspace {workspace} in {}, session {}", result.cwd.display(), result.session_id));
+    let session = &result.session_id;
+    let place = output_line(&match workspace {
+        Some(workspace) => format!("workspace {workspace} in {}, session {session}", result.cwd.display()),
+        None => format!("its workspace was deleted, session {session}"),
+    });
     let lines = |text: &str| text.lines().map(|line| output_line(line) + "\n").collect::<String>();
     let changes = result.changes.as_deref().filter(|changes| !changes.is_empty()).map_or("no changes\n".into(), lines);
     format!("{head}\n{}\n{changes}{place}\n\n", lines(&result.answer))

@@ -133,7 +133,7 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: SessionsCommand,
     },
-    /// Create, list and delete workspaces: git worktrees for sessions
+    /// Create, list, apply and delete workspaces: git worktrees for sessions
     Workspaces {
         #[command(subcommand)]
         command: WorkspacesCommand,
@@ -240,6 +240,9 @@ pub(super) struct RunOptions {
     /// Continue session ID, or answer what it waits for; a unique start of the id is enough
     #[arg(short, long, value_name = "ID")]
     pub resume: Option<String>,
+    /// With several --agent: include uncommitted changes in their workspaces
+    #[arg(long)]
+    pub with_changes: bool,
 }
 
 /// Parses an amount of dollars.

@@ -33,7 +33,10 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
         let RunInput::Prompts(prompts) = input else {
             return Err(Error::invalid_params("--agent: a comparison needs a prompt, not JSON lines"));
         };
-        return compare::run(app, &agents, &Vec::from(prompts), options.json).await;
+        return compare::run(app, &agents, &Vec::from(prompts), &options).await;
+    }
+    if options.with_changes {
+        return Err(Error::invalid_params("--with-changes: needs several --agent").hint("one agent works in this directory"));
     }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;

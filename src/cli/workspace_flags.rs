@@ -27,6 +27,26 @@ pub(super) enum WorkspacesCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Take the work of a workspace into the working tree of this directory
+    Apply {
+        /// Name in this repository, or id
+        name: String,
+        /// Merge its commits; this is the default, unless the workspace started from other changes
+        #[arg(long, group = "how")]
+        merge: bool,
+        /// Add one commit with all its changes
+        #[arg(long, group = "how")]
+        squash: bool,
+        /// Change files only, without a commit
+        #[arg(long, group = "how")]
+        patch: bool,
+        /// Message of the commit; default: the title of the workspace
+        #[arg(short, long)]
+        message: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what deleting a workspace would lose; with --confirm, delete it
     Delete {
         /// Name in this repository, or id

@@ -1,4 +1,4 @@
-//! `nuncio workspaces`: creates, lists, shows and deletes git worktrees for sessions.
+//! `nuncio workspaces`: creates, lists, applies and deletes git worktrees for sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use serde::Serialize;
 use super::output::{print, print_json, print_stderr};
 use super::workspace_flags::WorkspacesCommand;
 use crate::api::{
-    App, CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams, ListWorkspaces, ListWorkspacesParams,
-    WorkspaceDeletion, WorkspaceView,
+    App, ApplyWorkspace, ApplyWorkspaceParams, CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams,
+    ListWorkspaces, ListWorkspacesParams, WorkspaceApplication, WorkspaceDeletion, WorkspaceView,
 };
 use crate::error::{Error, Result};
 use crate::local::LocalClient;
 use crate::store::WorkspaceState;
 use crate::terminal_text::output_line;
-use crate::worktrees::{PathList, WorkspaceInfo};
+use crate::worktrees::{ApplyMode, PathList, WorkspaceInfo};
 
-/// Runs `nuncio workspaces`. Returns the exit code: 1 if a workspace was not deleted because it has
-/// changed.
+/// Runs `nuncio workspaces`. Returns the exit code: 1 if a workspace was not applied because of
+/// conflicts, or not deleted because it has changed.
 pub(crate) async fn run(app: Arc<App>, command: WorkspacesCommand) -> Result<u8> {
     let client = LocalClient::new(app.clone(), "terminal");
     let result = match command {
@@ -36,6 +36,13 @@ pub(crate) async fn run(app: Arc<App>, command: WorkspacesCommand) -> Result<u8>
                 answer = client.call::<DeleteWorkspace>(params(answer.confirm)).await?;
             }
             report(&answer, json)
+        }
+        WorkspacesCommand::Apply { name, merge, squash, patch, message, json } => {
+            let modes = [(merge, ApplyMode::Merge), (squash, ApplyMode::Squash), (patch, ApplyMode::Patch)];
+            let mode = modes.into_iter().find_map(|(given, mode)| given.then_some(mode));
+            let workspace_id = find(&client, &app.cwd, &name).await?;
+            let params = ApplyWorkspaceParams { workspace_id, mode, cwd: Some(app.cwd.clone()), message };
+            report_application(&name, &client.call::<ApplyWorkspace>(params).await?, json)
         }
     };
     app.shut_down().await;
@@ -103,6 +110,35 @@ fn row(workspace: &WorkspaceView) -> String {
     format!("{workspace_id}  {branch}  {} MiB  {notes}  {}\n", size.div_ceil(1 << 20), output_line(&path.to_string_lossy()))
 }
 
+/// Prints what was taken over, or why nothing was. Returns the exit code: 1 for conflicts.
+fn report_application(name: &str, answer: &WorkspaceApplication, json: bool) -> Result<u8> {
+    let WorkspaceApplication { applied, mode: _, directory, commit, files, conflicts, deleted } = answer;
+    let code = if conflicts.is_empty() { 0 } else { 1 };
+    if json {
+        return print_json(line(answer)?).map(|()| code);
+    }
+    let directory = directory.display();
+    let mut lines = Vec::new();
+    let number = format!("{} {}", files.count, if files.count == 1 { "file" } else { "files" });
+    match (applied, commit) {
+        (true, Some(commit)) => {
+            lines.push(format!("applied {number} to {directory} as commit {}: {}", &commit[..12], files.line()))
+        }
+        (true, None) => lines.push(format!("changed {number} of {directory}, without a commit: {}", files.line())),
+        (false, _) if conflicts.is_empty() => lines.push(format!("workspace {name} has no changes that {directory} lacks")),
+        (false, _) => {
+            lines.push(format!("workspace {name} was not applied, {directory} is unchanged; conflicts: {}", conflicts.line()));
+            lines.push("commit or undo your changes of these files, or merge your branch in the workspace; then repeat it".into());
+        }
+    }
+    lines.extend(deleted.iter().map(|name| format!("deleted workspace {name}: nothing was changed in it")));
+    if *applied {
+        lines.push(format!("the workspace is kept; to delete it: nuncio workspaces delete {name}"));
+    }
+    let text: String = lines.iter().map(|line| output_line(line) + "\n").collect();
+    print(text).map(|()| code)
+}
+
 /// Prints what was lost or would be lost.
 fn report(answer: &WorkspaceDeletion, json: bool) -> Result<u8> {
     let code = if answer.changed { 1 } else { 0 };
@@ -118,10 +154,7 @@ fn report(answer: &WorkspaceDeletion, json: bool) -> Result<u8> {
         true => format!("deleted {}; lost:", info.path.display()),
         false => format!("deleting {} would lose:", info.path.display()),
     });
-    let files = |list: &PathList, what: &str| {
-        let more = if list.count > list.paths.len() as u64 { ", …" } else { "" };
-        (list.count > 0).then(|| format!("  {} {what}: {}{more}", list.count, list.paths.join(", ")))
-    };
+    let files = |list: &PathList, what: &str| (!list.is_empty()).then(|| format!("  {} {what}: {}", list.count, list.line()));
     let changes = &info.changes;
     let mut lost = Vec::new();
     lost.extend(files(&changes.modified, "modified"));

@@ -18,8 +18,7 @@ pub(crate) struct NewWorktree {
     pub repository: Repository,
     /// The directory in which `base` is resolved.
     pub directory: PathBuf,
-    /// The name; a free one if it is `None`.
-    pub name: Option<String>,
+    pub name: WorktreeName,
     /// The branch. An existing branch is checked out if there is no `base`. `None`: a new branch
     /// `nuncio/NAME`.
     pub branch: Option<String>,
@@ -28,6 +27,46 @@ pub(crate) struct NewWorktree {
     pub preparation: Preparation,
     /// Milliseconds since the Unix epoch.
     pub now_ms: u64,
+}
+
+/// The name of a new worktree.
+pub(crate) enum WorktreeName {
+    Exact(String),
+    /// The first free name: `w1`, `w2` and so on, or this name and then with `-2`, `-3` and so on.
+    Free(Option<String>),
+}
+
+impl WorktreeName {
+    /// Returns a free name of words, such as an agent and a title, in the characters that names
+    /// have.
+    pub(crate) fn of_words(words: &str) -> WorktreeName {
+        let plain = |character: char| if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { ' ' };
+        let text: String = words.chars().map(plain).collect();
+        let mut name = String::new();
+        for word in text.split_whitespace() {
+            if name.len() + 1 + word.len() > limits::WORKTREE_WORDS_CHARS_MAX {
+                break;
+            }
+            if !name.is_empty() {
+                name.push('-');
+            }
+            name.push_str(word);
+        }
+        WorktreeName::Free(Some(name).filter(|name| files::is_name(name)))
+    }
+
+    /// The names in the order in which they are tried.
+    fn candidates(&self) -> Vec<String> {
+        let numbers = 1..=limits::WORKTREES_MAX;
+        match self {
+            WorktreeName::Exact(name) => vec![name.clone()],
+            WorktreeName::Free(None) => numbers.map(|number| format!("w{number}")).collect(),
+            WorktreeName::Free(Some(stem)) => {
+                let numbered = |number| if number == 1 { stem.clone() } else { format!("{stem}-{number}") };
+                numbers.map(numbered).collect()
+            }
+        }
+    }
 }
 
 /// A new worktree.
@@ -50,7 +89,9 @@ impl Worktrees {
     /// Creates a worktree with its branch. On an error, nothing is left, unless the process is
     /// killed: then the workspace is listed and can be deleted.
     pub(crate) async fn create(&self, new: NewWorktree) -> Result<CreatedWorktree> {
-        if let Some(name) = new.name.as_deref().filter(|name| !files::is_name(name)) {
+        if let WorktreeName::Exact(name) = &new.name
+            && !files::is_name(name)
+        {
             return Err(Error::invalid_params(format!("name: \"{name}\" is invalid")).hint("use letters, digits, `-`, `_` and `.`"));
         }
         let repository = &new.repository;
@@ -79,12 +120,9 @@ impl Worktrees {
         Ok(CreatedWorktree { row: WorkspaceRow { state: WorkspaceState::Ready, ..row }, warnings })
     }
 
-    /// Adds the row and creates the directory. Without a name, the first free number is taken.
+    /// Adds the row and creates the directory. Takes the first name that is free.
     async fn reserve(&self, new: &NewWorktree) -> Result<(WorkspaceRow, BranchStart)> {
-        let names: Vec<String> = match &new.name {
-            Some(name) => vec![name.clone()],
-            None => (1..=limits::WORKTREES_MAX).map(|number| format!("w{number}")).collect(),
-        };
+        let names = new.name.candidates();
         let (project, main) = (new.repository.project(), &new.repository.main);
         for name in &names {
             let path = self.root.join(&project).join(name);
@@ -94,7 +132,7 @@ impl Worktrees {
             }
             let start = self.start(new, name).await?;
             if start.exists && new.branch.is_none() {
-                if new.name.is_none() {
+                if matches!(new.name, WorktreeName::Free(_)) {
                     continue;
                 }
                 let error = Error::invalid_params(format!("branch {} exists", start.name));
@@ -117,8 +155,8 @@ impl Worktrees {
             }
         }
         let message = match &new.name {
-            Some(name) => format!("a workspace {name} of {} exists", main.display()),
-            None => format!("{} has too many workspaces", main.display()),
+            WorktreeName::Exact(name) => format!("a workspace {name} of {} exists", main.display()),
+            WorktreeName::Free(_) => format!("{} has too many workspaces", main.display()),
         };
         Err(Error::invalid_params(message).hint("list the workspaces: nuncio workspaces list"))
     }

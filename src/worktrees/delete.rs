@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use super::apply::applied_ref;
 use super::git::Programs;
 use super::inspect::{BranchOnDelete, Inspection};
 use super::repository::Repository;
@@ -80,6 +81,7 @@ impl Worktrees {
                 return Err(removed.failed("removing the worktree"));
             }
         }
+        run(&["update-ref", "-d", &applied_ref(row)], None).await?;
         let Some(branch) = row.branch.as_deref() else { return Ok(false) };
         let merged = async || {
             let reference = format!("refs/heads/{branch}");

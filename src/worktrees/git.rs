@@ -81,6 +81,18 @@ impl GitRunner {
         timeout: Duration,
         arguments: Vec<OsString>,
     ) -> Result<GitResult> {
+        self.change_with(cwd, programs, timeout, &[], arguments).await
+    }
+
+    /// Like [`GitRunner::change`], with additional environment variables.
+    pub(super) async fn change_with(
+        &self,
+        cwd: &Path,
+        programs: &Programs,
+        timeout: Duration,
+        variables: &[(&'static str, Option<OsString>)],
+        arguments: Vec<OsString>,
+    ) -> Result<GitResult> {
         let mut own = vec!["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"];
         let sandbox = match programs {
             Programs::All => None,
@@ -90,7 +102,8 @@ impl GitRunner {
             }
         };
         let all = own.into_iter().map(OsString::from).chain(arguments);
-        self.run(Command::program(all, cwd).git_environment().sandbox(sandbox), timeout).await
+        let command = Command::program(all, cwd).git_environment().variables(variables);
+        self.run(command.sandbox(sandbox), timeout).await
     }
 
     fn sandbox(&self, writable: Vec<PathBuf>, readable: Option<&Path>) -> Sandbox {

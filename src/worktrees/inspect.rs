@@ -111,7 +111,19 @@ pub(crate) struct Inspection {
 }
 
 impl PathList {
-    fn add(&mut self, path: &[u8]) {
+    /// Returns whether there are no paths.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the paths as one line, with a mark if some are omitted.
+    pub(crate) fn line(&self) -> String {
+        let more = if self.count > self.paths.len() as u64 { ", …" } else { "" };
+        format!("{}{more}", self.paths.join(", "))
+    }
+
+    /// Counts a path, and keeps it if there is room.
+    pub(super) fn add(&mut self, path: &[u8]) {
         self.count += 1;
         if self.paths.len() < limits::WORKTREE_PATHS_SHOWN_MAX {
             self.paths.push(String::from_utf8_lossy(path).into_owned());
@@ -119,7 +131,25 @@ impl PathList {
     }
 }
 
+impl WorkspaceInfo {
+    /// Returns whether its deletion would lose no file and stop no process. Ignored files and
+    /// commits do not count.
+    pub(crate) fn is_disposable(&self) -> bool {
+        !self.changes.has_files() && self.processes.is_empty() && self.locked.is_none() && self.problem.is_none()
+    }
+
+    /// Returns whether it has work that its base lacks: changed files or commits.
+    pub(crate) fn has_work(&self) -> bool {
+        self.changes.has_files() || self.unmerged_commits > 0
+    }
+}
+
 impl WorkspaceChanges {
+    /// Returns whether there are files that git does not have in a commit, besides ignored ones.
+    fn has_files(&self) -> bool {
+        self.modified.count + self.untracked.count + self.submodules.count > 0
+    }
+
     /// Removes the paths and keeps the counts.
     pub(crate) fn without_paths(&mut self) {
         for list in [&mut self.modified, &mut self.untracked, &mut self.ignored, &mut self.submodules] {

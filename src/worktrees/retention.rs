@@ -20,15 +20,24 @@ impl Worktrees {
                 continue;
             }
             let inspection = self.inspect(&row, &[], BranchOnDelete::Merged).await?;
-            let (info, changes) = (&inspection.info, &inspection.info.changes);
-            let files = changes.modified.count + changes.untracked.count + changes.submodules.count;
-            let free = info.processes.is_empty() && info.locked.is_none() && info.problem.is_none();
-            if free && files + inspection.lost.count == 0 {
+            if inspection.info.is_disposable() && inspection.lost.count == 0 {
                 tracing::info!(workspace = row.id, "deleting a workspace that was not used");
                 self.delete(&row, &[], BranchOnDelete::Merged, Some(&inspection.token)).await?;
             }
         }
         Ok(())
+    }
+
+    /// Deletes a workspace without changes and without commits since its creation. Returns whether
+    /// it was deleted.
+    pub(crate) async fn delete_unchanged(&self, row: &WorkspaceRow, sessions: &[String]) -> Result<bool> {
+        let inspection = self.inspect(row, sessions, BranchOnDelete::Merged).await?;
+        let info = &inspection.info;
+        let unchanged = info.is_disposable() && !info.has_work() && inspection.lost.count == 0;
+        if row.state != WorkspaceState::Ready || !unchanged {
+            return Ok(false);
+        }
+        Ok(self.delete(row, sessions, BranchOnDelete::Merged, Some(&inspection.token)).await?.deleted)
     }
 
     /// When the workspace was created, or when a session or git last worked in it.

@@ -1,7 +1,7 @@
 // Cases of hosted agents and of workspaces.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Server, becomes, equal } from "./harness.mjs";
 import { answer, rests, text, texts } from "./pages.mjs";
@@ -16,6 +16,8 @@ function repository(server, name) {
   git("init", "-q", "-b", "main");
   git("add", ".");
   git("commit", "-qm", "first");
+  git("config", "user.name", "n");
+  git("config", "user.email", "n@example.org");
   return directory;
 }
 
@@ -56,6 +58,26 @@ export const hub = (browser, server, program) => ({
     await row.getByRole("button", { name: "Delete" }).click();
     await page.locator("#workspace-list", { hasText: "A workspace is a git worktree" }).waitFor();
     equal(existsSync(path), false, "the workspace");
+  },
+
+  async "the work of a workspace is applied to the repository, or its conflicts are named"() {
+    const directory = repository(server, "applied");
+    const { workspace } = await server.call("POST", "/v1/workspaces", { cwd: directory, name: "winner" });
+    writeFileSync(join(workspace.path, "a"), "two\n");
+    writeFileSync(join(directory, "a"), "three\n");
+    const page = await browser.open(server);
+    await page.locator("#welcome").click();
+    await page.click("#show-workspaces");
+    const row = page.locator(".workspace", { hasText: "winner" });
+    await row.getByRole("button", { name: "Apply" }).click();
+    await row.locator(".applied.error", { hasText: "conflicts in a" }).waitFor();
+    equal(readFileSync(join(directory, "a"), "utf8"), "three\n", "the change of the user");
+    writeFileSync(join(directory, "a"), "one\n");
+    await row.getByRole("button", { name: "Apply" }).click();
+    await row.locator(".applied:not(.error)", { hasText: "as commit" }).waitFor();
+    equal(readFileSync(join(directory, "a"), "utf8"), "two\n", "the file of the user");
+    const { confirm } = await server.call("DELETE", `/v1/workspaces/${workspace.workspaceId}`);
+    await server.call("DELETE", `/v1/workspaces/${workspace.workspaceId}?confirm=${confirm}`);
   },
 
   async "a hosted agent is chosen for a new session"() {

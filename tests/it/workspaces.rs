@@ -1,6 +1,7 @@
 //! Workspaces: git worktrees for sessions.
 
 mod access;
+mod apply;
 mod commits;
 mod create;
 mod delete;

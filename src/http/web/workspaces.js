@@ -1,4 +1,5 @@
-// The dialog of the workspaces (git worktrees): their state, new ones, and deletion in two steps.
+// The dialog of the workspaces (git worktrees): their state, new ones, taking over their work, and
+// deletion in two steps.
 
 import { call, get, post } from "./api.js";
 import { at, fill, h } from "./dom.js";
@@ -52,6 +53,7 @@ export class Workspaces {
       problem && h("div", { class: "error" }, problem),
       below.length ? below : !this.hooks.observes() && h("div", { class: "buttons" },
         isReady && button("New session", () => this.open(path)),
+        isReady && hasWork(workspace) && button("Apply", (event) => this.apply(workspace, row, event.target)),
         button("Delete…", () => this.lose(workspace, row))));
     return row;
   }
@@ -74,6 +76,19 @@ export class Workspaces {
     this.create.disabled = false;
   }
 
+  /** Takes the work of a workspace into the main worktree of its repository. */
+  async apply(workspace, row, pressed) {
+    pressed.disabled = true;
+    try {
+      const answer = await post(`${route(workspace.workspaceId)}/apply`, {});
+      row.querySelector(".applied")?.remove();
+      pressed.closest(".buttons").before(h("div", { class: answer.conflicts.count ? "applied error" : "applied", role: "status" }, applied(answer)));
+    } catch (error) {
+      this.hooks.failed(error);
+    }
+    pressed.disabled = false;
+  }
+
   /** Asks for what the deletion loses, and deletes after a confirmation with the same state. */
   async lose(workspace, row, confirm) {
     try {
@@ -91,6 +106,17 @@ export class Workspaces {
       this.hooks.failed(error);
     }
   }
+}
+
+const hasWork = ({ changes, unmergedCommits }) => changes.modified.count + changes.untracked.count + unmergedCommits > 0;
+
+/** What was taken into the user's working tree, or why nothing was. */
+function applied({ applied: done, commit, directory, files, conflicts, deleted }) {
+  const named = ({ count, paths }) => `${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`;
+  if (conflicts.count) return `Nothing was changed, because of conflicts in ${named(conflicts)}`;
+  if (!done) return `${directory} already has all changes`;
+  const removed = deleted.length ? `; deleted unchanged workspaces: ${deleted.join(", ")}` : "";
+  return `Applied to ${directory}${commit ? ` as commit ${commit.slice(0, 12)}` : ", not committed"}: ${named(files)}${removed}`;
 }
 
 /** The state of a workspace in a line. */

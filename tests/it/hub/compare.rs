@@ -25,9 +25,76 @@ async fn several_agents_run_the_prompt_in_workspaces_of_their_own() {
     assert_eq!(shown, [("inner", "end_turn", "made by inner"), ("nuncio", "end_turn", "changed a")]);
     assert_eq!(results[0]["changes"], "?? made");
     assert!(results[1]["changes"].as_str().unwrap().starts_with(" a | 1 +"), "{}", results[1]["changes"]);
+    assert_eq!((&results[0]["workspace"], &results[1]["workspace"]), (&json!("inner-work"), &json!("nuncio-work")));
     // The repository itself is unchanged.
     assert_eq!((home.get("a").as_deref(), home.get("made")), (Some("one\n"), None));
     assert_eq!(git(&home.work(), &["status", "--porcelain"]), "");
+}
+
+/// Runs a comparison of nuncio's own agent, which changes `a`, and of one that changes nothing.
+async fn compared(home: &crate::harness::Home, flags: &[&str]) -> crate::harness::Ran {
+    home.config(&super::native::inner(home, json!([{"text": "nothing to do"}])));
+    super::trust(home).await;
+    let command = json!({"tool_calls": [{"name": "bash", "input": {"command": "echo two >> a"}}]});
+    let model = home.script(json!([command, {"text": "changed a"}]));
+    let run = ["run", "--agent", "nuncio", "--agent", "inner", "--model", &model, "--mode", "auto"];
+    let ran = home.run(&[&run, flags, &["Fix the parser: it fails!\nSecond line"]].concat(), "").await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran
+}
+
+#[tokio::test]
+async fn comparison_ends_with_the_command_that_takes_the_work_over() {
+    let home = repository();
+    let ran = compared(&home, &[]).await;
+    let command = "nuncio workspaces apply nuncio-fix-the-parser-it-fails";
+    assert!(
+        ran.stdout.ends_with(&format!("To take the changes of one agent into this directory:\n  {command}\n")),
+        "{}",
+        ran.stdout
+    );
+    // The workspace without changes is gone, with its branch.
+    assert!(ran.stdout.contains("its workspace was deleted"), "{}", ran.stdout);
+    let branches = crate::workspaces::branches(&home);
+    assert_eq!(branches, ["main", "nuncio/nuncio-fix-the-parser-it-fails"]);
+    assert_eq!(crate::workspaces::linked(&home).len(), 1);
+    let applied = home.run(&command.split(' ').skip(1).collect::<Vec<_>>(), "").await;
+    assert_eq!(applied.code, 0, "{applied:?}");
+    assert_eq!(home.get("a").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(git(&home.work(), &["log", "--format=%s|%an"]), "Fix the parser: it fails!|Ann\nfirst|Ann\n");
+    // A second comparison of the same task has other names.
+    let ran = compared(&home, &[]).await;
+    assert!(ran.stdout.contains("nuncio workspaces apply nuncio-fix-the-parser-it-fails-2\n"), "{}", ran.stdout);
+}
+
+#[tokio::test]
+async fn comparison_names_uncommitted_changes_that_are_not_in() {
+    let home = repository();
+    home.put("new", "new\n");
+    home.put("a", "zero\none\n");
+    let ran = compared(&home, &[]).await;
+    assert!(ran.stderr.contains("start from HEAD, without 2 uncommitted changes: a, new"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--with-changes"), "{}", ran.stderr);
+
+    let home = repository();
+    home.put("new", "new\n");
+    home.put("a", "zero\none\n");
+    git(&home.work(), &["add", "new"]);
+    let before = git(&home.work(), &["status", "--porcelain"]);
+    let ran = compared(&home, &["--with-changes"]).await;
+    assert!(!ran.stderr.contains("uncommitted"), "{}", ran.stderr);
+    assert_eq!(git(&home.work(), &["status", "--porcelain"]), before, "the index and the files are unchanged");
+    let (_, name) = ran.stdout.trim_end().rsplit_once(' ').unwrap();
+    let workspace = home.run(&["workspaces", "list", "--json"], "").await.lines().remove(0);
+    let path = std::path::PathBuf::from(workspace["path"].as_str().unwrap());
+    let seen = ["a", "new"].map(|file| std::fs::read_to_string(path.join(file)).unwrap());
+    assert_eq!(seen, ["zero\none\ntwo\n", "new\n"]);
+    // The changes of the user are in the workspace and in the directory: only the difference is applied.
+    let applied = home.run(&["workspaces", "apply", name], "").await;
+    assert_eq!(applied.code, 0, "{applied:?}");
+    assert_eq!(home.get("a").as_deref(), Some("zero\none\ntwo\n"));
+    assert_eq!(git(&home.work(), &["log", "--format=%s"]), "first\n", "nothing is committed");
+    assert_eq!(git(&home.work(), &["status", "--porcelain"]), before);
 }
 
 #[tokio::test]
@@ -117,6 +184,14 @@ async fn comparison_over_http() {
     let diff = results[0]["diff"].as_str().unwrap();
     assert!(diff.contains("+two\n") && diff.contains("+++ b/made\n@@ -0,0 +1 @@\n+new\n"), "{diff}");
     assert_eq!(results[1]["changes"], "");
+    // Applying the work also deletes the workspace in which nothing was changed.
+    let listed = server.get("/v1/workspaces").expect(200).await;
+    let metadata = &listed["workspaces"][0]["metadata"];
+    assert_eq!(metadata["title"], "work", "{listed}");
+    let id = started["agents"][0]["workspaceId"].as_str().unwrap();
+    let applied = server.post(&format!("/v1/workspaces/{id}/apply"), &json!({"mode": "patch"})).expect(200).await;
+    assert_eq!((&applied["files"]["paths"], &applied["deleted"]), (&json!(["a", "made"]), &json!(["inner-work"])), "{applied}");
+    assert_eq!((home.get("a").as_deref(), home.get("made").as_deref()), (Some("one\ntwo\n"), Some("new\n")));
     // A session outside of workspaces has an answer, but no changes.
     let id = server.post("/v1/sessions", &json!({"mode": "auto"})).expect(201).await["sessionId"].as_str().unwrap().to_owned();
     server.prompt(&id, "work").expect(200).await;

@@ -1,0 +1,254 @@
+//! git commands that change one working tree: with its git directory named explicitly, because a
+//! session can replace the file `.git`, and with an index of their own where the user's is kept.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::git::{GitResult, GitRunner, Programs};
+use super::repository::{Repository, top};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::workspace::create_private_dir;
+
+/// A working tree of a repository.
+#[derive(Clone)]
+pub(super) struct WorkingTree<'a> {
+    git: &'a GitRunner,
+    /// Its top directory.
+    pub top: PathBuf,
+    /// Its git directory: for a linked worktree, the one below `worktrees` of the repository.
+    git_dir: PathBuf,
+    common: PathBuf,
+    /// The index that the commands use; `None`: that of the working tree.
+    index: Option<PathBuf>,
+}
+
+/// The author of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    /// The user, as git's settings say.
+    User,
+    /// nuncio: for commits that no branch of the user receives.
+    Nuncio,
+}
+
+/// The result of a merge that touched no file.
+pub(super) enum MergedTree {
+    /// Id of the tree.
+    Clean(String),
+    /// The files with conflicts.
+    Conflicts(Vec<OsString>),
+}
+
+/// A directory for index files, which is removed when it is dropped.
+pub(super) struct ScratchDir(PathBuf);
+
+impl ScratchDir {
+    /// Creates a directory below `temp`.
+    pub(super) fn new(temp: &Path) -> Result<ScratchDir> {
+        let path = temp.join(format!("index-{}", uuid::Uuid::now_v7().simple()));
+        create_private_dir(&path)?;
+        Ok(ScratchDir(path))
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, path = %self.0.display(), "a temporary directory was not removed");
+        }
+    }
+}
+
+impl<'a> WorkingTree<'a> {
+    /// The working tree of `repository` that contains `directory`.
+    pub(super) fn find(git: &'a GitRunner, repository: &Repository, directory: &Path) -> Result<WorkingTree<'a>> {
+        WorkingTree::at(git, repository, top(directory))
+    }
+
+    /// The working tree of `repository` with this top directory.
+    pub(super) fn at(git: &'a GitRunner, repository: &Repository, found: &Path) -> Result<WorkingTree<'a>> {
+        let linked = repository.git_dir_of(found);
+        let git_dir = linked.or_else(|| (found == repository.main).then(|| repository.common.clone()));
+        let is_bare = found == repository.common;
+        let Some(git_dir) = git_dir.filter(|_| !is_bare && found.is_dir()) else {
+            let message = format!("{} is not in a working tree of {}", found.display(), repository.main.display());
+            return Err(Error::invalid_params(message).hint("choose a directory in one: --cwd DIR"));
+        };
+        Ok(WorkingTree { git, top: found.into(), git_dir, common: repository.common.clone(), index: None })
+    }
+
+    /// Returns the same working tree with a copy of its index, so that the commands leave the index
+    /// of the working tree unchanged.
+    pub(super) fn with_copied_index(&self, scratch: &ScratchDir, name: &str) -> Result<WorkingTree<'a>> {
+        let copy = scratch.0.join(name);
+        match copy_with_time(&self.git_dir.join("index"), &copy) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io(format_args!("reading the index of {}", self.top.display()), error))
+            }
+            _ => Ok(WorkingTree { index: Some(copy), ..self.clone() }),
+        }
+    }
+
+    /// Returns the same working tree with an empty index.
+    pub(super) fn with_empty_index(&self, scratch: &ScratchDir, name: &str) -> WorkingTree<'a> {
+        WorkingTree { index: Some(scratch.0.join(name)), ..self.clone() }
+    }
+
+    /// Runs a command. Filters and merge drivers run in a sandbox that can write to the working
+    /// tree and the repository; hooks do not run.
+    pub(super) async fn run<S: AsRef<OsStr>>(&self, author: Author, words: &[S]) -> Result<GitResult> {
+        let located = [OsStr::new("--git-dir"), self.git_dir.as_os_str(), OsStr::new("--work-tree"), self.top.as_os_str()];
+        let arguments = located.into_iter().chain(words.iter().map(AsRef::as_ref)).map(OsStr::to_owned).collect();
+        let mut variables: Vec<(&'static str, Option<OsString>)> = Vec::new();
+        variables.extend(self.index.iter().map(|index| ("GIT_INDEX_FILE", Some(index.into()))));
+        if author == Author::Nuncio {
+            let person = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, Some("nuncio".into())));
+            let address = ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, Some("nuncio@localhost".into())));
+            variables.extend(person.into_iter().chain(address));
+        }
+        let programs = Programs::Confined(vec![self.common.clone(), self.top.clone()]);
+        self.git.change_with(&self.top, &programs, limits::GIT_CHANGE, &variables, arguments).await
+    }
+
+    /// Runs a command that has to succeed. Returns its output as text; `doing` names the operation.
+    pub(super) async fn text(&self, doing: &str, words: &[&str]) -> Result<String> {
+        let result = self.run(Author::Nuncio, words).await?;
+        if result.code == 0 { Ok(result.text()) } else { Err(result.failed(doing)) }
+    }
+
+    /// Returns whether a command that asks a question answers yes.
+    pub(super) async fn is(&self, words: &[&str]) -> Result<bool> {
+        Ok(self.run(Author::Nuncio, words).await?.code == 0)
+    }
+
+    /// Runs a command that prints paths.
+    pub(super) async fn paths(&self, doing: &str, words: &[&str]) -> Result<Vec<OsString>> {
+        let result = self.run(Author::Nuncio, words).await?;
+        if result.code != 0 {
+            return Err(result.failed(doing));
+        }
+        names(&result.output, doing)
+    }
+
+    /// Runs a command for all `paths`, with as many at once as a command line holds.
+    pub(super) async fn for_paths(&self, doing: &str, words: &[&str], paths: &[OsString]) -> Result<()> {
+        let mut rest = paths;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |path: &&OsString| {
+                bytes += path.len() + 1;
+                bytes <= limits::GIT_PATHS_BYTES_MAX
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (now, later) = rest.split_at(count);
+            let all: Vec<&OsStr> = words.iter().map(OsStr::new).chain(now.iter().map(OsString::as_os_str)).collect();
+            let result = self.run(Author::Nuncio, &all).await?;
+            if result.code != 0 {
+                return Err(result.failed(doing));
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Adds the present content of these files to the index, and removes missing ones from it.
+    pub(super) async fn add_files(&self, paths: &[OsString]) -> Result<()> {
+        // A directory in place of a file: its files are among the paths.
+        let files = paths.iter().filter(|path| !is_plain_directory(&self.top.join(path)));
+        let files: Vec<OsString> = files.cloned().collect();
+        self.for_paths("reading the files", &["update-index", "--add", "--remove", "--"], &files).await
+    }
+
+    /// Returns the id of the commit that is checked out.
+    pub(super) async fn head(&self) -> Result<String> {
+        let head = self.run(Author::Nuncio, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?;
+        if head.code != 0 {
+            return Err(Error::invalid_params(format!("{} has no commits", self.top.display())));
+        }
+        Ok(head.text())
+    }
+
+    /// Returns whether `ancestor` is part of the history of `commit`.
+    pub(super) async fn contains(&self, commit: &str, ancestor: &str) -> Result<bool> {
+        self.is(&["merge-base", "--is-ancestor", ancestor, commit]).await
+    }
+
+    /// Returns the paths that differ between two trees or commits.
+    pub(super) async fn changed(&self, one: &str, other: &str) -> Result<Vec<OsString>> {
+        self.paths("comparing trees", &["diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other]).await
+    }
+
+    /// Commits all changes of the working tree, also new files, without changing its index and its
+    /// branch. Returns HEAD if there are none. Uses the index of `self`, which must be a copy.
+    pub(super) async fn snapshot(&self, author: Author, message: &str) -> Result<String> {
+        let head = self.head().await?;
+        if !self.text("reading the index", &["ls-files", "--unmerged"]).await?.is_empty() {
+            let message = format!("{} has unresolved merge conflicts", self.top.display());
+            return Err(Error::new(Kind::InvalidRequest, message).hint("resolve them and run git add, or git merge --abort"));
+        }
+        self.text("reading the changes", &["add", "--all"]).await?;
+        let tree = self.text("reading the changes", &["write-tree"]).await?;
+        let before = self.text("reading HEAD", &["rev-parse", "HEAD^{tree}"]).await?;
+        if tree == before {
+            return Ok(head);
+        }
+        self.commit(author, &tree, &[&head], message).await
+    }
+
+    /// Creates a commit that no branch has.
+    pub(super) async fn commit(&self, author: Author, tree: &str, parents: &[&str], message: &str) -> Result<String> {
+        let mut words = vec!["commit-tree", tree, "-m", message];
+        words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
+        let made = self.run(author, &words).await?;
+        if made.code == 0 {
+            return Ok(made.text());
+        }
+        Err(made.failed("creating a commit").hint("if git does not know who you are: git config --global user.name and user.email"))
+    }
+
+    /// Merges two commits without touching a file.
+    pub(super) async fn merge(&self, ours: &str, theirs: &str) -> Result<MergedTree> {
+        let words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
+        let merged = self.run(Author::Nuncio, &words).await?;
+        let mut fields = names(&merged.output, "merging")?;
+        match merged.code {
+            0 | 1 if fields.is_empty() => Err(merged.failed("merging")),
+            0 => Ok(MergedTree::Clean(fields.remove(0).to_string_lossy().into_owned())),
+            1 => Ok(MergedTree::Conflicts(fields.split_off(1))),
+            129 => Err(Error::new(Kind::Unsupported, "merging needs git 2.38 or later").hint("update git")),
+            _ => Err(merged.failed("merging")),
+        }
+    }
+
+    /// Returns whether a merge, rebase or cherry-pick of the user is not finished.
+    pub(super) fn is_in_operation(&self) -> bool {
+        let files = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+        files.iter().any(|name| self.git_dir.join(name).exists())
+    }
+}
+
+/// Copies an index with its modification time: git compares files again that changed at this time or
+/// later, because their size and time may be equal to those in the index.
+fn copy_with_time(from: &Path, to: &Path) -> std::io::Result<()> {
+    // Read the time first: a newer index with an older time only costs comparisons.
+    let modified = std::fs::metadata(from)?.modified()?;
+    std::fs::copy(from, to)?;
+    std::fs::File::options().write(true).open(to)?.set_modified(modified)
+}
+
+/// Returns whether `path` is a directory with entries, but no repository.
+pub(super) fn is_plain_directory(path: &Path) -> bool {
+    let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    is_directory && !path.join(".git").exists() && std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Splits output that ends each path with NUL.
+fn names(output: &[u8], doing: &str) -> Result<Vec<OsString>> {
+    if output.len() >= limits::GIT_OUTPUT_BYTES_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("{doing}: too many files have changed")));
+    }
+    let fields = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(fields.map(|path| OsStr::from_bytes(path).to_owned()).collect())
+}
