@@ -3,6 +3,7 @@
 
 mod allowance;
 mod answer;
+mod answer_stream;
 mod anthropic;
 mod authorize;
 mod aws;
@@ -30,6 +31,7 @@ pub(crate) mod listing;
 pub mod local;
 mod media;
 mod message;
+mod observations;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
@@ -39,6 +41,7 @@ pub mod providers;
 mod request;
 mod retry;
 pub mod scripted;
+mod send;
 mod sigv4;
 mod single_calls;
 pub(crate) mod sse;

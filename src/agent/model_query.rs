@@ -141,7 +141,13 @@ async fn receive(model: &dyn Model, request: Request, limit: usize) -> (Result<M
                 stop = reason;
                 break None;
             }
-            Some(Ok(Chunk::Thinking(_) | Chunk::BlockEnd { .. } | Chunk::ToolCall { .. } | Chunk::Truncated { .. })) => {}
+            Some(Ok(
+                Chunk::Thinking(_)
+                | Chunk::BlockEnd { .. }
+                | Chunk::ToolCall { .. }
+                | Chunk::Notice { .. }
+                | Chunk::Truncated { .. },
+            )) => {}
             Some(Err(error)) => break Some(model_error(error).message),
             None => break Some("the answer was interrupted".into()),
         }

@@ -76,6 +76,11 @@ impl Models {
         }
     }
 
+    /// Keeps the facts that errors of servers reveal in this directory, for later processes.
+    pub(super) fn keep_in(&self, data: &Path) {
+        self.servers.keep_in(data);
+    }
+
     /// Registers a provider, which precedes those of the settings and of the catalog.
     pub(crate) fn register(&self, name: String, provider: Arc<dyn ModelProvider>) {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner).insert(name, provider);

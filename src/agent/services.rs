@@ -69,6 +69,7 @@ impl Services {
         launcher: ProcessLauncher,
         tools: Tools,
     ) -> Services {
+        models.keep_in(&places.data);
         Services {
             servers: Arc::new(Servers::new(launcher.clone())),
             mcp: McpServers::new(launcher.clone(), models.clients.clone(), McpTokens::new(&places.mcp_tokens())),

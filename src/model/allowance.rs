@@ -57,7 +57,12 @@ impl Allowance {
                 self.taken.calls += 1;
                 self.taken.bytes += id.len() + name.len() + input.len() + size(state);
             }
-            Chunk::Usage(_) | Chunk::UsageSoFar(_) | Chunk::Retry { .. } | Chunk::Truncated { .. } | Chunk::Stop(_) => return None,
+            Chunk::Usage(_)
+            | Chunk::UsageSoFar(_)
+            | Chunk::Retry { .. }
+            | Chunk::Notice { .. }
+            | Chunk::Truncated { .. }
+            | Chunk::Stop(_) => return None,
         }
         self.exceeded(AnswerSize::default())
     }

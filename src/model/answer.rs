@@ -34,6 +34,8 @@ pub enum Chunk {
     /// The answer exceeds the limit described by `bound` (limits.rs) and is truncated.
     /// `Stop(MaxTokens)` follows, and no tool call of the answer may run.
     Truncated { bound: String },
+    /// A fact about the server that the user should know. Does not belong to the answer.
+    Notice { title: String, description: String },
     /// Discards all chunks received so far, except usage: the request is sent again after `delay`.
     /// `left` is the time for which the request is still repeated, if that is limited.
     Retry { attempt: u32, delay: Duration, left: Option<Duration>, reason: String },

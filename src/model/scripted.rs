@@ -188,6 +188,7 @@ fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
             | Chunk::Usage(_)
             | Chunk::UsageSoFar(_)
             | Chunk::Truncated { .. }
+            | Chunk::Notice { .. }
             | Chunk::Retry { .. }
             | Chunk::Stop(_) => 0,
         })

@@ -1,6 +1,7 @@
 //! The known properties of models on local servers.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -8,12 +9,17 @@ use super::api::LocalApi;
 use super::properties::{self, Properties};
 use crate::limits::{LOCAL_MODELS_MAX, LOCAL_PROPERTIES, LOCAL_PROPERTIES_FRESH};
 use crate::model::endpoint::{Endpoint, Protocol};
+use crate::model::observations::Observations;
 use crate::model::providers::provider;
 use crate::web::{HttpClients, is_loopback};
 
-/// The known properties of models on local servers, by base URL and name, shared by all clones.
+/// The properties of models that local servers report, by base URL and name, and the facts that
+/// errors of any server revealed. Shared by all clones.
 #[derive(Clone, Debug, Default)]
-pub struct LocalServers(Arc<Mutex<HashMap<(String, String), Known>>>);
+pub struct LocalServers {
+    reported: Arc<Mutex<HashMap<(String, String), Known>>>,
+    observed: Observations,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -49,7 +55,17 @@ fn is_local(endpoint: &Endpoint) -> bool {
 
 impl LocalServers {
     fn known(&self) -> MutexGuard<'_, HashMap<(String, String), Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the facts that errors reveal in this directory, for later processes.
+    pub(crate) fn keep_in(&self, data: &Path) {
+        self.observed.keep_in(data);
+    }
+
+    /// The facts that errors of servers revealed.
+    pub(in crate::model) fn observed(&self) -> &Observations {
+        &self.observed
     }
 
     /// The properties of the endpoint's model, as far as they are known.

@@ -229,3 +229,48 @@ async fn header_without_its_environment_variable_is_an_error() {
     let ran = home.run(&["run", "-p", "hi"], "").await;
     assert!(ran.code == 3 && ran.stderr.contains("the header x needs the environment variable NOT_SET"), "{ran:?}");
 }
+
+/// A server at `OPENAI_BASE_URL` that has only chat completions.
+#[tokio::test]
+async fn server_without_responses_gets_chat_completions() {
+    let chat = WIRES.iter().find(|wire| wire.protocol == Protocol::OpenaiChat).unwrap();
+    let not_found = |body: &str, status: u16| Exchange::error(status, body);
+    for (status, body) in [(404, r#"{"detail":"Not Found"}"#), (404, "404 page not found"), (405, ""), (501, "Not Implemented")] {
+        let plain = Exchange::events(chat.plain);
+        let provider =
+            Provider::start(Protocol::OpenaiChat, vec![not_found(body, status), plain.clone(), plain.clone(), plain]).await;
+        let home = Home::new();
+        home.env("OPENAI_API_KEY", KEY);
+        home.env("OPENAI_BASE_URL", &provider.base_url);
+        let prompts = ["run", "--model", "openai/small", "-p", "one", "-p", "two"];
+        let ran = home.run(&prompts, "").await;
+        assert_eq!((ran.code, ran.stdout.trim()), (0, "Hello\nHello"), "{status}: {ran:?}");
+        assert_eq!(ran.stderr.matches("openai/small uses chat completions").count(), 1, "{status}: {}", ran.stderr);
+        assert!(ran.stderr.contains("protocol = \"openai-chat\" in [providers.openai]"), "{}", ran.stderr);
+        // The next process knows it.
+        let ran = home.run(&["run", "--model", "openai/small", "three"], "").await;
+        assert_eq!((ran.code, ran.stderr.contains("chat completions")), (0, false), "{status}: {ran:?}");
+        let paths: Vec<String> = provider.finish().await.into_iter().map(|received| received.path).collect();
+        assert!(paths[0].ends_with("/responses") && paths[1..].iter().all(|path| path.ends_with("/chat/completions")), "{paths:?}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_model_is_not_a_missing_path() {
+    let unknown = r#"{"error":{"message":"The model `small` does not exist","code":"model_not_found"}}"#;
+    let nothing = "404 page not found";
+    let answers: [(Vec<&str>, &str); 3] =
+        [(vec![unknown], "does not exist"), (vec![nothing, unknown], "does not exist"), (vec![nothing, nothing], "base_url")];
+    for (bodies, message) in answers {
+        let count = bodies.len();
+        let exchanges = bodies.into_iter().map(|body| Exchange::error(404, body)).collect();
+        let provider = Provider::start(Protocol::OpenaiResponses, exchanges).await;
+        let home = Home::new();
+        home.env("OPENAI_API_KEY", KEY);
+        home.env("OPENAI_BASE_URL", &provider.base_url);
+        let ran = home.run(&["run", "--model", "openai/small", "one"], "").await;
+        assert_eq!((ran.code, ran.stderr.contains(message)), (1, true), "{ran:?}");
+        assert!(!ran.stderr.contains("uses chat completions"), "{ran:?}");
+        assert_eq!(provider.finish().await.len(), count);
+    }
+}
