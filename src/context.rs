@@ -7,6 +7,7 @@ pub(crate) mod check_commands;
 pub(crate) mod commands;
 mod conversation;
 pub(crate) mod environment;
+pub(crate) mod excerpt;
 pub(crate) mod frontmatter;
 pub mod history;
 pub(crate) mod instructions;

@@ -7,6 +7,7 @@ use super::hooks;
 use super::step::Steps;
 use crate::config::ContextSettings;
 use crate::content::{Part, StepOutcome, StopReason};
+use crate::context::excerpt::excerpt;
 use crate::context::history::History;
 use crate::context::summary;
 use crate::error::{Error, Kind, Result};
@@ -21,7 +22,8 @@ use crate::toolkit::artifact;
 pub(super) struct ContextWindow<'a> {
     turn: &'a Turn,
     environment: &'a SessionEnvironment,
-    /// A compaction at the threshold failed; the turn goes on without another one.
+    /// A compaction at the threshold failed; the turn goes on without another one until the window
+    /// is almost full.
     failed: bool,
     /// The size of the requests without messages.
     overhead: usize,
@@ -43,9 +45,11 @@ impl<'a> ContextWindow<'a> {
     /// conversation and sends the request once more. `request` builds the request from the current
     /// conversation.
     pub(super) async fn ask(&mut self, steps: &mut Steps<'_>, request: impl Fn() -> Request) -> Result<ModelAnswer> {
-        self.prune(steps.model().context_window()).await?;
-        let threshold = self.settings().compact_at_tokens(steps.model().context_window());
-        if threshold.is_some_and(|threshold| self.tokens() >= threshold) && !self.failed && self.saves_enough() {
+        let window = steps.model().context_window();
+        self.prune(window).await?;
+        let threshold = self.settings().compact_at_tokens(window);
+        let is_due = threshold.is_some_and(|threshold| self.tokens() >= threshold);
+        if is_due && (!self.failed || self.is_full(window)) && self.saves_enough() {
             let compacted = self.compact(steps, request(), CompactionReason::Threshold, None).await;
             if let Err(error) = compacted {
                 self.failed = true;
@@ -53,7 +57,11 @@ impl<'a> ContextWindow<'a> {
                 self.turn.emit(Body::notice(Severity::Warning, title, error.message)).await;
             }
         }
-        match self.send(steps, request()).await {
+        let sent = self.send(steps, request()).await;
+        if sent.as_ref().is_err_and(is_overflow) {
+            self.report_window(steps, window).await;
+        }
+        match sent {
             Err(error) if is_overflow(&error) && self.saves_enough() => {
                 let bytes = self.history(History::bytes);
                 let compacted = self.compact(steps, request(), CompactionReason::Overflow, Some(fitting(&error, bytes))).await;
@@ -68,6 +76,26 @@ impl<'a> ContextWindow<'a> {
             }
             answer => answer,
         }
+    }
+
+    /// Reports a context window that is smaller than `before`, because an error of the provider
+    /// names it.
+    async fn report_window(&self, steps: &Steps<'_>, before: u64) {
+        let (id, window) = (steps.model_id(), steps.model().context_window());
+        if window >= before {
+            return;
+        }
+        let title = format!("The context window of {id} has {window} tokens");
+        let description = format!(
+            "the provider rejected a request and named this size; {before} was assumed. It is used from now on; to set it: \
+             context_window = {window} in [models.\"{id}\"]"
+        );
+        self.turn.emit(Body::notice(Severity::Warning, title, description)).await;
+    }
+
+    /// Returns whether the next request needs almost the whole window.
+    fn is_full(&self, window: u64) -> bool {
+        window > 0 && self.tokens() >= window - window / limits::WINDOW_FULL_SHARE
     }
 
     async fn send(&self, steps: &mut Steps<'_>, mut request: Request) -> Result<ModelAnswer> {
@@ -163,7 +191,19 @@ impl<'a> ContextWindow<'a> {
                 bytes.saturating_sub(self.overhead)
             }
         });
-        let summarized = self.summary(steps, request, focus.as_deref(), fitting).await;
+        let messages = request.messages.clone();
+        let mut summarized = self.summary(steps, request, focus.as_deref(), fitting).await;
+        let is_urgent = reason == CompactionReason::Overflow || self.is_full(steps.model().context_window());
+        if let Err(error) = &summarized
+            && is_urgent
+            && reason != CompactionReason::Manual
+        {
+            let title = "The conversation is replaced by an excerpt: the model wrote no summary";
+            self.turn.emit(Body::notice(Severity::Warning, title, error.message.clone())).await;
+            let plan = self.turn.log.state(|state| state.plan.clone());
+            let bytes_max = (fitting / limits::EXCERPT_SHARE).min(limits::SUMMARY_BYTES_MAX);
+            summarized = Ok(Some(excerpt(&messages, &plan, bytes_max)));
+        }
         let tokens_after = |summary: &str| self.history(|history| history.usage().tokens(self.overhead, prompts + summary.len()));
         let (outcome, error) = match &summarized {
             Ok(Some(_)) => (CompactionOutcome::Completed, None),
@@ -193,9 +233,16 @@ impl<'a> ContextWindow<'a> {
         let compaction = HookCompaction { prompt: summary::prompt(focus), focus: focus.map(String::from) };
         let prompt = hooks::compacting(self.turn, self.environment, steps.model_id(), compaction).await?;
         let conversation = hooks::messages(self.turn, self.environment, steps.model_id(), request.messages.clone()).await?;
-        let mut unusable = 0;
+        let (mut unusable, mut pause) = (0, limits::COMPACTION_PAUSE);
         let mut last = None;
-        for _ in 0..limits::COMPACTION_REQUESTS_MAX {
+        for number in 0..limits::COMPACTION_REQUESTS_MAX {
+            if number > 0 {
+                tokio::select! {
+                    biased;
+                    () = self.turn.cancel.cancelled() => return Ok(None),
+                    () = tokio::time::sleep(pause) => pause *= 2,
+                }
+            }
             let fitting = summary::fit(&conversation, bytes_max.saturating_sub(prompt.len()));
             let mut messages = fitting.ok_or_else(does_not_fit)?;
             messages.push(Message::User(vec![Part::text(&prompt)]).into());
@@ -216,7 +263,8 @@ impl<'a> ContextWindow<'a> {
                     bytes_max = bytes_max.min(self.history(History::bytes)) / 2;
                     error
                 }
-                Err(error) => return Err(error),
+                Err(error) if is_lasting(&error) => return Err(error),
+                Err(error) => error,
             };
             if unusable >= limits::UNUSABLE_SUMMARIES_MAX {
                 return Err(error);
@@ -246,6 +294,12 @@ fn summary_of(answer: &ModelAnswer) -> Result<String> {
 
 fn does_not_fit() -> Error {
     Error::new(Kind::ModelError, "the conversation does not fit into a request for its summary")
+}
+
+/// Returns whether the same request would fail again.
+fn is_lasting(error: &Error) -> bool {
+    let cause = error.details.as_ref().and_then(|details| details["cause"].as_str());
+    matches!(cause, Some("authentication" | "quota" | "unknown_model" | "bad_request" | "content_filter"))
 }
 
 fn is_overflow(error: &Error) -> bool {

@@ -11,7 +11,7 @@ use crate::model::{Block, Message, ToolResult};
 /// The prompt for the summary, which follows the conversation.
 const PROMPT: &str = include_str!("summary_prompt.md");
 /// Precedes the summary in later requests.
-const BEFORE: &str = "[The conversation up to here is replaced by this summary of it. Changes to files remain. \
+pub(super) const BEFORE: &str = "[The conversation up to here is replaced by this summary of it. Changes to files remain. \
                       Outputs of earlier tool calls can be produced again.]";
 /// Follows a prompt whose work had begun before the compaction.
 pub(super) const CONTINUE: &str = "[Work on this request began before the summary above, which describes it. Continue it.]";
@@ -22,7 +22,7 @@ const CUT: &str = "\n[… cut …]\n";
 const SHORT_BYTES: usize = 2_000;
 /// Values in the input of a shortened tool call that are larger than this are shortened, and, if
 /// that is not enough, prompts.
-const VALUE_BYTES: usize = 500;
+pub(super) const VALUE_BYTES: usize = 500;
 
 /// The text that asks for a summary. `focus` is the emphasis that the user asked for.
 pub(crate) fn prompt(focus: Option<&str>) -> String {
@@ -150,7 +150,7 @@ fn shorten_prompt(message: &Message, bytes: usize) -> Option<Message> {
 }
 
 /// The input of a tool call, which stays an object, with short values.
-fn shortened_input(input: &Value) -> Value {
+pub(super) fn shortened_input(input: &Value) -> Value {
     let Value::Object(values) = input else { return json!({ "input": shortened(&input.to_string(), VALUE_BYTES) }) };
     let short = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), String::from);
@@ -160,7 +160,7 @@ fn shortened_input(input: &Value) -> Value {
 }
 
 /// The start and the end of a text, `bytes` together.
-fn shortened(text: &str, bytes: usize) -> String {
+pub(super) fn shortened(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.into();
     }

@@ -1,9 +1,12 @@
 //! Requests that the provider rejects as too large.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use super::{asks_for_summary, calls, connect, events, home, last_text, paired, rejection, says, tokens};
-use crate::harness::text;
+use crate::harness::{notices, text};
 
 /// The real context window, which the settings do not know.
 const WINDOW: usize = 20_000;
@@ -106,4 +109,81 @@ async fn summary_of_one_long_turn_knows_its_calls() {
             assert!(summary.text.contains(&expected), "{command}: {expected} of {newest} is missing: {}", summary.text);
         }
     }
+}
+
+/// The settings name a window that is much too large. A second process continues the session.
+#[tokio::test]
+async fn context_window_that_an_error_names_is_remembered() {
+    let (home, provider) = home(400_000, "").await;
+    let rejected = Arc::new(AtomicUsize::new(0));
+    let count = rejected.clone();
+    provider.respond(move |received| {
+        if tokens(received) > WINDOW {
+            count.fetch_add(1, Ordering::Relaxed);
+            return rejection(tokens(received), WINDOW);
+        }
+        says(received, if asks_for_summary(received) { "SUMMARY" } else { "Hello" })
+    });
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    let mut told = Vec::new();
+    for turn in 0..20 {
+        let (stop, updates) = agent.turn(&session, &filler(turn)[..8_000]).await;
+        assert_eq!(stop, "end_turn", "turn {turn}");
+        told.extend(notices(&updates).into_iter().filter(|title| title.contains("context window")).map(str::to_owned));
+    }
+    agent.finish().await;
+    assert_eq!(rejected.load(Ordering::Relaxed), 1, "the first rejection names the window");
+    assert_eq!(told, [format!("The context window of test/model has {WINDOW} tokens")]);
+    let mut agent = connect(&home).await;
+    for turn in 20..40 {
+        assert_eq!(agent.turn(&session, &filler(turn)[..8_000]).await.0, "end_turn", "turn {turn}");
+    }
+    agent.finish().await;
+    provider.finish().await;
+    assert_eq!(rejected.load(Ordering::Relaxed), 1, "another process knows the window");
+}
+
+#[tokio::test]
+async fn session_goes_on_if_the_model_writes_no_summary() {
+    let (home, provider) = home(400_000, "").await;
+    let mut number = 0;
+    let mut summaries = 0;
+    provider.respond(move |received| {
+        if tokens(received) > WINDOW {
+            return rejection(tokens(received), WINDOW);
+        }
+        if asks_for_summary(received) {
+            summaries += 1;
+            return match summaries % 2 {
+                0 => says(received, " "),
+                _ => calls(received, &format!("summary-{summaries}"), "read", json!({ "file_path": "a" })),
+            };
+        }
+        number += 1;
+        let entries =
+            json!([{ "content": "Count the lines", "status": "in_progress" }, { "content": "Report", "status": "pending" }]);
+        match number {
+            1 => calls(received, "plan", "plan", json!({ "entries": entries })),
+            2..=9 => calls(received, &format!("call-{number}"), "read", json!({ "file_path": format!("{number}.txt") })),
+            _ => says(received, "all read"),
+        }
+    });
+    for number in 1..=9 {
+        home.put(&format!("{number}.txt"), &filler(number));
+    }
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    agent.turn(&session, "remember the quiet otter").await;
+    let (stop, updates) = agent.turn(&session, "read all files").await;
+    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "all read"));
+    agent.turn(&session, "thanks").await;
+    agent.finish().await;
+    let received = provider.finish().await;
+    let last = received.last().unwrap();
+    for expected in ["The model wrote no summary", "[in progress] Count the lines", "remember the quiet otter", "Call of read"] {
+        assert!(last.text.contains(expected), "{expected}: {}", last.text);
+    }
+    let ended = events(&home, &session, &["compaction.completed"]).await;
+    assert!(!ended.is_empty() && ended.iter().all(|body| body["outcome"] == "completed"), "{ended:?}");
 }
