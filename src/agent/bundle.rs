@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
                 let text = read_small_text(&cwd.join(manifest)).unwrap_or_default();
                 points.extend(entry_points(manifest, &text).into_iter().map(|line| one_line(format!("{manifest}: {line}"))));
             }
-            Ok((bundle::wrapped(&entries), points))
+            Ok((entries, points))
         });
         read.await.ok()
     }

@@ -14,7 +14,7 @@ pub(crate) struct RepositoryFacts {
     pub git: Vec<String>,
     /// Languages, each with its number of files.
     pub languages: Vec<String>,
-    /// Entries of the top directory.
+    /// Names of the entries of the top directory.
     pub top: Vec<String>,
     /// Entry points, each with its manifest.
     pub entry_points: Vec<String>,
@@ -26,25 +26,38 @@ pub(crate) struct RepositoryFacts {
 pub(crate) fn text(facts: &RepositoryFacts, tokens: usize) -> Option<String> {
     let room = (tokens * limits::BYTES_PER_TOKEN).checked_sub(START.len() + NOTE.len() + END.len() + 4)?;
     // The files get what the other sections leave.
-    let sections: [(&str, &[String], usize); 5] = [
-        ("Git:", &facts.git, room / 5),
-        ("Files by language:", &facts.languages, room / 10),
-        ("Top directory:", &facts.top, room / 5),
-        ("Entry points:", &facts.entry_points, room / 5),
-        ("Files that may matter, with definitions:", &facts.files, room),
+    let sections: [(&str, Vec<Line>, usize); 5] = [
+        ("Git:", lines(&facts.git), room / 5),
+        ("Files by language:", lines(&facts.languages), room / 10),
+        ("Top directory:", wrapped(&facts.top), room / 5),
+        ("Entry points:", lines(&facts.entry_points), room / 5),
+        ("Files that may matter, with definitions:", lines(&facts.files), room),
     ];
     let mut body = String::new();
     for (title, lines, share) in sections {
-        body.push_str(&section(title, lines, share.min(room - body.len())));
+        body.push_str(&section(title, &lines, share.min(room - body.len())));
     }
     (!body.is_empty()).then(|| format!("{START}\n{NOTE}\n{body}{END}"))
 }
 
-/// A title and as many lines as fit into `room` bytes; empty if there is no room for a line.
-fn section(title: &str, lines: &[String], room: usize) -> String {
+/// A line of a section, and the number of its entries.
+struct Line {
+    text: String,
+    entries: usize,
+}
+
+/// Returns a line for each text.
+fn lines(texts: &[String]) -> Vec<Line> {
+    texts.iter().map(|text| Line { text: text.clone(), entries: 1 }).collect()
+}
+
+/// Returns a title and as many lines as fit into `room` bytes; empty if there is no room for one.
+/// The last line counts the entries that are omitted.
+fn section(title: &str, lines: &[Line], room: usize) -> String {
     let mut text = format!("{title}\n");
-    for (index, line) in lines.iter().enumerate() {
-        let rest = format!("  [{} more]\n", lines.len() - index);
+    let mut left: usize = lines.iter().map(|line| line.entries).sum();
+    for (index, Line { text: line, entries }) in lines.iter().enumerate() {
+        let rest = format!("  [{left} more]\n");
         let after = if index + 1 < lines.len() { rest.len() } else { 0 };
         if text.len() + line.len() + 3 + after > room {
             if index > 0 && text.len() + rest.len() <= room {
@@ -53,17 +66,21 @@ fn section(title: &str, lines: &[String], room: usize) -> String {
             return if index == 0 { String::new() } else { text };
         }
         text.push_str(&format!("  {line}\n"));
+        left -= entries;
     }
     if lines.is_empty() { String::new() } else { text }
 }
 
-/// Joins names to lines of at most 100 characters.
-pub(crate) fn wrapped(names: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+/// Joins names to lines of at most 100 bytes.
+fn wrapped(names: &[String]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
     for name in names {
         match lines.last_mut() {
-            Some(line) if line.len() + 2 + name.len() <= 100 => line.extend(["  ", name]),
-            _ => lines.push(name.clone()),
+            Some(line) if line.text.len() + 2 + name.len() <= 100 => {
+                line.text.extend(["  ", name]);
+                line.entries += 1;
+            }
+            _ => lines.push(Line { text: name.clone(), entries: 1 }),
         }
     }
     lines

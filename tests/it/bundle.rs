@@ -144,3 +144,19 @@ async fn clients_do_not_show_the_description() {
     assert!(!shown(&replayed), "{replayed:?}");
     agent.finish().await;
 }
+
+#[tokio::test]
+async fn omitted_names_are_counted() {
+    let home = repository("[context]\nbundle_tokens = 300\n");
+    for number in 0..40 {
+        home.put(&format!("a-long-name-of-a-file-{number:02}.txt"), "text\n");
+    }
+    let text = bundle(&run(&home, json!([{"text": "ok"}]), &[], "go").await).unwrap();
+    let (_, top) = text.split_once("Top directory:\n").unwrap();
+    let shown = top.lines().take_while(|line| line.starts_with("  ") && !line.starts_with("  [")).flat_map(str::split_whitespace);
+    let shown = shown.count();
+    let more = top.lines().find_map(|line| line.strip_prefix("  [")?.strip_suffix(" more]")?.parse::<usize>().ok()).unwrap();
+    // The files, and what the repository of all tests has in its top directory.
+    let all = 40 + [".gitignore", "Cargo.toml", "Makefile", "package.json", "docs/", "secrets/", "src/"].len();
+    assert_eq!(shown + more, all, "{text}");
+}

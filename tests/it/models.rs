@@ -105,6 +105,7 @@ pub fn shown(chunks: &[Chunk]) -> String {
             Some(format!("usage {} {} {} {}", counts[0], counts[1], counts[2], counts[3]))
         }
         Chunk::Truncated { bound } => Some(format!("truncated at {bound}")),
+        Chunk::Notice { title, .. } => Some(format!("notice {title}")),
         Chunk::Retry { attempt, reason, .. } => Some(format!("retry {attempt}: {reason}")),
         Chunk::Stop(reason) => Some(format!("stop {reason:?}")),
     });
@@ -129,7 +130,8 @@ fn blocks(chunks: &[Chunk]) -> Vec<Block> {
                 let input = serde_json::from_str(&input).expect("an object");
                 blocks.push(Block::ToolCall { id: id.into(), name, input, input_text: None, state });
             }
-            (Chunk::Usage(_) | Chunk::UsageSoFar(_) | Chunk::Truncated { .. } | Chunk::Retry { .. } | Chunk::Stop(_), _) => {}
+            (Chunk::Usage(_) | Chunk::UsageSoFar(_) | Chunk::Truncated { .. } | Chunk::Retry { .. }, _) => {}
+            (Chunk::Notice { .. } | Chunk::Stop(_), _) => {}
         }
         open = matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_));
     }
