@@ -21,7 +21,7 @@ pub(crate) use budget::{BudgetLimit, Resource};
 pub use check::CheckResult;
 pub use cost::Cost;
 pub use review::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer};
-pub use server_request::{Form, FormAnswer, ModelQuery, ModelReply, QueryMessage};
+pub use server_request::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, QueryMessage};
 pub use work_problems::WorkProblems;
 
 /// The author of a message.

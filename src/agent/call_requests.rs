@@ -91,7 +91,7 @@ impl ServedCall<'_> {
         let question = Question {
             tool_call_id: self.id.clone(),
             label: label.clone(),
-            content: vec![ToolContent::text(form.message.clone())],
+            content: vec![ToolContent::text(form.text())],
             options: options.iter().map(|known| known.option.clone()).collect(),
             timeout: self.timeout,
             cancel: ended.clone(),

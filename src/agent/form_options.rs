@@ -80,7 +80,7 @@ mod tests {
     #[track_caller]
     fn check(properties: Value, required: Value, expected: &[(&str, &str, Value)]) {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
-        let form = Form { server: "docs".into(), message: "?".into(), schema };
+        let form = Form { server: "docs".into(), message: "?".into(), schema, link: None };
         let shown = form_options(&form).unwrap_or_default().into_iter().map(|FormOption { option, answer }| {
             let answer = match answer {
                 FormAnswer::Accepted(content) => Value::Object(content),

@@ -12,6 +12,26 @@ pub struct Form {
     pub message: String,
     /// A JSON Schema of an object with fields of basic types.
     pub schema: Value,
+    /// A page that the user opens instead of filling in fields; the schema then has none.
+    pub link: Option<FormLink>,
+}
+
+impl Form {
+    /// Returns the message, followed by the address of the page to open.
+    pub(crate) fn text(&self) -> String {
+        match &self.link {
+            Some(link) => format!("{}\n\n{}", self.message, link.url),
+            None => self.message.clone(),
+        }
+    }
+}
+
+/// A page on which the user continues, for example to sign in.
+#[derive(Clone, Debug)]
+pub struct FormLink {
+    pub url: String,
+    /// The server's id of the request; empty if it has none.
+    pub id: String,
 }
 
 /// The user's answer to a form.

@@ -15,6 +15,7 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationCapability, FormElicitationCapability, Implementation, ListRootsResult,
     LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, Root, SamplingCapability,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::Notify;
@@ -57,7 +58,9 @@ impl McpHandler {
 impl ClientHandler for McpHandler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::builder().enable_roots().build();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::new()));
+        capabilities.elicitation = Some(
+            ElicitationCapability::new().with_form(FormElicitationCapability::new()).with_url(UrlElicitationCapability::new()),
+        );
         capabilities.sampling = self.sampling.then(SamplingCapability::default);
         let client = Implementation::new("nuncio", env!("CARGO_PKG_VERSION"));
         // The newest version with `initialize`, which servers of later versions answer, too.
@@ -73,15 +76,16 @@ impl ClientHandler for McpHandler {
         params: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, rmcp::ErrorData> {
-        let declined = Ok(server_requests::form_result(FormAnswer::Declined));
+        let declined = Ok(server_requests::form_result(FormAnswer::Declined, None));
         let Some(form) = server_requests::form(&self.name, params) else { return declined };
         let Some(call) = self.calls.of_request() else { return declined };
+        let link = form.link.clone();
         let answer = tokio::select! {
             biased;
             () = context.ct.cancelled() => FormAnswer::Cancelled,
             answer = call.requests.fill(form) => answer,
         };
-        Ok(server_requests::form_result(answer))
+        Ok(server_requests::form_result(answer, link.as_ref()))
     }
 
     async fn create_message(

@@ -24,11 +24,12 @@ pub(super) async fn answer(
             InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),
             InputRequest::Elicitation(request) => {
                 let form = server_requests::form(&handler.name, request.params);
+                let link = form.as_ref().and_then(|form| form.link.clone());
                 let answer = match (form, requests) {
                     (Some(form), Some(requests)) => requests.fill(form).await,
                     _ => FormAnswer::Declined,
                 };
-                serde_json::to_value(server_requests::form_result(answer))
+                serde_json::to_value(server_requests::form_result(answer, link.as_ref()))
             }
             InputRequest::CreateMessage(request) => {
                 let query = server_requests::query(&handler.name, request.params)?;

@@ -6,22 +6,35 @@ use rmcp::model::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, Role, SamplingMessage,
     SamplingMessageContentBlock,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::content::{Form, FormAnswer, ModelQuery, ModelReply, Part, QueryMessage, StopReason};
+use crate::content::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, Part, QueryMessage, StopReason};
 use crate::limits;
 
-/// Converts a form. Returns `None` for other kinds of requests to the user, and for a form that is
-/// too large.
+/// Converts a form, or a page that the user is asked to open. Returns `None` for a request that is
+/// too large, and for a page that is not on the web.
 pub(super) fn form(server: &str, params: ElicitRequestParams) -> Option<Form> {
-    let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = params else { return None };
-    let schema = serde_json::to_value(requested_schema).ok()?;
-    let fits = message.len() + schema.to_string().len() <= limits::MCP_FORM_BYTES_MAX;
-    fits.then(|| Form { server: server.into(), message, schema })
+    let (message, schema, link) = match params {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            (message, serde_json::to_value(requested_schema).ok()?, None)
+        }
+        ElicitRequestParams::UrlElicitationParams { message, url, elicitation_id, .. } => {
+            let is_web = url.starts_with("https://") || url.starts_with("http://");
+            if !is_web || url.contains(|character: char| character.is_whitespace() || character.is_control()) {
+                return None;
+            }
+            (message, json!({ "type": "object", "properties": {} }), Some(FormLink { url, id: elicitation_id }))
+        }
+        _ => return None,
+    };
+    let link_bytes = link.as_ref().map_or(0, |link| link.url.len() + link.id.len());
+    let fits = message.len() + schema.to_string().len() + link_bytes <= limits::MCP_FORM_BYTES_MAX;
+    fits.then(|| Form { server: server.into(), message, schema, link })
 }
 
-pub(super) fn form_result(answer: FormAnswer) -> ElicitResult {
+pub(super) fn form_result(answer: FormAnswer, link: Option<&FormLink>) -> ElicitResult {
     match answer {
+        FormAnswer::Accepted(_) if link.is_some() => ElicitResult::new(ElicitationAction::Accept),
         FormAnswer::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)),
         FormAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
         FormAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),

@@ -1,4 +1,4 @@
-//! Forms that the client shows to the user (ACP `elicitation/create`).
+//! Forms and pages that the client shows to the user (ACP `elicitation/create`).
 
 use super::barrier::Barrier;
 use super::client_requests::ClientRequests;
@@ -6,20 +6,33 @@ use crate::content::{Form, FormAnswer};
 use crate::id::ToolCallId;
 use crate::protocol::acp;
 
-/// Asks the client to show a form. Returns `None` if the client cannot show forms, or answered with
-/// an error.
+/// Asks the client to show a form, or to open a page. Returns `None` if the client cannot, or
+/// answered with an error.
 pub(super) async fn fill(requests: &ClientRequests, form: &Form, call: &ToolCallId) -> Option<FormAnswer> {
-    requests.client.capabilities().elicitation?.form?;
-    let schema: acp::ElicitationSchema = serde_json::from_value(form.schema.clone()).ok()?;
+    let supported = requests.client.capabilities().elicitation?;
     // The call of a subagent is not a call of the session that the client sees.
     let known = requests.log.state(|state| state.open_tools.iter().any(|open| open.id == *call));
     let scope = acp::ElicitationSessionScope::new(requests.session());
     let scope = scope.tool_call_id(known.then(|| acp::ToolCallId::new(call.as_str())));
     let message = format!("{}: {}", form.server, form.message);
-    let params = acp::CreateElicitationRequest::new(acp::ElicitationFormMode::new(scope, schema), message);
-    let mut params = serde_json::to_value(params).ok()?;
-    // The fields in the order of the server, which the type does not keep.
-    params["requestedSchema"]["properties"] = form.schema["properties"].clone();
+    let mode: acp::ElicitationMode = match &form.link {
+        None => {
+            supported.form?;
+            let schema: acp::ElicitationSchema = serde_json::from_value(form.schema.clone()).ok()?;
+            acp::ElicitationFormMode::new(scope, schema).into()
+        }
+        Some(link) => {
+            supported.url?;
+            // Version 2026-07-28 of MCP has no id of the request.
+            let id = if link.id.is_empty() { call.as_str() } else { &link.id };
+            acp::ElicitationUrlMode::new(scope, acp::ElicitationId::new(id), link.url.clone()).into()
+        }
+    };
+    let mut params = serde_json::to_value(acp::CreateElicitationRequest::new(mode, message)).ok()?;
+    if form.link.is_none() {
+        // The fields in the order of the server, which the type does not keep.
+        params["requestedSchema"]["properties"] = form.schema["properties"].clone();
+    }
     let barrier = Barrier::after(requests.log.id.clone(), requests.log.head());
     let answer = requests.connection.request("elicitation/create", params, barrier).await;
     let answer: acp::CreateElicitationResponse =

@@ -96,6 +96,36 @@ async fn client_with_forms_shows_any_form() {
 }
 
 #[tokio::test]
+async fn page_is_opened_by_clients_that_support_it() {
+    let page = |url: &str| call("mcp__docs__ask", json!({"message": "Sign in.", "url": url}));
+    let (url, accept) = ("https://login.example/?code=1", json!({"action": "accept"}));
+    let steps = json!([page(url), page(url), page("file:///etc/passwd"), {"text": "end"}]);
+    let home = home("");
+    let (mut agent, id) = session(&home, steps.clone(), json!({"elicitation": {"url": {}}})).await;
+    agent.forms.extend([accept.clone(), json!({"action": "decline"})]);
+    let (_, updates) = agent.turn(&id, "go").await;
+    let shown: Vec<&Value> = agent.frames.iter().filter(|frame| frame["method"] == "elicitation/create").collect();
+    assert_eq!(shown.len(), 2, "{shown:#?}");
+    let params = json!({
+        "mode": "url", "sessionId": id, "toolCallId": tool(&updates, 0)["toolCallId"], "elicitationId": "login-1", "url": url,
+        "message": "docs: Sign in.",
+    });
+    assert_eq!(shown[0]["params"], params);
+    let answers: Vec<Value> = (0..3).map(|index| answer(&tool(&updates, index))).collect();
+    assert_eq!(answers, [accept.clone(), json!({"action": "decline"}), json!({"action": "decline"})]);
+    agent.finish().await;
+    // Other clients show the address in a permission request.
+    let (mut agent, id) = session(&home, steps, json!({"elicitation": {"form": {}}})).await;
+    agent.replies.extend([Reply::Pick("allow_once"), Reply::Pick("reject_once")]);
+    let (_, updates) = agent.turn(&id, "go").await;
+    let asked = agent.frames.iter().find(|frame| frame["method"] == "session/request_permission").unwrap();
+    assert!(asked["params"]["toolCall"]["content"].to_string().contains(url), "{asked}");
+    let answers: Vec<Value> = (0..3).map(|index| answer(&tool(&updates, index))).collect();
+    assert_eq!(answers, [accept, json!({"action": "decline"}), json!({"action": "decline"})]);
+    agent.finish().await;
+}
+
+#[tokio::test]
 async fn forms_that_no_client_can_answer_are_declined() {
     let several = ask(json!({"a": {"type": "string"}, "b": {"type": "number"}}), json!(["a", "b"]));
     let home = home("");

@@ -143,7 +143,11 @@ def call(identity, name, arguments, token):
         answer(json.loads(sys.stdin.readline()))
         result(identity, text("grown"))
     elif name == "ask":
-        params = {"message": arguments["message"], "requestedSchema": arguments["schema"]}
+        params = {"message": arguments["message"]}
+        if "url" in arguments:
+            params.update(mode="url", url=arguments["url"], elicitationId="login-1")
+        else:
+            params["requestedSchema"] = arguments["schema"]
         result(identity, text(json.dumps(request("elicitation/create", params))))
     elif name == "sample":
         messages = [{"role": role, "content": text(said)} for role, said in arguments["messages"]]
