@@ -3,8 +3,10 @@
 
 mod agent_status;
 mod app;
+mod archive;
 mod artifact;
 mod attachment;
+mod auth_status;
 mod budget;
 mod call_context;
 mod client;
@@ -36,8 +38,11 @@ mod result;
 mod route;
 mod schemas;
 mod session;
+mod session_list;
 mod status;
+mod system_prompt;
 mod table;
+mod title;
 mod turn;
 mod view;
 mod workspace;
@@ -62,7 +67,8 @@ pub(crate) use prompt::{CancelTurn, Prompt};
 pub(crate) use recover::turn_end;
 pub(crate) use result::{GetResult, GetResultParams, SessionResult};
 pub(crate) use route::Route;
-pub(crate) use session::{CloseSession, DeleteSession, ListSessions, NewSession, ResumeSession};
+pub(crate) use session::{CloseSession, DeleteSession, NewSession, ResumeSession};
+pub(crate) use session_list::ListSessions;
 pub use table::METHODS;
 pub(crate) use table::method;
 pub(crate) use workspace::{

@@ -869,6 +869,8 @@ pub(crate) const SUMMARY_CALLS_MAX: usize = 64;
 pub(crate) const WAITING_SESSIONS_MAX: usize = 1000;
 /// Maximum length of a title derived from the first prompt, in characters.
 pub(crate) const TITLE_CHARS_MAX: usize = 80;
+/// Maximum length of a title that a client sets, in characters. A longer title is truncated.
+pub(crate) const SET_TITLE_CHARS_MAX: usize = 500;
 /// Maximum number of nested elements that are unwrapped to find a title.
 pub(crate) const TITLE_DEPTH_MAX: usize = 8;
 /// Maximum size of a JSON Lines record in the input of `run --json -` and `sessions import`, and of

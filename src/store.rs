@@ -13,5 +13,5 @@ mod workspaces;
 pub(crate) use database::{ChangeWatch, Store};
 pub(crate) use events::{ActivityColumns, Append, StoredEvent, Writer};
 pub(crate) use idempotency::IdempotencyRecord;
-pub(crate) use sessions::{SessionPage, SessionRow};
+pub(crate) use sessions::{SessionFilter, SessionPage, SessionRow};
 pub(crate) use workspaces::{WorkspaceRow, WorkspaceState};

@@ -91,6 +91,11 @@ impl Models {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned()
     }
 
+    /// Returns whether the embedder registered the provider of a model.
+    pub(super) fn is_registered(&self, id: &str) -> bool {
+        self.registered(id).is_some()
+    }
+
     /// The index of the catalogue.
     pub(super) fn catalog(&self) -> &Index {
         self.catalog.get_or_init(Index::new)

@@ -64,6 +64,8 @@ pub(crate) struct ClientDescription {
     roots: Option<Vec<PathBuf>>,
     #[serde(default)]
     data: PathBuf,
+    #[serde(default)]
+    boolean_options: bool,
     logged_out: bool,
 }
 
@@ -144,15 +146,22 @@ impl Client {
             is_model: self.is_model,
             roots: self.roots.as_deref().map(<[PathBuf]>::to_vec),
             data: self.data.clone(),
+            boolean_options: self.supports_boolean_options(),
             logged_out: self.logged_out.load(Ordering::Acquire),
         }
     }
 
     /// Creates the client that another process described.
     pub(crate) fn described(description: ClientDescription) -> Client {
-        let ClientDescription { principal, id, role, local, sees_all, is_model, roots, data, logged_out } = description;
+        let ClientDescription { principal, id, role, local, sees_all, is_model, roots, data, boolean_options, logged_out } =
+            description;
         let limited = Client::limited(&principal, role, roots.map(Arc::from));
         let client = Client { id, local, sees_all, is_model, data, ..limited };
+        if boolean_options {
+            let options = acp::SessionConfigOptionsCapabilities::new().boolean(acp::BooleanConfigOptionCapabilities::new());
+            let session = acp::ClientSessionCapabilities::new().config_options(options);
+            client.introduce(acp::ClientCapabilities::new().session(session));
+        }
         client.log_out(logged_out);
         client
     }
@@ -173,6 +182,12 @@ impl Client {
     /// The capabilities that the client announced in `initialize`.
     pub(crate) fn capabilities(&self) -> acp::ClientCapabilities {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether the client shows boolean session options.
+    pub(crate) fn supports_boolean_options(&self) -> bool {
+        let options = self.capabilities().session.and_then(|session| session.config_options);
+        options.is_some_and(|options| options.boolean.is_some())
     }
 
     /// Sets the capabilities of the client.

@@ -1,5 +1,4 @@
-//! `session/fork`, which is unstable in ACP: the types are defined here, and `initialize` announces
-//! the method only in `_meta.nuncio`.
+//! `session/fork`. ACP's types require `cwd`, which clients may omit here.
 
 use std::path::PathBuf;
 
@@ -12,6 +11,7 @@ use super::mcp_servers::mcp_servers;
 use super::method::{FollowChange, Method, Reply};
 use super::options::{config_options, modes};
 use super::route::Route;
+use super::system_prompt::SystemPromptChange;
 use crate::error::{Error, Result};
 use crate::event::SessionChange;
 use crate::id::SessionId;
@@ -26,6 +26,7 @@ pub(crate) struct ForkParams {
     /// Additional directories of the new session; none when it is missing.
     additional_directories: Option<Vec<PathBuf>>,
     mcp_servers: Option<Vec<acp::McpServer>>,
+    system_prompt: Option<acp::SystemPrompt>,
     #[serde(rename = "_meta")]
     meta: Option<acp::Meta>,
 }
@@ -68,14 +69,22 @@ impl Method for ForkSession {
         let sessions = cx.authorize(&params.session_id).await?;
         let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;
         let additional = directories(&cx, &params.additional_directories.unwrap_or_default())?;
-        let change = SessionChange { title: meta.title, cwd, additional_directories: Some(additional), ..SessionChange::default() };
+        let prompt = SystemPromptChange::read(params.system_prompt, params.meta.as_ref())?;
+        let change = SessionChange {
+            title: meta.title,
+            cwd,
+            additional_directories: Some(additional),
+            system_prompt: prompt.replace,
+            system_prompt_append: prompt.append,
+            ..SessionChange::default()
+        };
         let session = sessions.fork(&params.session_id, change).await?;
         session.set_mcp_servers(servers);
         let id = session.log.id.clone();
         let forked = Forked {
             session_id: id.clone(),
             modes: session.log.state(modes),
-            config_options: config_options(&cx.app, &session).await,
+            config_options: config_options(&cx.app, &cx.client, &session).await,
         };
         Ok(Reply::new(forked).follow(FollowChange::After(id, session.log.head())))
     }

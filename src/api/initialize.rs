@@ -77,6 +77,15 @@ impl Method for Initialize {
         *params = json_schema!({ "type": "object", "additionalProperties": false });
     }
 
+    /// Accepts a version that is written with a fraction: serializers of languages with only
+    /// floating-point numbers write 1 as `1.0`.
+    fn complete(params: &mut Map<String, Value>) {
+        let Some(version) = params.get_mut("protocolVersion") else { return };
+        if let Some(number) = version.as_f64().filter(|number| version.is_f64() && number.fract() == 0.0 && *number >= 0.0) {
+            *version = (number as u64).into();
+        }
+    }
+
     /// REST clients use the only protocol version and announce no capabilities.
     fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
@@ -84,18 +93,26 @@ impl Method for Initialize {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         cx.client.introduce(params.client_capabilities);
+        let override_mode =
+            acp::SessionSystemPromptModeCapabilities::new().override_(acp::SessionSystemPromptOverrideCapabilities::new());
         let session = acp::SessionCapabilities::new()
             .list(acp::SessionListCapabilities::new())
             .delete(acp::SessionDeleteCapabilities::new())
             .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
             .resume(acp::SessionResumeCapabilities::new())
-            .close(acp::SessionCloseCapabilities::new());
+            .close(acp::SessionCloseCapabilities::new())
+            .fork(acp::SessionForkCapabilities::new())
+            .archive(acp::SessionArchiveCapabilities::new())
+            .title(acp::SessionTitleCapabilities::new())
+            .system_prompt(acp::SessionSystemPromptCapabilities::new().mode(override_mode));
+        let auth =
+            acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()).status(acp::AuthStatusCapabilities::new());
         let capabilities = acp::AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(acp::PromptCapabilities::new().image(true).audio(true).embedded_context(true))
             .mcp_capabilities(acp::McpCapabilities::new().http(true))
             .session_capabilities(session)
-            .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()));
+            .auth(auth);
         // Return the only supported version. A client that requested another version decides
         // whether to continue.
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::convert::session_id;
 use super::method::{Method, Reply, Scope};
 use super::route::Route;
-use super::{App, CallContext};
+use super::{App, CallContext, Client};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
 use crate::options::{MODES, Mode, OptionValue, Thinking};
@@ -29,10 +29,12 @@ pub(crate) fn modes_with(current: &str) -> acp::SessionModeState {
 
 /// Returns all options with their current values. Does not query model servers: the models come
 /// from the cached lists, and a local server's model is listed only after a turn has found it.
-pub(crate) async fn config_options(app: &App, session: &Session) -> Vec<acp::SessionConfigOption> {
+/// `client` is the client that receives the options.
+pub(crate) async fn config_options(app: &App, client: &Client, session: &Session) -> Vec<acp::SessionConfigOption> {
     let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
     if session.log.state(|state| state.agent.is_some()) {
-        return std::iter::once(mode_option(&mode.to_string())).chain(agent_options(session)).collect();
+        let agent_options = agent_options(session, client.supports_boolean_options());
+        return std::iter::once(mode_option(&mode.to_string())).chain(agent_options).collect();
     }
     let loaded = app.services.settings(&session.log.state(|state| state.cwd.clone()));
     // Invalid project settings are replaced by the user settings here; the error is reported when a
@@ -76,14 +78,18 @@ fn mode_option(current: &str) -> acp::SessionConfigOption {
 const AGENT_PREFIX: &str = "agent.";
 
 /// The options of the session's hosted agent, if it is running. Its mode besides nuncio's has no
-/// category, so that clients do not confuse the two.
-fn agent_options(session: &Session) -> Vec<acp::SessionConfigOption> {
+/// category, so that clients do not confuse the two. With `booleans`, options that are on or off
+/// are boolean options; else they have the values `true` and `false`.
+fn agent_options(session: &Session, booleans: bool) -> Vec<acp::SessionConfigOption> {
     let option = |option: AgentOption| {
         let choices = option.choices.iter().map(|choice| {
             acp::SessionConfigSelectOption::new(choice.value.clone(), choice.name.clone()).description(choice.description.clone())
         });
         let (id, name) = (format!("{AGENT_PREFIX}{}", option.id), format!("Agent: {}", option.name));
-        let shown = acp::SessionConfigOption::select(id, name, option.current.clone(), choices.collect::<Vec<_>>());
+        let shown = match option.switch().filter(|_| booleans) {
+            Some(is_on) => acp::SessionConfigOption::boolean(id, name, is_on),
+            None => acp::SessionConfigOption::select(id, name, option.current.clone(), choices.collect::<Vec<_>>()),
+        };
         match option.category.as_deref() {
             Some("model") => shown.category(acp::SessionConfigOptionCategory::Model),
             Some("thought_level") => shown.category(acp::SessionConfigOptionCategory::ThoughtLevel),
@@ -164,10 +170,11 @@ impl Method for SetConfigOption {
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let acp::SessionConfigOptionValue::ValueId { value } = &params.value else {
-            return Err(Error::invalid_params("value: must be one of the option's values"));
+        let value = match &params.value {
+            acp::SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
+            acp::SessionConfigOptionValue::Boolean { value } => value.to_string(),
+            _ => return Err(Error::invalid_params("value: must be one of the option's values")),
         };
-        let value = value.0.to_string();
         let session = cx.owned(&session_id(&params.session_id))?;
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
@@ -191,7 +198,7 @@ impl Method for SetConfigOption {
             },
         };
         let seq = session.append(body).await?;
-        let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.app, &session).await);
+        let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.app, &cx.client, &session).await);
         Ok(Reply::new(response).after(session.log.id.clone(), seq))
     }
 }

@@ -2,8 +2,9 @@
 
 use super::method::MethodRow;
 use super::{
-    artifact, attachment, comparison, configure, context, events, execute, fork, initialize, message, message_list, model_list,
-    options, permission, prompt, queue, result, session, status, turn, view, workspace, workspace_apply,
+    archive, artifact, attachment, auth_status, comparison, configure, context, events, execute, fork, initialize, message,
+    message_list, model_list, options, permission, prompt, queue, result, session, session_list, status, title, turn, view,
+    workspace, workspace_apply,
 };
 
 /// All methods.
@@ -11,13 +12,17 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::of::<initialize::Initialize>(),
     MethodRow::of::<initialize::Authenticate>(),
     MethodRow::of::<initialize::Logout>(),
+    MethodRow::of::<auth_status::AuthStatus>(),
     MethodRow::of::<session::NewSession>(),
     MethodRow::of::<session::LoadSession>(),
     MethodRow::of::<session::ResumeSession>(),
     MethodRow::of::<fork::ForkSession>(),
-    MethodRow::of::<session::ListSessions>(),
+    MethodRow::of::<session_list::ListSessions>(),
     MethodRow::of::<session::CloseSession>(),
     MethodRow::of::<session::DeleteSession>(),
+    MethodRow::of::<archive::ArchiveSession>(),
+    MethodRow::of::<archive::UnarchiveSession>(),
+    MethodRow::of::<title::SetTitle>(),
     MethodRow::of::<options::SetMode>(),
     MethodRow::of::<options::SetConfigOption>(),
     MethodRow::of::<prompt::Prompt>(),

@@ -28,6 +28,8 @@ enum Class {
 pub(crate) const MESSAGE_COMPLETED: &str = "message.completed";
 /// The type of [`Body::MessageQueued`].
 pub(crate) const MESSAGE_QUEUED: &str = "message.queued";
+/// The type of [`Body::MessagesReplaced`].
+pub(crate) const MESSAGES_REPLACED: &str = "messages.replaced";
 
 /// The types of events that this version knows.
 pub const TYPES: &[&str] = &[
@@ -44,7 +46,7 @@ pub const TYPES: &[&str] = &[
     "step.completed",
     "message.delta",
     MESSAGE_COMPLETED,
-    "messages.replaced",
+    MESSAGES_REPLACED,
     MESSAGE_QUEUED,
     "message.edited",
     "message.removed",
@@ -109,7 +111,7 @@ impl Body {
             Body::HookCompleted { .. } => ("hook.completed", Batched, Fact),
             Body::BudgetRaised { .. } => ("budget.raised", Synced, Fact),
             Body::ModeChanged { .. } => ("mode.changed", Batched, Fact),
-            Body::MessagesReplaced { .. } => ("messages.replaced", Batched, Fact),
+            Body::MessagesReplaced { .. } => (MESSAGES_REPLACED, Batched, Fact),
             Body::Notice { .. } => ("notice", Batched, Fact),
             Body::Unknown(event) => (&event.name, Batched, Fact),
         }

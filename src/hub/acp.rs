@@ -103,7 +103,11 @@ struct Started {
 async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<Started> {
     let initialize = json!({
         "protocolVersion": 1,
-        "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+        "clientCapabilities": {
+            "fs": { "readTextFile": false, "writeTextFile": false },
+            "terminal": false,
+            "session": { "configOptions": { "boolean": {} } },
+        },
         "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
     });
     let mut initialized = peer.start_request("initialize", initialize).await?;

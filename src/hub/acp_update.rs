@@ -101,13 +101,18 @@ impl AcpState {
         let Some(list) = list.as_array() else { return };
         self.options.retain(|known| known.method != SET_CONFIG_OPTION);
         for option in list.iter().take(limits::AGENT_ITEMS_MAX) {
-            let (Some(id), Some(current)) = (option["id"].as_str(), option["currentValue"].as_str()) else { continue };
+            let Some(id) = option["id"].as_str() else { continue };
+            let (current, choices) = match &option["currentValue"] {
+                Value::String(current) => (current.clone(), choices(&option["options"], "value")),
+                Value::Bool(is_on) if option["type"] == BOOLEAN => (is_on.to_string(), AgentOption::switch_choices()),
+                _ => continue,
+            };
             let option = AgentOption {
                 id: id.into(),
                 name: option["name"].as_str().unwrap_or(id).into(),
                 category: option["category"].as_str().map(String::from),
-                current: current.into(),
-                choices: choices(&option["options"], "value"),
+                current,
+                choices,
             };
             self.options.push(KnownOption { option, method: SET_CONFIG_OPTION, field: "value" });
         }
@@ -142,6 +147,9 @@ impl AcpState {
         params[known.field] = value.into();
         if known.method == SET_CONFIG_OPTION {
             params["configId"] = id.into();
+            if known.option.switch().is_some() {
+                (params["type"], params[known.field]) = (BOOLEAN.into(), (value == "true").into());
+            }
         }
         Some((known.method, params))
     }
@@ -164,6 +172,8 @@ impl AcpState {
 }
 
 const SET_CONFIG_OPTION: &str = "session/set_config_option";
+/// The type of an option that is on or off.
+const BOOLEAN: &str = "boolean";
 
 /// The choices of an option; groups of choices are flattened.
 fn choices(list: &Value, value_field: &str) -> Vec<AgentChoice> {

@@ -55,7 +55,7 @@ impl From<Option<ApiKey>> for Credentials {
 
 impl Credentials {
     /// The environment variable, setting or file that contains the credentials.
-    pub(super) fn origin(&self) -> Option<&str> {
+    pub(crate) fn origin(&self) -> Option<&str> {
         match self {
             Credentials::None => None,
             Credentials::Key(key) => Some(key.origin()),

@@ -158,6 +158,17 @@ pub struct AgentOption {
 }
 
 impl AgentOption {
+    /// Creates the choices of an option that is on or off.
+    pub(crate) fn switch_choices() -> Vec<AgentChoice> {
+        let choice = |value: bool, name: &str| AgentChoice { value: value.to_string(), name: name.into(), description: None };
+        vec![choice(true, "On"), choice(false, "Off")]
+    }
+
+    /// Returns the current value of an option that is on or off; `None` for other options.
+    pub(crate) fn switch(&self) -> Option<bool> {
+        self.current.parse().ok().filter(|_| self.choices == AgentOption::switch_choices())
+    }
+
     /// Returns whether the option sets what the agent may do.
     pub(crate) fn is_mode(&self) -> bool {
         self.id == "mode" || self.category.as_deref() == Some("mode")

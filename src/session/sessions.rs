@@ -29,7 +29,7 @@ use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
-use crate::store::{SessionPage, SessionRow, Store};
+use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
 
 /// Creates, opens, closes and deletes sessions.
 pub struct Sessions {
@@ -331,8 +331,22 @@ impl Sessions {
     }
 
     /// Returns a page of stored sessions after `after`, as [`Store::sessions`] does.
-    pub(crate) fn list(&self, cwd: Option<&Path>, children: bool, after: Option<(u64, i64)>) -> Result<SessionPage> {
-        self.store.sessions(cwd, children, after, limits::SESSIONS_PAGE)
+    pub(crate) fn list(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>) -> Result<SessionPage> {
+        self.store.sessions(filter, after, limits::SESSIONS_PAGE)
+    }
+
+    /// Closes a session if it is open, and archives it.
+    pub(crate) async fn archive(self: &Arc<Self>, id: &SessionId) -> Result<()> {
+        self.close(id).await?;
+        self.set_archived(id, true)
+    }
+
+    /// Archives a session or returns it to the list. The log and the update time do not change.
+    pub(crate) fn set_archived(&self, id: &SessionId, archived: bool) -> Result<()> {
+        match self.store.set_archived(id, archived)? {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("session {id} not found"))),
+        }
     }
 }
 

@@ -71,6 +71,9 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE workspaces ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
 ",
+    "
+    ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// Returns whether a newer version of nuncio created these tables.

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params}
 use super::database::Store;
 use super::events::{ActivityColumns, insert_event};
 use crate::error::Result;
-use crate::event::{Event, MESSAGE_COMPLETED, MESSAGE_QUEUED};
+use crate::event::{Event, MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 
@@ -30,6 +30,20 @@ pub(crate) struct SessionRow {
     pub activity: ActivityColumns,
     /// The session whose tool call created this one.
     pub parent: Option<SessionId>,
+    pub archived: bool,
+}
+
+/// Selects the sessions of a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SessionFilter<'a> {
+    /// Only sessions in this directory.
+    pub cwd: Option<&'a Path>,
+    /// Also the sessions of subagents.
+    pub children: bool,
+    /// Also sessions without a message.
+    pub empty: bool,
+    /// Only sessions that are archived, or that are not; `None` selects both.
+    pub archived: Option<bool>,
 }
 
 /// A page of sessions, most recently updated first. `next` is the position from which the following
@@ -39,7 +53,8 @@ pub(crate) struct SessionPage {
     pub next: Option<(u64, i64)>,
 }
 
-const COLUMNS: &str = "key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent";
+const COLUMNS: &str =
+    "key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived";
 
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let directories: String = row.get(5)?;
@@ -59,6 +74,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
             summary: row.get(11)?,
         },
         parent: row.get::<_, Option<String>>(12)?.map(SessionId::from),
+        archived: row.get(13)?,
     })
 }
 
@@ -98,6 +114,7 @@ impl Store {
                 updated_ms: at_ms,
                 activity: ActivityColumns::default(),
                 parent: None,
+                archived: false,
             })
         })
     }
@@ -221,29 +238,36 @@ impl Store {
         })
     }
 
-    /// Lists up to `limit` sessions that have events, after position `after`, most recently updated
-    /// first; with `cwd`, only sessions in that directory. Child sessions are listed only if
-    /// `children` is true.
-    pub(crate) fn sessions(
-        &self,
-        cwd: Option<&Path>,
-        children: bool,
-        after: Option<(u64, i64)>,
-        limit: usize,
-    ) -> Result<SessionPage> {
+    /// Lists up to `limit` sessions of `filter` that have events, after position `after`, most
+    /// recently updated first.
+    pub(crate) fn sessions(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
+        let SessionFilter { cwd, children, empty, archived } = filter;
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
         let mut sessions: Vec<SessionRow> = self.with("listing sessions of", |db| {
+            // The first message follows a few events after the creation of the session.
             let mut select = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) AND (?5 OR parent IS NULL) \
+                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
+                 AND (?5 OR parent IS NULL) AND (?6 IS NULL OR archived = ?6) AND (?7 OR EXISTS ( \
+                   SELECT 1 FROM events INDEXED BY facts WHERE session = sessions.key AND delta = 0 \
+                   AND json_extract(body, '$.type') IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
                  ORDER BY updated_ms DESC, key DESC LIMIT ?4"
             ))?;
             let cwd = cwd.map(|cwd| cwd.to_string_lossy());
-            let rows = select.query_map(params![updated_ms as i64, key, cwd, limit as i64 + 1, children], session)?;
+            let selected = params![updated_ms as i64, key, cwd, limit as i64 + 1, children, archived, empty];
+            let rows = select.query_map(selected, session)?;
             rows.collect()
         })?;
         let more = sessions.len() > limit;
         sessions.truncate(limit);
         let next = sessions.last().filter(|_| more).map(|last| (last.updated_ms, last.key));
         Ok(SessionPage { sessions, next })
+    }
+
+    /// Archives a session or returns it to the list. Returns false if the session does not exist.
+    pub(crate) fn set_archived(&self, id: &SessionId, archived: bool) -> Result<bool> {
+        self.with("archiving a session in", |db| {
+            let mut update = db.prepare_cached("UPDATE sessions SET archived = ?2 WHERE id = ?1 AND head > 0")?;
+            update.execute(params![id.as_str(), archived]).map(|changed| changed > 0)
+        })
     }
 }

@@ -10,7 +10,9 @@ mod lasting;
 mod order;
 mod questions;
 mod replay;
+mod sessions;
 mod settings;
+mod updates;
 mod waiting;
 
 use serde_json::{Value, json};
@@ -94,6 +96,8 @@ async fn bad_lines_are_answered_and_connection_continues() {
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/list","params":{"cursor":"x"}}"#, seven(-32602, "cursor")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#, seven(-32602, "protocolVersion")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"1"}}"#, seven(-32602, "protocolVersion")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1.5}}"#, seven(-32602, "protocolVersion")),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":-1.0}}"#, seven(-32602, "protocolVersion")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{}}"#, seven(-32602, "cwd")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"relative"}}"#, seven(-32602, "cwd")),
         (r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"/no/such/dir"}}"#, seven(-32602, "cwd")),
@@ -201,7 +205,7 @@ async fn request_id_in_use_is_refused() {
 async fn initialize_returns_version_and_capabilities() {
     let home = Home::new();
     let mut agent = home.start(&["--model", "anthropic/no-key-is-needed-for-this"]).await;
-    for version in [1, 0, 2, 65535] {
+    for version in [json!(1), json!(1.0), json!(0), json!(2), json!(65535)] {
         let hello = agent.call("initialize", json!({"protocolVersion": version, "clientCapabilities": {}})).await;
         assert_eq!(hello["protocolVersion"], 1);
         assert_eq!(hello["agentInfo"]["name"], "nuncio");
@@ -211,10 +215,11 @@ async fn initialize_returns_version_and_capabilities() {
         for (capability, there) in [("image", true), ("embeddedContext", true), ("audio", true)] {
             assert_eq!(can["promptCapabilities"][capability].as_bool().unwrap_or(false), there, "{capability}");
         }
-        for capability in ["list", "delete", "resume", "close"] {
+        for capability in ["list", "delete", "resume", "close", "fork", "archive", "title"] {
             assert!(can["sessionCapabilities"][capability].is_object(), "{capability}: {can}");
         }
-        assert!(can["auth"]["logout"].is_object(), "{can}");
+        assert_eq!(can["sessionCapabilities"]["systemPrompt"], json!({"mode": {"override": {}}}), "{can}");
+        assert!(can["auth"]["logout"].is_object() && can["auth"]["status"].is_object(), "{can}");
         assert_eq!(hello["_meta"]["nuncio"], json!({"fork": true}));
     }
     agent.finish().await;

@@ -15,7 +15,7 @@ async fn question(agent: &mut Agent) {
 
 /// The activity of the only listed session. Asserts that the view of the session has the same.
 async fn activity(server: &Bridge, session: &str) -> Value {
-    let listed = server.get("/v1/sessions").expect(200).await["sessions"][0].clone();
+    let listed = server.get("/v1/sessions?empty=true").expect(200).await["sessions"][0].clone();
     let viewed = server.get(&format!("/v1/sessions/{session}")).expect(200).await;
     let fields = |of: &Value| ["status", "waiting", "lastTurn", "pendingToolCalls"].map(|field| of[field].clone());
     assert_eq!(fields(&listed), fields(&viewed), "the list and the view differ");
@@ -169,7 +169,7 @@ async fn copied_and_older_sessions_have_last_turn() {
     list.iter().for_each(|line| check(line, "none", false, Some("completed")));
 
     let older = "DROP TABLE workspaces; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; ALTER TABLE sessions DROP COLUMN waiting; \
-                 ALTER TABLE sessions DROP COLUMN summary; PRAGMA user_version = 3";
+                 ALTER TABLE sessions DROP COLUMN summary; ALTER TABLE sessions DROP COLUMN archived; PRAGMA user_version = 3";
     rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap().execute_batch(older).unwrap();
     // The last turn of an old row is unknown until the session changes.
     let server = home.serve_script(json!([]), &[]).await;

@@ -164,6 +164,50 @@ async fn options_of_the_agent_are_set_and_kept_after_restart() {
     agent.finish().await;
 }
 
+#[tokio::test]
+async fn system_prompt_that_the_agent_would_ignore_is_refused() {
+    let home = home(&[]).await;
+    let mut agent = home.start(&[]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let prompt = json!({"mode": "append", "content": [{"type": "text", "text": "Rhyme."}]});
+    let params = json!({"cwd": home.work(), "mcpServers": [], "systemPrompt": prompt, "_meta": {"nuncio": {"agent": "other"}}});
+    let error = agent.request("session/new", params).await.unwrap_err();
+    assert_eq!(error["code"], -32602, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("systemPrompt: the agent other"), "{error}");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn boolean_option_of_the_agent_is_boolean_for_clients_that_support_it() {
+    let boolean = json!({"session": {"configOptions": {"boolean": {}}}});
+    for (capabilities, is_boolean) in [(boolean, true), (json!({}), false)] {
+        let home = home(&["switch"]).await;
+        let mut agent = home.start(&[]).await;
+        agent.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": capabilities})).await;
+        let params = json!({"cwd": home.work(), "mcpServers": [], "_meta": {"nuncio": {"agent": "other"}}});
+        let session = agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
+        agent.turn(&session, "say").await;
+        let value = if is_boolean { json!(true) } else { json!("true") };
+        let mut set = json!({"sessionId": session, "configId": "agent.fast", "value": value});
+        if is_boolean {
+            set["type"] = json!("boolean");
+        }
+        let options = agent.call("session/set_config_option", set).await;
+        let fast = options["configOptions"].as_array().unwrap().iter().find(|option| option["id"] == "agent.fast").unwrap();
+        // The agent receives the value before its next turn.
+        let (kind, before) = if is_boolean { ("boolean", json!(false)) } else { ("select", json!("false")) };
+        assert_eq!((&fast["type"], &fast["currentValue"]), (&json!(kind), &before), "{fast}");
+        let (_, updates) = agent.turn(&session, "fast").await;
+        assert_eq!(text(&updates, "agent_message_chunk"), "True");
+        let loaded = agent.call("session/resume", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
+        let fast = loaded["configOptions"].as_array().unwrap().iter().find(|option| option["id"] == "agent.fast").unwrap();
+        assert_eq!(fast["currentValue"], value, "{fast}");
+        let wrong = json!({"sessionId": session, "configId": "agent.fast", "value": "perhaps"});
+        assert_eq!(agent.request("session/set_config_option", wrong).await.unwrap_err()["code"], -32602);
+        agent.finish().await;
+    }
+}
+
 /// Starts nuncio again and loads the session.
 async fn again(home: &Home, agent: Agent, session: &str) -> Agent {
     agent.kill().await;

@@ -14,7 +14,7 @@ lock = threading.Lock()
 waiting = {}
 cancelled = threading.Event()
 history = []
-state = {"mode": "default", "model": "small", "servers": [], "directories": []}
+state = {"mode": "default", "model": "small", "fast": False, "servers": [], "directories": []}
 # The mode survives the process with the flag "keeps-mode".
 MODE = os.path.join(os.environ["HOME"], "fake-mode")
 # What processes of the agent did, with the flag "lingers".
@@ -130,8 +130,8 @@ def work(prompt):
         say(json.dumps(state["meta"]))
     elif word == "cwd":
         say(os.getcwd())
-    elif word in ("mode", "model"):
-        say(state[word])
+    elif word in ("mode", "model", "fast"):
+        say(str(state[word]))
     elif word == "run":
         run_command(" ".join(words[1:]), f"call-{len(history)}")
     elif word in ("gemini", "gemini-sub", "old-gemini", "twice", "titled", "nameless", "nothing", "twins"):
@@ -274,7 +274,10 @@ def session_state():
 
 def options():
     choices = [{"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]
-    return [{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": state["model"], "options": choices}]
+    listed = [{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": state["model"], "options": choices}]
+    if "switch" in FLAGS:
+        listed.append({"id": "fast", "name": "Fast mode", "type": "boolean", "currentValue": state["fast"]})
+    return listed
 
 
 def request(message):

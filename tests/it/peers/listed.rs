@@ -47,7 +47,10 @@ impl Viewers {
         for peer in self.peers.iter_mut().chain(owner) {
             all.push(shown(&peer.view(session).await));
             let listed = peer.call("session/list", json!({})).await;
-            let entry = listed["sessions"].as_array().unwrap().iter().find(|entry| entry["sessionId"] == session).unwrap();
+            let entry = listed["sessions"].as_array().unwrap().iter().find(|entry| entry["sessionId"] == session);
+            // A session is listed from its first message on.
+            assert_eq!(entry.is_some(), what != "new", "{what}: {listed}");
+            let Some(entry) = entry else { continue };
             let entry = if entry["_meta"]["nuncio"].is_null() { entry } else { &entry["_meta"]["nuncio"] };
             assert_eq!(&shown(entry), all.last().unwrap(), "{what}: the list differs from the view");
         }
