@@ -49,6 +49,7 @@ pub use agent::{
 };
 pub(crate) use broker::{ChoiceDetails, PermissionAnswer};
 pub use capacity::Capacity;
+pub(crate) use children::REPORTER;
 pub(crate) use follow::Follow;
 pub(crate) use follow_all::FollowAll;
 pub(crate) use lock::is_not_owner;

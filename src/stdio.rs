@@ -12,6 +12,8 @@ mod permission;
 mod pipes;
 mod presence;
 mod project;
+mod subagents;
+mod terminal_output;
 mod view;
 
 use std::sync::Arc;

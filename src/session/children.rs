@@ -29,8 +29,9 @@ use crate::options::Mode;
 use crate::permission::rules::stricter;
 use crate::toolkit::{Progress, Spawner, Subagent, SubagentRequest, ToolError};
 
-/// The author of the messages that report the end of a background subagent.
-const REPORTER: &str = "task";
+/// The client that prompts subagents, and that sends the messages about the end of those in the
+/// background.
+pub(crate) const REPORTER: &str = "task";
 
 impl Spawner for Sessions {
     fn spawn<'a>(

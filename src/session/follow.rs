@@ -25,11 +25,6 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// The log that is followed.
-    pub(crate) fn log(&self) -> &Arc<SessionLog> {
-        &self.log
-    }
-
     /// The seq of the last event that was read.
     pub(crate) fn cursor(&self) -> Seq {
         self.cursor

@@ -2,15 +2,18 @@
 //! twice.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::terminal_output::{CommandTerminals, TerminalUpdate};
 use crate::content::{Cost, Part, Role, ToolLabel};
 use crate::context::commands::SlashCommand;
-use crate::event::{Body, ChangedCall, Event, SessionChange, Severity};
+use crate::event::{Body, ChangedCall, CompactionOutcome, Event, SessionChange, Severity};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
+use crate::session::REPORTER;
 
 /// Converts the events of one session for one client.
 pub(crate) struct Projection {
@@ -27,6 +30,15 @@ pub(crate) struct Projection {
     shown_bytes: HashMap<MessageId, u64>,
     /// The cost of the session's model requests so far.
     cost: Option<Cost>,
+    /// The client has the capability `session.compaction`.
+    compactions: bool,
+    /// The running compaction.
+    compaction: Option<acp::CompactionId>,
+    /// The parent session of a subagent.
+    parent: Option<SessionId>,
+    /// True if the parent session started the running turn.
+    is_delegated: bool,
+    terminals: CommandTerminals,
 }
 
 #[derive(Serialize)]
@@ -53,9 +65,27 @@ impl Projection {
         client: String,
         capabilities: &acp::ClientCapabilities,
         queued: HashSet<MessageId>,
+        cwd: PathBuf,
     ) -> Projection {
-        let notices = capabilities.session.as_ref().is_some_and(|session| session.notices.is_some());
-        Projection { session, client, notices, own_turn: false, queued, shown_bytes: HashMap::new(), cost: None }
+        Projection {
+            session,
+            client,
+            notices: capabilities.session.as_ref().is_some_and(|session| session.notices.is_some()),
+            own_turn: false,
+            queued,
+            shown_bytes: HashMap::new(),
+            cost: None,
+            compactions: capabilities.session.as_ref().is_some_and(|session| session.compaction.is_some()),
+            compaction: None,
+            parent: None,
+            is_delegated: false,
+            terminals: CommandTerminals::new(capabilities, cwd),
+        }
+    }
+
+    /// Marks the session as that of a subagent of `parent`.
+    pub(super) fn set_parent(&mut self, parent: SessionId) {
+        self.parent = Some(parent);
     }
 
     /// Sets the cost of the session, for a client that has not received all of its events.
@@ -72,10 +102,13 @@ impl Projection {
     pub(crate) fn shown(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, out),
-            Body::TurnStarted { by, .. } => self.own_turn = by.as_ref() == Some(&self.client),
+            Body::TurnStarted { by, .. } => {
+                self.own_turn = by.as_ref() == Some(&self.client);
+                self.fact(event, out);
+            }
             Body::MessageCompleted { message_id, role: Role::User, .. }
                 if self.own_turn && event.turn_id.is_some() && !self.queued.contains(message_id) => {}
-            body => self.fact(body, out),
+            _ => self.fact(event, out),
         }
     }
 
@@ -88,10 +121,13 @@ impl Projection {
             Body::ToolUpdated { status: None, change, .. } if change.is_empty() => {}
             Body::UsageUpdated { cost, .. } => {
                 self.cost = Cost::sum(self.cost, *cost);
-                self.fact(&event.body, out);
+                self.fact(event, out);
             }
-            Body::ChildCompleted { end, .. } => self.cost = Cost::sum(self.cost, end.cost),
-            body => self.fact(body, out),
+            Body::ChildCompleted { end, .. } => {
+                self.cost = Cost::sum(self.cost, end.cost);
+                self.fact(event, out);
+            }
+            _ => self.fact(event, out),
         }
     }
 
@@ -132,12 +168,15 @@ impl Projection {
         }
     }
 
-    fn fact(&mut self, body: &Body, out: &mut FrameWriter) {
+    fn fact(&mut self, event: &Event, out: &mut FrameWriter) {
+        let body = &event.body;
         match body {
+            Body::TurnStarted { by, .. } => self.is_delegated = by.as_deref() == Some(REPORTER),
             Body::MessageQueued { .. } | Body::MessageRemoved { .. } => self.queue(body),
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, out),
             Body::ToolStarted { .. } => self.tool_started(body, out),
             Body::ToolUpdated { tool_call_id, status, content, change } => {
+                let terminal = content.as_ref().and_then(|content| self.terminals.output(tool_call_id, content));
                 let locations = change.locations.as_ref().map(|all| all.iter().map(content::location).collect::<Vec<_>>());
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(status.map(content::tool_status))
@@ -146,18 +185,20 @@ impl Projection {
                     .kind(change.kind.map(content::tool_kind))
                     .raw_input(change.input.clone())
                     .locations(locations);
-                self.tool(tool_call_id, fields, out);
+                self.tool_with(tool_call_id, fields, terminal, out);
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.changed(id, changed, out),
             Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
+                let terminal = self.terminals.end(tool_call_id, content, details.as_ref());
                 let locations: Vec<_> = locations.iter().map(content::location).collect();
                 let fields = acp::ToolCallUpdateFields::new()
                     .status(content::tool_status(*status))
                     .content(content::tool_contents(content, &self.client))
                     .locations((!locations.is_empty()).then_some(locations))
                     .raw_output(details.clone());
-                self.tool(tool_call_id, fields, out);
+                self.tool_with(tool_call_id, fields, terminal, out);
             }
+            Body::CompactionStarted { .. } | Body::CompactionCompleted { .. } => self.compaction(event, out),
             Body::PlanUpdated { entries } => {
                 let plan = acp::Plan::new(entries.iter().map(content::plan_entry).collect());
                 self.update(acp::SessionUpdate::Plan(plan), out);
@@ -182,7 +223,6 @@ impl Projection {
             | Body::SessionDeleted {}
             | Body::BudgetRaised { .. }
             | Body::MessageEdited { .. }
-            | Body::TurnStarted { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
             | Body::TurnCancelled {}
@@ -190,8 +230,6 @@ impl Projection {
             | Body::StepStarted { .. }
             | Body::StepCompleted { .. }
             | Body::ContextPruned { .. }
-            | Body::CompactionStarted { .. }
-            | Body::CompactionCompleted { .. }
             | Body::ChildStarted { .. }
             | Body::ChildCompleted { .. }
             | Body::PermissionRequested { .. }
@@ -199,14 +237,47 @@ impl Projection {
         }
     }
 
-    fn tool_started(&self, body: &Body, out: &mut FrameWriter) {
-        let Body::ToolStarted { tool_call_id, name, title, kind, input, locations, .. } = body else { return };
+    /// Writes the start or the end of a compaction. Its id is the seq of its first event.
+    fn compaction(&mut self, event: &Event, out: &mut FrameWriter) {
+        if !self.compactions {
+            return;
+        }
+        let new_id = || acp::CompactionId::new(format!("compaction-{}", event.seq));
+        let update = match &event.body {
+            Body::CompactionCompleted { outcome, summary, error, .. } => {
+                let (status, error) = match outcome {
+                    CompactionOutcome::Completed => (acp::CompactionStatus::Completed, None),
+                    CompactionOutcome::Failed => (acp::CompactionStatus::Failed, error.clone()),
+                    CompactionOutcome::Cancelled => (acp::CompactionStatus::Cancelled, None),
+                    CompactionOutcome::Interrupted => (acp::CompactionStatus::Failed, Some("the process has ended".to_owned())),
+                };
+                let mut update = acp::CompactionUpdate::new(self.compaction.take().unwrap_or_else(new_id), status);
+                if let Some(summary) = summary {
+                    update = update.summary(vec![content::block(&Part::text(summary))]);
+                }
+                match error {
+                    Some(error) => update.error(error),
+                    None => update,
+                }
+            }
+            _ => {
+                let id = self.compaction.insert(new_id());
+                acp::CompactionUpdate::new(id.clone(), acp::CompactionStatus::InProgress)
+            }
+        };
+        self.update(acp::SessionUpdate::CompactionUpdate(update), out);
+    }
+
+    fn tool_started(&mut self, body: &Body, out: &mut FrameWriter) {
+        let Body::ToolStarted { tool_call_id, name, title, kind, category, input, locations, .. } = body else { return };
+        let meta = self.terminals.start(tool_call_id, *category);
         let id = acp::ToolCallId::new(tool_call_id.as_str());
         let call = acp::ToolCall::new(id, title.clone())
             .name(name.clone())
             .kind(content::tool_kind(*kind))
             .locations(locations.iter().map(content::location).collect::<Vec<_>>())
-            .raw_input(input.clone());
+            .raw_input(input.clone())
+            .meta(meta);
         let status = acp::ToolCallStatus::Pending;
         self.update(PendingToolCall { update: acp::SessionUpdate::ToolCall(call), status }, out);
     }
@@ -233,7 +304,13 @@ impl Projection {
     }
 
     fn completed(&mut self, id: &MessageId, role: Role, parts: &[Part], out: &mut FrameWriter) {
-        if let [Part::Text { text }] = parts {
+        if let (Some(parent), Role::User, true) = (&self.parent, role, self.is_delegated) {
+            let message = acp::SessionMessage::new(acp::MessageId::new(id.as_str()))
+                .sender_session_id(acp::SessionId::new(parent.as_str()))
+                .recipient_session_id(acp::SessionId::new(self.session.as_str()))
+                .content(parts.iter().map(content::block).collect::<Vec<_>>());
+            self.update(acp::SessionUpdate::SessionMessage(message), out);
+        } else if let [Part::Text { text }] = parts {
             self.text(id, role, 0, text, out);
         } else {
             for part in parts {
@@ -259,7 +336,22 @@ impl Projection {
     }
 
     fn tool(&self, id: &ToolCallId, fields: acp::ToolCallUpdateFields, out: &mut FrameWriter) {
-        let update = acp::ToolCallUpdate::new(acp::ToolCallId::new(id.as_str()), fields);
+        self.tool_with(id, fields, None, out);
+    }
+
+    /// Writes a tool call update. The content of `terminal` replaces that of `fields`.
+    fn tool_with(
+        &self,
+        id: &ToolCallId,
+        fields: acp::ToolCallUpdateFields,
+        terminal: Option<TerminalUpdate>,
+        out: &mut FrameWriter,
+    ) {
+        let id = acp::ToolCallId::new(id.as_str());
+        let update = match terminal {
+            Some((content, meta)) => acp::ToolCallUpdate::new(id, fields.content(content)).meta(meta),
+            None => acp::ToolCallUpdate::new(id, fields),
+        };
         self.update(acp::SessionUpdate::ToolCallUpdate(update), out);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, select_all};
 use serde_json::json;
 
 use super::permission::PermissionAnswers;
@@ -13,7 +13,7 @@ use super::project::{self, Projection};
 use crate::api::{App, Client};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
 use crate::context::commands::SlashCommand;
-use crate::event::{Body, Event};
+use crate::event::{Body, ChildLabel, Event};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
 use crate::protocol::{acp, content};
@@ -25,11 +25,19 @@ use crate::session::{Follow, Session};
 pub(crate) struct View {
     /// Distinguishes the view from earlier views of the same session.
     pub number: u64,
-    session: Session,
+    pub(super) session: Session,
     follow: Follow,
-    projection: Projection,
-    app: Arc<App>,
+    pub(super) projection: Projection,
+    pub(super) app: Arc<App>,
     client: Arc<Client>,
+    /// The client has the capability `subagents`.
+    pub(super) shows_subagents: bool,
+    /// The running subagents, if the client shows them.
+    pub(super) children: Vec<ChildView>,
+    /// True for the session of a subagent.
+    is_child: bool,
+    /// True until the history of a subagent is written.
+    pub(super) is_history: bool,
     /// Permission requests that were sent to the client and have no answer.
     asked: HashMap<PermissionId, Id>,
     /// Permission requests without a tool call, which were sent as one.
@@ -38,14 +46,28 @@ pub(crate) struct View {
     commands: Option<Vec<SlashCommand>>,
 }
 
+/// The view of a subagent's session, as a part of the view of the parent session.
+pub(super) struct ChildView {
+    pub label: ChildLabel,
+    pub view: View,
+    /// The last reported state: the subagent waits for an answer.
+    pub is_waiting: bool,
+}
+
 impl View {
     /// Creates a view of `session` that shows the events after seq `after`.
     pub(crate) fn new(session: Session, after: Seq, number: u64, app: Arc<App>, client: Arc<Client>) -> View {
-        let queued = session.log.state(|state| state.queue.iter().map(|queued| queued.message.id.clone()).collect());
+        let (queued, cwd) =
+            session.log.state(|state| (state.queue.iter().map(|queued| queued.message.id.clone()).collect(), state.cwd.clone()));
+        let capabilities = client.capabilities();
         View {
             number,
             follow: session.log.follow(after),
-            projection: Projection::new(session.log.id.clone(), client.id.clone(), &client.capabilities(), queued),
+            projection: Projection::new(session.log.id.clone(), client.id.clone(), &capabilities, queued, cwd),
+            shows_subagents: capabilities.subagents.is_some(),
+            children: Vec::new(),
+            is_child: false,
+            is_history: false,
             asked: HashMap::new(),
             questions: HashSet::new(),
             commands: None,
@@ -53,6 +75,19 @@ impl View {
             app,
             client,
         }
+    }
+
+    /// Creates the view of the session of a subagent. `is_history`: the client receives the history
+    /// of the session first.
+    pub(super) fn of_child(&self, session: Session, is_history: bool) -> View {
+        let mut view = View::new(session, 0, self.number, self.app.clone(), self.client.clone());
+        view.projection.set_parent(self.session.log.id.clone());
+        View { is_child: true, is_history, ..view }
+    }
+
+    /// Returns whether the client has a permission request of this session to answer.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.asked.is_empty()
     }
 
     /// Returns whether the view shows this open instance of the session, not an earlier one.
@@ -77,21 +112,22 @@ impl View {
 
     /// Resolves when there are events after the cursor.
     pub(crate) fn moved(&self) -> BoxFuture<'static, (SessionId, u64)> {
-        let number = self.number;
-        let mut follow = self.session.log.follow(self.follow.cursor());
+        let (id, number, cursor) = (self.session.log.id.clone(), self.number, self.cursor());
+        let mut follows = Vec::new();
+        self.add_follows(&mut follows);
         let (session, sessions) = (self.session.clone(), self.app.sessions_now().cloned());
         async move {
-            let id = follow.log().id.clone();
+            let moved = select_all(follows.iter_mut().map(|follow| Box::pin(follow.moved())));
             let closed = tokio::select! {
                 biased;
-                () = follow.moved() => false,
+                _ = moved => false,
                 () = session.closed() => true,
             };
             drop(session);
             // The session was closed: wait until a process (possibly this one) writes to the
             // session again.
             if let (true, Some(sessions)) = (closed, sessions) {
-                let _ = sessions.beyond(&id, follow.cursor()).await;
+                let _ = sessions.beyond(&id, cursor).await;
             }
             (id, number)
         }
@@ -100,6 +136,10 @@ impl View {
 
     /// Writes the available commands if they differ from those written before.
     pub(crate) async fn send_commands(&mut self, out: &mut FrameWriter) {
+        // Clients do not prompt subagents.
+        if self.is_child {
+            return;
+        }
         let commands = self.session.commands().await;
         if self.commands.as_ref() != Some(&commands) {
             self.projection.update(project::available_commands(&commands), out);
@@ -123,7 +163,11 @@ impl View {
                 }
             };
             for event in &events {
-                self.projection.replayed(event, out);
+                match &event.body {
+                    Body::ChildStarted { child, .. } => self.start_child(child, true, out).await,
+                    Body::ChildCompleted { child, end } => self.end_child(child, end, out).await,
+                    _ => self.projection.replayed(event, out),
+                }
             }
             // If there are no further events, skip to the head: the deltas up to the head belong to
             // incomplete messages, whose text is written below.
@@ -134,6 +178,10 @@ impl View {
         }
         for open in open_messages {
             self.projection.text(&open.id, open.role, 0, &open.text, out);
+        }
+        // Subagents that are still running.
+        while self.children.iter().any(|child| child.view.is_history) && self.show_children(out).await {
+            let _ = out.flush_if_full().await;
         }
         false
     }
@@ -147,6 +195,7 @@ impl View {
             let options = (open.options.as_slice(), open.review.as_ref());
             self.ask(open.id, open.tool_call_id, open.label.as_ref(), &open.content, options, out);
         }
+        self.ask_open_child_permissions(out);
     }
 
     /// Withdraws all permission requests from the client.
@@ -154,9 +203,11 @@ impl View {
         for (_, request) in self.asked.drain() {
             out.cancel_request(&request);
         }
+        self.withdraw_child_requests(out);
     }
 
-    /// Writes the next page of events. Returns false if there are no more events.
+    /// Writes the next page of events, and of the events of running subagents. Returns false if
+    /// there are no more events.
     pub(crate) async fn show(&mut self, out: &mut FrameWriter) -> bool {
         let events = match self.follow.ready() {
             Ok(events) => events,
@@ -168,7 +219,8 @@ impl View {
         for event in &events {
             self.event(event, out).await;
         }
-        !events.is_empty()
+        let has_child_events = self.show_children(out).await;
+        has_child_events || !events.is_empty()
     }
 
     async fn event(&mut self, event: &Event, out: &mut FrameWriter) {
@@ -185,6 +237,8 @@ impl View {
                     out.cancel_request(&request);
                 }
             }
+            Body::ChildStarted { child, .. } => self.start_child(child, false, out).await,
+            Body::ChildCompleted { child, end } => self.end_child(child, end, out).await,
             Body::UsageUpdated { .. } => {
                 self.projection.set_cost(self.session.log.state(|state| state.turns.total().1));
                 self.projection.shown(event, out);
@@ -209,7 +263,7 @@ impl View {
     }
 
     async fn options(&self, out: &mut FrameWriter) {
-        let options = crate::api::config_options(&self.app, &self.session).await;
+        let options = crate::api::config_options(&self.app, &self.client, &self.session).await;
         self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), out);
     }
 
@@ -224,6 +278,10 @@ impl View {
     ) {
         if !self.session.is_waiting_for(&id) || self.asked.contains_key(&id) {
             // The request is resolved, or it was already sent.
+            return;
+        }
+        if self.children.iter().any(|child| child.label.tool_call_id == tool_call) {
+            // A request of a subagent is sent with the call in the subagent's session.
             return;
         }
         let mut fields = acp::ToolCallUpdateFields::new()

@@ -11,6 +11,9 @@ use crate::limits;
 /// Maximum size of the head, and of the tail, of truncated output, in bytes.
 const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
 
+/// The first line of live output whose beginning is omitted.
+pub(crate) const OMITTED: &str = "[…]\n";
+
 /// Captures output while a command runs, in bounded memory.
 pub(crate) struct Capture {
     path: PathBuf,
@@ -103,7 +106,7 @@ impl Capture {
     pub(crate) fn live(&mut self) -> String {
         self.has_new_output = false;
         let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
-        if self.total > limits::BASH_LIVE_BYTES_MAX { format!("[…]\n{text}") } else { text.into_owned() }
+        if self.total > limits::BASH_LIVE_BYTES_MAX { format!("{OMITTED}{text}") } else { text.into_owned() }
     }
 
     /// Completes the file and returns the captured output.

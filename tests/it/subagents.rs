@@ -6,6 +6,7 @@ mod depth;
 mod ends;
 mod permissions;
 mod results;
+mod shown;
 mod unresolved;
 
 use serde_json::{Value, json};
