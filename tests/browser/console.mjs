@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Browser, Editor, Server, becomes, equal, ok } from "./harness.mjs";
 import { answer, answerBy, answerByClick, answerWith, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
+import { decisions } from "./decisions.mjs";
 import { hub } from "./hub.mjs";
 import { reading } from "./reading.mjs";
 
@@ -39,7 +40,7 @@ const CASES = {
     const again = await fetch(`${server.url}/console/app.js`, { headers: { "if-none-match": response.headers.get("etag") } });
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
-    for (const name of ["app", "api", "state", "live", "sessions", "view", "tool", "ask", "composer", "menu", "workspaces", "markdown", "diff", "dom"]) {
+    for (const name of ["app", "api", "state", "live", "sessions", "view", "tool", "ask", "review", "queue", "composer", "menu", "workspaces", "markdown", "diff", "fields", "dom"]) {
       const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
       ok(script.startsWith("// "), `${name}.js does not say what it is`);
       ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);
@@ -329,6 +330,8 @@ const CASES = {
     const page = await browser.open(server, await server.session([bash, bash, bash, { text: "Done." }]));
     await page.fill("#prompt", "The same again");
     await page.keyboard.press("Enter");
+    await asks(page);
+    await page.keyboard.press("Escape");
     const press = (init) => page.evaluate((init) => document.querySelector("#ask").dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...init })), init);
     await answerWith(page, "Y", () => press({ key: "Y" }));
     await asks(page);
@@ -621,7 +624,7 @@ const CASES = {
   },
 };
 
-Object.assign(CASES, reading(browser, server), hub(browser, server, program));
+Object.assign(CASES, decisions(browser, server, program), reading(browser, server), hub(browser, server, program));
 
 const only = process.argv[3];
 let passed = 0, failed = 0;

@@ -14,8 +14,12 @@ export const rests = (page) => page.waitForFunction(() => document.querySelector
 export const asks = (page) => page.locator("#ask:not([hidden])").waitFor();
 export const asksNot = (page) => page.locator("#ask").waitFor({ state: "hidden" });
 
-/** Answers with a key. */
-export const answerBy = (page, key) => answerWith(page, key, () => page.keyboard.press(key));
+/** Answers with a key. In an input field, the key would be typed: Escape leaves it for the question. */
+export const answerBy = (page, key) => answerWith(page, key, async () => {
+  if (await page.evaluate(() => document.querySelector("#ask").hidden)) return;
+  if (await page.evaluate(() => document.activeElement.tagName === "TEXTAREA")) await page.keyboard.press("Escape");
+  else await page.keyboard.press(key);
+});
 
 /** Answers with a click on the first answer. */
 export const answerByClick = (page) => answerWith(page, "a click", () => page.locator("#ask .primary").click({ timeout: 500 }).catch(() => {}));

@@ -2,7 +2,7 @@
 // client has answered.
 
 import { ApiError, call } from "./api.js";
-import { announce, at, duration, exact, fill, h, isTyping } from "./dom.js";
+import { announce, at, duration, exact, fill, h, isTyping, sinceTyping } from "./dom.js";
 import { code } from "./markdown.js";
 import { Review } from "./review.js";
 import { contents } from "./tool.js";
@@ -15,6 +15,8 @@ const LAST_MS = 60_000;
  * Time after a question appears in which input was meant for something else and is ignored, in ms.
  */
 const TOO_SOON_MS = 350;
+/** Time after a key press in an input field in which no key answers a question, in ms. */
+const AFTER_TYPING_MS = 1000;
 
 /**
  * Whether a question is about its tool call itself, and not about a request that came up during
@@ -63,8 +65,8 @@ export class Ask {
     this.draw(first, list.length);
     if (!isNew) return;
     announce(`Waiting for you: ${exact(this.title(first)).textContent}`);
-    // Keep the focus in an input field that contains text.
-    if (!this.hooks.observes() && (hadFocus || !isTyping() || !document.activeElement.value)) this.focus();
+    // Never take the focus from an input field: Escape moves it to the question.
+    if (!this.hooks.observes() && !isTyping()) this.focus();
   }
 
   /**
@@ -83,23 +85,39 @@ export class Ask {
   draw(ask, count) {
     const { tool } = ask;
     const isCommand = isOfCall(ask) && tool?.about === "execute" && typeof tool.input?.command === "string";
-    const review = ask.review && !this.hooks.observes() ? new Review(ask) : null;
+    const review = ask.review && !this.hooks.observes() ? new Review(ask, () => this.drawAnswers(ask)) : null;
+    this.review = review;
     const what = isCommand ? this.command(ask) : (review?.draw() ?? this.contents(ask));
     const subtitle = !isCommand && tool && !ask.review && h("span", { class: "muted subtitle" }, exact((isOfCall(ask) && tool.locations?.[0]?.path) || tool.title));
     this.left = h("span", { class: "muted left" });
     const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
-    const isOnce = (option) => option.kind.endsWith("_once");
-    const button = (option) => {
-      const name = option.kind === "allow_once" ? "primary" : isOnce(option) ? "plain" : "quiet";
-      const mark = h("kbd", { "aria-hidden": "true" }, option.kind.endsWith("_always") ? KEYS[option.kind].replace("Shift+", "⇧") : KEYS[option.kind]);
-      return h("button", { type: "button", class: name, onclick: () => this.answer(ask, { optionId: option.optionId }), "aria-keyshortcuts": KEYS[option.kind] }, exact(option.name), " ", mark);
-    };
-    const options = this.hooks.observes() ? [h("p", { class: "muted" }, "Waiting for a client with the controller role.")] : [
-      h("div", { class: "answers" }, ask.options.filter((option) => isOnce(option) && !(review && option.optionId.startsWith("each_"))).map(button), review && h("button", { type: "button", class: "plain", onclick: () => this.answer(ask, review.answer()) }, "Apply the choices")),
-      h("div", { class: "answers always" }, ask.options.filter((option) => !isOnce(option)).map(button)),
-    ];
-    fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), options);
+    this.answers = h("div", {});
+    this.drawAnswers(ask);
+    fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), this.answers);
     this.tick();
+  }
+
+  /**
+   * Draws the answers. Once the user has chosen about a part of a review, the primary answer applies
+   * the choices, and no key answers for all parts.
+   */
+  drawAnswers(ask) {
+    if (this.hooks.observes()) return fill(this.answers, h("p", { class: "muted" }, "Waiting for a client with the controller role."));
+    const hasChoice = !!this.review?.hasChoice;
+    const button = (text, choice, name, key) => {
+      const mark = key && [" ", h("kbd", { "aria-hidden": "true" }, key.replace("Shift+", "⇧"))];
+      // A click by keyboard has no detail.
+      const does = (event) => this.answer(ask, choice(), event.detail === 0);
+      return h("button", { type: "button", class: name, onclick: does, "aria-keyshortcuts": key }, text, mark);
+    };
+    const isOnce = (option) => option.kind.endsWith("_once");
+    const ofOption = (option) => {
+      const name = !isOnce(option) ? "quiet" : option.kind === "allow_once" && !hasChoice ? "primary" : "plain";
+      return button(exact(option.name), () => ({ optionId: option.optionId }), name, hasChoice ? undefined : KEYS[option.kind]);
+    };
+    const apply = hasChoice && button("Apply the choices", () => this.review.answer(), "primary", KEYS.allow_once);
+    const once = ask.options.filter((option) => isOnce(option) && !(this.review && option.optionId.startsWith("each_")));
+    fill(this.answers, h("div", { class: "answers" }, apply, once.map(ofOption)), h("div", { class: "answers always" }, ask.options.filter((option) => !isOnce(option)).map(ofOption)));
   }
 
   /**
@@ -139,8 +157,12 @@ export class Ask {
     // Caps Lock produces capitals, too, so only Shift selects "always".
     const does = BY_KEY[event.key.toLowerCase()];
     if (!this.isOpen || !does || this.hooks.observes()) return false;
+    if (this.review?.hasChoice) {
+      if (does === "allow" && !event.shiftKey && !event.repeat) this.answer(this.shown, this.review.answer(), true);
+      return true;
+    }
     const option = this.shown.options.find((one) => one.kind === `${does}_${event.shiftKey ? "always" : "once"}`);
-    if (option && !event.repeat) this.answer(this.shown, { optionId: option.optionId });
+    if (option && !event.repeat) this.answer(this.shown, { optionId: option.optionId }, true);
     return !!option;
   }
 
@@ -148,9 +170,13 @@ export class Ask {
     return performance.now() - this.sinceMs < TOO_SOON_MS;
   }
 
-  /** Answers this question, but only while it is the one that is shown. */
-  async answer({ permissionId: id }, choice) {
+  /**
+   * Answers this question, but only while it is the one that is shown. `byKey`: with a key, which
+   * may have been meant for an input field.
+   */
+  async answer({ permissionId: id }, choice, byKey = false) {
     if (id !== this.shown?.permissionId || this.isTooSoon || this.answering === id) return;
+    if (byKey && sinceTyping() < AFTER_TYPING_MS) return;
     this.answering = id;
     this.root.classList.add("answering");
     try {

@@ -158,6 +158,12 @@ export class Composer {
     }
   }
 
+  /** Adds a text that could not be sent. */
+  restore(text) {
+    this.input.value = [text, this.input.value].filter(Boolean).join("\n");
+    this.typed();
+  }
+
   typed() {
     this.keep();
     this.grow();
@@ -183,7 +189,8 @@ export class Composer {
     const does = busy ? "Queue (Ctrl+Enter steers the running turn)" : "Send";
     this.send.setAttribute("aria-label", does);
     this.send.title = does;
-    this.input.placeholder = busy ? "Queue a message" : home ? "Describe a task" : "Reply";
+    const isAsked = !!this.hooks.state()?.asks.size;
+    this.input.placeholder = isAsked ? "Queue a message (Esc: go to the question)" : busy ? "Queue a message" : home ? "Describe a task" : "Reply";
     at("where").hidden = !home;
     const { agent, mode, model, thinking } = this.menus;
     const value = (id) => this.current(id);

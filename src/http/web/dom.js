@@ -69,11 +69,22 @@ export function icon(name, size = 16) {
 /** Returns the element with this id, which must exist in the page. */
 export const at = (id) => document.getElementById(id);
 
+const NOT_TEXT = ["button", "radio", "checkbox"];
+
 /** Whether the focused element takes text input. */
 export function isTyping() {
   const node = document.activeElement;
-  return !!node && (node.tagName === "TEXTAREA" || node.tagName === "SELECT" || (node.tagName === "INPUT" && node.type !== "button"));
+  return !!node && (node.tagName === "TEXTAREA" || node.tagName === "SELECT" || (node.tagName === "INPUT" && !NOT_TEXT.includes(node.type)));
 }
+
+const NOT_TYPED = ["Escape", "Tab", "Shift", "Control", "Alt", "Meta"];
+
+let typedMs = -Infinity;
+// Before the handlers of the page, which may move the focus.
+addEventListener("keydown", ({ key }) => isTyping() && !NOT_TYPED.includes(key) && (typedMs = performance.now()), true);
+
+/** Milliseconds since the last key press in an element that takes text input. */
+export const sinceTyping = () => performance.now() - typedMs;
 
 /** Formats a duration, for example `3s`, `2m 05s`, `1h 02m`. */
 export function duration(ms) {

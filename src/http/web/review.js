@@ -9,7 +9,9 @@ const slice = (text, start, count) => linesOf(text).slice(start - 1, start - 1 +
 
 /** The decisions about one question. `parts`: one for each hunk, or for a file without hunks. */
 export class Review {
-  constructor(ask) {
+  /** `chose()` is called when the user chooses about a part. */
+  constructor(ask, chose) {
+    Object.assign(this, { chose, hasChoice: false });
     this.parts = ask.review.files.flatMap((file) => this.ofFile(file, ask.content.find((one) => one.type === "diff" && one.path === file.path)));
   }
 
@@ -46,6 +48,8 @@ export class Review {
       input.addEventListener("change", () => {
         part.choice = value;
         own.hidden = value !== "edit";
+        this.hasChoice = true;
+        this.chose();
         if (value === "edit") own.focus();
       });
       return h("label", {}, input, ` ${label}`);
