@@ -18,8 +18,8 @@ const LOST_MS = 800;
 let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, toDelete = null;
 const lost = new Map();
 
-const view = new ConversationView();
-const queue = new QueueList({ observes: () => isObserver, failed });
+const view = new ConversationView({ observes: () => isObserver, retry });
+const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
 const ask = new Ask({ observes: () => isObserver, failed });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
@@ -102,13 +102,13 @@ function changed() {
   const name = state.title || "Untitled";
   document.title = title(`${name} · nuncio`);
   at("title").textContent = name;
-  const status = sessions.statuses.get(state.cwd) || "none";
+  const status = state.asks.size ? "waiting" : state.busy ? "busy" : sessions.isOpen(live.id) ? "idle" : "none";
   at("cwd").textContent = [state.cwd, state.agent].filter(Boolean).join(" · ");
   at("cwd").className = status;
   at("cwd").title = status === "none" ? state.cwd || "" : `${state.cwd}: ${status}`;
   plan(state.plan, state.busy);
   usage(state);
-  queue.update(live.id, state.queued);
+  queue.update(live.id, state.queued, state.busy);
 }
 
 function title(text) {
@@ -146,6 +146,14 @@ function usage({ usage: last, spent }) {
 async function copyId() {
   await navigator.clipboard?.writeText(live.id).catch(() => {});
   toast("Copied");
+}
+
+/** Runs the prompt of a turn again: as a retry, or for a hosted agent as a new message. */
+async function retry(turnId) {
+  const { id, state } = live;
+  const parts = state.items.filter((item) => item.kind === "message" && item.role === "user" && item.turnId === turnId).flatMap((item) => item.parts);
+  const again = state.agent ? post(route(id, "/messages"), { role: "user", parts }) : post(route(id, `/turns/${encodeURIComponent(turnId)}/retry`), {});
+  await again.catch(failed);
 }
 
 const close = () => call("POST", route(live.id, "/close"), {}).catch(failed);
@@ -207,7 +215,7 @@ function forget() {
   for (const id of ["title", "cwd", "plan-now"]) at(id).textContent = "";
   at("cwd").title = at("cwd").className = "";
   plan([], false);
-  queue.update(null, new Map());
+  queue.update(null, new Map(), false);
   at("usage").hidden = true;
   for (const id of ["directories", "queue", "announcer"]) fill(at(id));
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();

@@ -1,23 +1,26 @@
 // The queued messages of a session: each can be edited, steered into the running turn, and removed.
 
-import { call, session as route } from "./api.js";
+import { call, post, session as route } from "./api.js";
 import { at, fill, h, icon } from "./dom.js";
 
 export class QueueList {
   /**
    * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
-   * an error.
+   * an error; `restore(text)` offers a text in the prompt editor.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, root: at("queue"), editing: null });
   }
 
-  /** Shows the queued messages of session `id`. The message that is being edited keeps its field. */
-  update(id, queued) {
+  /**
+   * Shows the queued messages of session `id`, in which a turn runs if it is busy. The message that
+   * is being edited keeps its field.
+   */
+  update(id, queued, isBusy) {
     if (this.id !== id || !queued.has(this.editing)) this.editing = null;
-    const key = JSON.stringify([id, this.editing, [...queued]]);
+    const key = JSON.stringify([id, this.editing, isBusy, [...queued]]);
     if (key === this.key) return;
-    Object.assign(this, { key, id, queued });
+    Object.assign(this, { key, id, queued, isBusy });
     const field = this.root.querySelector("textarea");
     const draft = field && { id: field.dataset.id, text: field.value, focused: document.activeElement === field };
     fill(this.root, [...queued].map(([message, entry]) => this.row(message, entry)));
@@ -34,7 +37,9 @@ export class QueueList {
     const button = (name, glyph, does) => h("button", { type: "button", class: "bare", title: name, "aria-label": name, onclick: does }, icon(glyph, 13));
     const buttons = !this.hooks.observes() && [
       button("Edit this message", "edit", () => this.edit(id)),
-      button(steers ? "Run after the turn" : "Steer the running turn", steers ? "down" : "up", () => this.change(id, { delivery: steers ? "queue" : "steer" })),
+      this.isBusy && button(steers ? "Run after the turn" : "Steer the running turn", steers ? "down" : "up", () => this.change(id, { delivery: steers ? "queue" : "steer" })),
+      // Without a running turn, the last turn failed or was stopped: its messages wait for the user.
+      !this.isBusy && h("button", { type: "button", class: "plain", onclick: () => this.send(id, entry) }, "Send now"),
       button("Remove this message", "cross", () => this.remove(id)),
     ];
     return h("li", {}, h("span", { class: "muted" }, steers ? "steers" : "queued"), h("span", { class: "text" }, entry.text), buttons);
@@ -57,13 +62,26 @@ export class QueueList {
 
   edit(id) {
     this.editing = id;
-    this.update(this.id, this.queued);
+    this.update(this.id, this.queued, this.isBusy);
   }
 
   async save(id, entry, text) {
     this.edit(null);
     const others = entry.parts.filter((part) => part.type !== "text");
     if (text.trim() && text !== entry.text) await this.change(id, { parts: [{ type: "text", text }, ...others] });
+  }
+
+  /** Runs a queued message in a turn of its own. */
+  async send(id, { parts, text }) {
+    let isRemoved = false;
+    try {
+      await call("DELETE", this.path(id));
+      isRemoved = true;
+      await post(route(this.id, "/messages"), { role: "user", parts });
+    } catch (error) {
+      if (isRemoved) this.hooks.restore(text);
+      this.hooks.failed(error);
+    }
   }
 
   path(id) {

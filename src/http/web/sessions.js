@@ -17,8 +17,8 @@ export class Sessions {
    */
   constructor(hooks) {
     Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), reader: {} });
-    // The status of each directory, and the agents in terminals by session id.
-    Object.assign(this, { statuses: new Map(), terminals: new Map() });
+    // The agents in terminals, by session id.
+    this.terminals = new Map();
     this.list = at("sessions");
     this.list.addEventListener("keydown", (event) => this.key(event));
     at("more-sessions").addEventListener("click", () => this.page().catch(this.hooks.failed));
@@ -52,7 +52,7 @@ export class Sessions {
   forget() {
     this.stream?.close();
     Object.assign(this, { stream: null, current: null, next: null, reader: {} });
-    for (const known of [this.rows, this.statuses, this.terminals]) known.clear();
+    for (const known of [this.rows, this.terminals]) known.clear();
     this.draw();
   }
 
@@ -95,9 +95,8 @@ export class Sessions {
   }
 
   /** Applies a change of the agents' status: the rows that changed, or all rows. */
-  agents({ complete, sessions, directories, terminals }) {
+  agents({ complete, sessions, terminals }) {
     if (complete) {
-      this.statuses.clear();
       this.terminals.clear();
       for (const row of this.rows.values()) Object.assign(row, { status: "none", waiting: false });
     }
@@ -106,7 +105,6 @@ export class Sessions {
       const row = this.rows.get(sessionId);
       if (row) Object.assign(row, { status: isWaiting ? "busy" : status, waiting: isWaiting });
     }
-    for (const { cwd, status } of directories) this.statuses.set(cwd, status);
     for (const row of terminals) {
       if (row.status === "none") this.terminals.delete(row.agentSession);
       else this.terminals.set(row.agentSession, row);
@@ -139,6 +137,11 @@ export class Sessions {
     if (reader !== this.reader) return;
     if (info) this.put(info);
     this.draw();
+  }
+
+  /** Whether a process has opened the session. */
+  isOpen(id) {
+    return (this.rows.get(id)?.status ?? "none") !== "none";
   }
 
   get ordered() {

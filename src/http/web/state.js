@@ -29,6 +29,8 @@ export class SessionState {
     this.usage = null;
     this.spent = { input: 0, output: 0, cost: null };
     this.turn = null;
+    /** The end of the last turn, unless it completed or another turn runs. */
+    this.lastEnd = null;
     this.seq = 0;
     this.deltaSeq = 0;
     this.title = this.cwd = this.mode = this.model = this.thinking = null;
@@ -79,7 +81,7 @@ export class SessionState {
       if (item.turnId !== event.turnId || item.done) continue;
       if (item.kind === "message" || item.kind === "tool") this.touch(Object.assign(item, { done: true }));
     }
-    if (end) this.add({ kind: "end", took, ...end }, event);
+    if (end) this.lastEnd = this.add({ kind: "end", took, isLast: true, ...end }, event);
   }
 }
 
@@ -110,6 +112,8 @@ const HANDLERS = {
 
   "turn.started"(state, body, event) {
     state.turn = { id: event.turnId, by: body.by, startedMs: event.atMs, seq: event.seq };
+    if (state.lastEnd) state.touch(state.lastEnd).isLast = false;
+    state.lastEnd = null;
   },
   "turn.completed"(state, body, event) {
     const said = STOPPED[body.stopReason];

@@ -4,6 +4,7 @@
 import { base, duration, exact, fill, h, icon } from "./dom.js";
 import { code } from "./markdown.js";
 import * as diff from "./diff.js";
+import * as fields from "./fields.js";
 
 const PREVIEW_LINES = 6;
 const OUTPUT_CHARS_MAX = 200_000;
@@ -49,6 +50,11 @@ function commandOutput(item) {
   const text = plain(textOf(item)).replace(/\n?exit code: -?\d+\s*$/, "");
   return text.trimEnd();
 }
+
+const hasFailedChecks = (item) => item.details?.passed === false;
+
+/** The output of failed checks, without the lines about passed checks and files. */
+const checkOutput = (item) => plain(textOf(item)).split("\n").filter((line) => !/^(`.*` passed in [\d.]+ s|\[whole output: .*\])$/.test(line)).join("\n").trimEnd();
 
 const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed", stopped: "stopped" };
 
@@ -127,6 +133,14 @@ export class ToolView {
     return facts.flatMap((fact, index) => (index ? [" ", fact] : [fact]));
   }
 
+  /** The results as nodes. A file, a page or the output of a command is shown as it is, even if it is JSON. */
+  results() {
+    const { item } = this;
+    const isText = item.content.every((one) => one.type === "content" && one.content.type === "text");
+    const value = isText && !["read", "execute", "fetch"].includes(item.about) ? fields.parsed(textOf(item)) : undefined;
+    return value === undefined ? contents(item.content) : fields.draw(value);
+  }
+
   draw() {
     const { item, command } = this;
     // Unchanged content is not redrawn: the user may be reading or selecting it.
@@ -136,7 +150,7 @@ export class ToolView {
     this.content = item.content;
     if (!this.isOpen) {
       // A denied call has no preview: the row already shows that it was denied.
-      const text = command && !this.isDenied ? commandOutput(item) : "";
+      const text = hasFailedChecks(item) ? checkOutput(item) : command && !this.isDenied ? commandOutput(item) : "";
       const lines = text.split("\n");
       const preview = lines.slice(-PREVIEW_LINES).join("\n");
       fill(this.body, text && h("pre", { class: `output preview${lines.length > PREVIEW_LINES ? " more" : ""}` }, preview));
@@ -149,8 +163,9 @@ export class ToolView {
     }
     const path = item.content.find((one) => one.type === "diff")?.path ?? item.locations?.[0]?.path;
     const where = path && !item.title.includes(base(path)) ? h("p", { class: "muted path" }, path) : null;
-    const input = !item.content.some((one) => one.type === "diff") && item.about === "other" ? code(JSON.stringify(item.input, null, 2), "input") : null;
-    fill(this.body, where, input, contents(item.content), !item.content.length && h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
+    const hasInput = !item.content.some((one) => one.type === "diff") && item.about === "other" && Object.keys(item.input ?? {}).length > 0;
+    const input = hasInput ? h("div", { class: "input" }, fields.draw(item.input)) : null;
+    fill(this.body, where, input, this.results(), !item.content.length && h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
   }
 }
 

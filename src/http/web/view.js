@@ -48,12 +48,24 @@ class MessageView {
 }
 
 class NoteView {
-  constructor(item) {
-    this.item = item;
+  constructor(item, hooks) {
+    Object.assign(this, { item, hooks });
     this.root = h("div", { class: `note ${item.severity}` }, h("span", { class: "what" }, item.text), item.hint && h("span", { class: "hint" }, item.hint));
   }
 
-  update() {}
+  /** The note about the end of the last turn has a button that runs the turn again. */
+  update() {
+    this.again?.remove();
+    if (!this.item.isLast || this.hooks.observes()) return;
+    this.again = h("button", { type: "button", class: "plain again", onclick: () => this.retry() }, "Retry");
+    this.root.append(this.again);
+  }
+
+  async retry() {
+    this.again.disabled = true;
+    await this.hooks.retry(this.item.turnId);
+    this.again.disabled = false;
+  }
 }
 
 /** Fallback for an item whose view failed: its plain text. */
@@ -74,7 +86,12 @@ class PlainView {
 const VIEWS = { message: MessageView, tool: ToolView, notice: NoteView, end: NoteView };
 
 export class ConversationView {
-  constructor() {
+  /**
+   * `hooks`: `observes()` returns true if the token has the observer role; `retry(turnId)` runs a
+   * turn again.
+   */
+  constructor(hooks) {
+    this.hooks = hooks;
     this.scroller = at("scroller");
     this.root = at("conversation");
     this.working = at("working");
@@ -137,7 +154,7 @@ export class ConversationView {
   drawn(item, known) {
     let view = known;
     try {
-      view ||= new VIEWS[item.kind](item);
+      view ||= new VIEWS[item.kind](item, this.hooks);
       view.update();
     } catch (error) {
       console.error(error);
