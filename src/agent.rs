@@ -58,5 +58,6 @@ pub(crate) use mcp_wait::StartingServers;
 pub(crate) use model_choices::{ModelSource, OfferedModel};
 pub(crate) use models::Models;
 pub(crate) use native::NativeAgents;
+pub(crate) use permission::offered;
 pub(crate) use services::{Services, check_depth, model_error};
 pub(crate) use task_agents::task_agents;

@@ -8,7 +8,7 @@ pub mod shell;
 
 pub use crate::config::AccessKind;
 use crate::config::AccessShape;
-use crate::content::ToolCategory;
+use crate::content::{ToolCategory, ToolKind};
 
 /// The resources that a tool call will access, determined before the call runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,17 @@ impl Access {
         self.kind == shape.kind
             && (shape.path || self.paths.is_empty())
             && (shape.pattern || (self.command.is_none() && self.url.is_none()))
+    }
+
+    /// Creates the access of an ordinary call of a tool of this kind, in the session's directory.
+    pub(crate) fn ordinary(kind: ToolKind) -> Access {
+        match kind {
+            ToolKind::Read | ToolKind::Search => Access::read("."),
+            ToolKind::Edit => Access::write("."),
+            ToolKind::Execute => Access { kind: AccessKind::Exec, ..Access::none() },
+            ToolKind::Fetch => Access { kind: AccessKind::Network, ..Access::none() },
+            ToolKind::Think | ToolKind::Other => Access::none(),
+        }
     }
 
     /// Creates an access to nothing outside the session.

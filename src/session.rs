@@ -45,7 +45,8 @@ mod work_view;
 mod writer;
 
 pub use agent::{
-    AdoptTurn, Agent, AgentChoice, AgentInfo, AgentOption, Agents, BackgroundJob, CommandRequest, CommandResult, SessionSetup,
+    AdoptTurn, Agent, AgentChoice, AgentInfo, AgentOption, AgentSetup, Agents, BackgroundJob, CommandRequest, CommandResult,
+    OfferedTool, SessionSetup,
 };
 pub(crate) use broker::{ChoiceDetails, PermissionAnswer};
 pub use capacity::Capacity;

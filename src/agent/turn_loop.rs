@@ -21,6 +21,7 @@ use super::local_commands;
 use super::mcp::SessionMcp;
 use super::mcp_prompts;
 use super::messages;
+use super::permission::offered;
 use super::prompt::SystemPrompt;
 use super::repetition::{EndedCall, Repetition, RepetitionGuard, Round};
 use super::review;
@@ -38,7 +39,7 @@ use crate::model::{Model, Request};
 use crate::options::OptionValue;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
-use crate::session::{Agent, BackgroundJob, SessionLog, Turn};
+use crate::session::{Agent, AgentSetup, BackgroundJob, SessionLog, Turn};
 use crate::toolkit::jobs::Job;
 
 /// The native agent of one session.
@@ -69,6 +70,10 @@ impl Agent for NativeAgent {
 
     fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
         Box::pin(self.report(log))
+    }
+
+    fn setup<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<AgentSetup>> {
+        Box::pin(self.next_setup(log))
     }
 
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
@@ -257,7 +262,8 @@ impl NativeAgent {
         }
     }
 
-    async fn report(&self, log: &SessionLog) -> Result<ContextReport> {
+    /// Returns the environment of the session's next turn, outside of a turn.
+    async fn next_environment(&self, log: &SessionLog) -> Result<Arc<SessionEnvironment>> {
         let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
         let kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let environment = match kept.filter(|environment| environment.is_for(&cwd, &directories)) {
@@ -265,6 +271,22 @@ impl NativeAgent {
             None => self.new_environment(cwd, directories, None).await?,
         };
         environment.tools.set_subset(log.state(|state| state.tools.clone()));
+        Ok(environment)
+    }
+
+    async fn next_setup(&self, log: &SessionLog) -> Result<AgentSetup> {
+        let environment = self.next_environment(log).await?;
+        let (model, mode, remembered) = log.state(|state| (state.model.clone(), state.mode.known(), state.rules.clone()));
+        let model = model.or_else(|| self.services.models.known_default(&environment.loaded.settings));
+        let system = self.prompt.preview(log, &environment, model.as_deref().unwrap_or_default())?;
+        let (rules, default) = (environment.rules(&remembered), environment.loaded.settings.permissions.default);
+        let (mode, cwd) = (mode.unwrap_or_default(), &environment.workspace.cwd);
+        let tools = environment.tools.table().iter().map(|tool| offered(&**tool, &rules, mode, default, cwd)).collect();
+        Ok(AgentSetup { model, system_prompt: Some(system.to_string()), tools })
+    }
+
+    async fn report(&self, log: &SessionLog) -> Result<ContextReport> {
+        let environment = self.next_environment(log).await?;
         let settings = &environment.loaded.settings;
         let (_, model, _) = self.open_model(log, &environment).await?;
         let system = self.prompt.preview(log, &environment, model.id())?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,12 +14,16 @@ use super::method::{Method, Reply};
 use super::options::modes_with;
 use super::route::Route;
 use super::{CallContext, ClientRole};
-use crate::agent::task_agents;
-use crate::content::{AgentStatus, ToolKind};
+use crate::agent::{offered, task_agents};
+use crate::config::Policy;
+use crate::content::{AgentStatus, ToolCategory, ToolKind};
 use crate::error::Result;
 use crate::hub::TerminalSession;
+use crate::id::SessionId;
+use crate::permission::rules::Rules;
 use crate::protocol::acp;
-use crate::session::AgentInfo;
+use crate::session::{AgentInfo, OfferedTool};
+use crate::toolkit::AnyTool;
 use crate::tools::task::TaskAgent;
 
 /// No params.
@@ -32,9 +37,32 @@ pub(crate) struct NoParams {}
 #[schemars(rename = "Tool")]
 pub(crate) struct ToolView {
     name: String,
+    /// The name for users.
+    label: String,
     description: String,
     kind: ToolKind,
+    /// What its calls access.
+    category: ToolCategory,
+    /// The decision about an ordinary call inside the session's directory, by the session's mode
+    /// and the rules; `ask`: the call needs approval. A rule about certain paths, commands or
+    /// addresses can decide differently about a certain call.
+    approval: Policy,
     input_schema: Value,
+}
+
+impl ToolView {
+    fn of(tool: OfferedTool) -> ToolView {
+        let OfferedTool { name, label, description, kind, category, approval, input_schema } = tool;
+        ToolView { name, label, description, kind, category, approval, input_schema }
+    }
+}
+
+/// Selects the session whose tools are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ListToolsParams {
+    /// Without it, the built-in tools are listed, as in a new session.
+    session_id: Option<SessionId>,
 }
 
 /// Tools that models can call.
@@ -47,21 +75,26 @@ pub(crate) struct ToolList {
 pub(crate) struct ListTools;
 
 impl Method for ListTools {
-    type Params = NoParams;
+    type Params = ListToolsParams;
     type Result = ToolList;
     const NAME: &'static str = "_nuncio/tool/list";
     const ROUTES: &'static [Route] = &[Route::get("/v1/tools")];
     const ROLE: ClientRole = ClientRole::Observer;
-    const DOC: &'static str = "Lists the tools that models can call.";
+    const DOC: &'static str = "Lists the tools that models can call, in a new session or in a session. The tools of MCP servers are known to the \
+         process that runs the session, once the servers are connected.";
 
-    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<ToolList>> {
-        let tools = cx.app.services.tools.iter().map(|tool| ToolView {
-            name: tool.name().into(),
-            description: tool.spec().description.clone(),
-            kind: tool.kind(),
-            input_schema: tool.spec().input_schema.clone(),
-        });
-        Ok(Reply::new(ToolList { tools: tools.collect() }))
+    async fn call(cx: CallContext, params: ListToolsParams) -> Result<Reply<ToolList>> {
+        let tools = match &params.session_id {
+            Some(id) => cx.open_read_only(id).await?.setup().await?.tools,
+            None => {
+                let (services, mode) = (&cx.app.services, cx.app.mode);
+                let permissions = &services.user.settings.permissions;
+                let rules = Rules { user: permissions.rules.clone(), ..Rules::default() };
+                let offered = |tool: &Arc<dyn AnyTool>| offered(&**tool, &rules, mode, permissions.default, &cx.app.cwd);
+                services.tools.iter().map(offered).collect()
+            }
+        };
+        Ok(Reply::new(ToolList { tools: tools.into_iter().map(ToolView::of).collect() }))
     }
 }
 

@@ -9,13 +9,14 @@ use super::method::{Method, Reply};
 use super::options::modes;
 use super::route::Route;
 use super::{CallContext, ClientRole};
-use crate::content::{Cost, PlanEntry, Usage};
+use crate::content::{Cost, PlanEntry, Role, Usage};
 use crate::error::{Error, Result};
 use crate::event::{SessionParent, timestamp};
-use crate::id::{Seq, SessionId, ToolCallId, TurnId};
+use crate::id::{MessageId, Seq, SessionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
+use crate::session::open_items::OpenMessage;
 use crate::session::summary::{LastTurn, PendingCall, SessionSummary};
 use crate::session::{Owners, Sessions};
 use crate::store::SessionRow;
@@ -48,6 +49,9 @@ pub(crate) struct Activity {
     /// session.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
+    /// The hosted agent that works in the session; missing for nuncio's own agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     /// Total cost of the session's model requests and of its subagents that have ended, in US
     /// dollars; missing if no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,8 +97,8 @@ impl Activity {
     }
 
     fn new(status: SessionStatus, summary: SessionSummary) -> Activity {
-        let SessionSummary { last_turn, pending_tool_calls, open_permissions, origin, cost } = summary;
-        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, origin, cost }
+        let SessionSummary { last_turn, pending_tool_calls, open_permissions, origin, agent, cost } = summary;
+        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, origin, agent, cost }
     }
 }
 
@@ -117,14 +121,16 @@ pub(crate) struct SessionView {
     #[serde(flatten)]
     activity: Activity,
     mode: OptionValue<Mode>,
-    /// `PROVIDER/NAME`, if a model was selected for this session.
+    /// The model of the next turn, `PROVIDER/NAME`; missing if it is not known yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<OptionValue<Thinking>>,
-    /// The hosted agent that works in the session; missing for nuncio's own agent.
+    /// The system prompt of the next turn; missing for hosted agents.
     #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<String>,
+    system_prompt: Option<String>,
+    /// Names of the tools that the model can call; `GET /v1/tools?sessionId=` describes them.
+    tools: Vec<String>,
     /// The id of the session in the hosted agent, from its first turn on.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_session: Option<String>,
@@ -140,6 +146,9 @@ pub(crate) struct SessionView {
     /// The running turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
+    /// The message that is being written, with its text so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_message: Option<OpenMessageView>,
     /// Seq of the last event.
     head: Seq,
     /// Tokens of the model's context window that the conversation uses.
@@ -150,6 +159,22 @@ pub(crate) struct SessionView {
     /// Number of queued messages.
     queued: usize,
     modes: acp::SessionModeState,
+}
+
+/// A message that a model is writing. `text` has the part that was received.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OpenMessage")]
+struct OpenMessageView {
+    message_id: MessageId,
+    role: Role,
+    text: String,
+}
+
+impl OpenMessageView {
+    fn of(open: &OpenMessage) -> OpenMessageView {
+        OpenMessageView { message_id: open.id.clone(), role: open.role, text: open.text.clone() }
+    }
 }
 
 /// The tool call that created the session of a subagent.
@@ -196,7 +221,7 @@ impl Method for GetSession {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}")];
     const ROLE: ClientRole = ClientRole::Observer;
-    const DOC: &'static str = "Returns the current state of a session, such as its activity, mode and plan.";
+    const DOC: &'static str = "Returns the current state of a session, such as its activity, mode, model, system prompt and plan.";
 
     async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<SessionView>> {
         let sessions = cx.authorize(&params.session_id).await?;
@@ -208,6 +233,8 @@ impl Method for GetSession {
         }
         let children = children(sessions, id)?;
         let claimed = session.is_busy();
+        // Settings that cannot be read must not hide the session: the error is that of the next turn.
+        let setup = session.setup().await.unwrap_or_default();
         let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
         let view = session.log.state_at_head(|state, head| SessionView {
             session_id: id.clone(),
@@ -216,15 +243,17 @@ impl Method for GetSession {
             title: state.title.clone(),
             activity: activity(SessionSummary::of(state)),
             mode: state.mode.clone(),
-            model: state.model.clone(),
+            model: setup.model.or_else(|| state.model.clone()),
             thinking: state.thinking.clone(),
-            agent: state.agent.clone(),
+            system_prompt: setup.system_prompt,
+            tools: setup.tools.into_iter().map(|tool| tool.name).collect(),
             agent_session: state.agent_session.clone(),
             parent: state.parent.as_deref().map(ParentView::of),
             children,
             created_at: timestamp(state.created_ms),
             updated_at: timestamp(state.updated_ms),
             turn_id: state.turn.clone().filter(|_| owned),
+            open_message: state.open_messages.last().filter(|_| owned).map(OpenMessageView::of),
             head,
             context_tokens: state.context_tokens,
             usage: state.turns.total().0.unwrap_or_default(),

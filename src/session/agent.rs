@@ -13,8 +13,8 @@ use super::context_report::ContextReport;
 use super::log::SessionLog;
 use super::message::IncomingMessage;
 use super::turn::Turn;
-use crate::config::McpServer;
-use crate::content::{Part, StopReason};
+use crate::config::{McpServer, Policy};
+use crate::content::{Part, StopReason, ToolCategory, ToolKind};
 use crate::context::commands::SlashCommand;
 use crate::error::{Error, Result};
 use crate::event::SessionParent;
@@ -29,6 +29,14 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Reports what fills the context window of the model. `log` is the session's.
     fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>>;
+
+    /// Returns the model, the system prompt and the tools of the next request, outside of a turn and
+    /// without a connection to a server. `log` is the session's. A hosted agent has only a model.
+    fn setup<'a>(&'a self, _log: &'a SessionLog) -> BoxFuture<'a, Result<AgentSetup>> {
+        let model = self.options().into_iter().find(|option| option.category.as_deref() == Some("model"));
+        let setup = AgentSetup { model: model.map(|option| option.current), ..AgentSetup::default() };
+        Box::pin(async move { Ok(setup) })
+    }
 
     /// Replaces the MCP servers that the client gave for the session, by name. Must not wait for
     /// them.
@@ -96,6 +104,29 @@ pub struct BackgroundJob {
     pub command: String,
     /// Completes when the command has ended, and tells how, for example `exit code: 0`.
     pub ended: BoxFuture<'static, String>,
+}
+
+/// The model, the system prompt and the tools with which an agent works in a session.
+#[derive(Clone, Debug, Default)]
+pub struct AgentSetup {
+    /// `PROVIDER/NAME`; `None` if it is unknown.
+    pub model: Option<String>,
+    pub system_prompt: Option<String>,
+    /// The tools, in the order in which the model receives them.
+    pub tools: Vec<OfferedTool>,
+}
+
+/// A tool that a model can call in a session.
+#[derive(Clone, Debug)]
+pub struct OfferedTool {
+    pub name: String,
+    pub label: String,
+    pub description: String,
+    pub kind: ToolKind,
+    pub category: ToolCategory,
+    /// The decision about an ordinary call.
+    pub approval: Policy,
+    pub input_schema: Value,
 }
 
 /// A command line of a hosted agent.

@@ -23,6 +23,9 @@ pub(crate) struct SessionSummary {
     /// The origin of a session that no person created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The hosted agent that works in the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The cost of the model requests of the session and of its ended subagents, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -66,6 +69,7 @@ impl SessionSummary {
             pending_tool_calls: calls.collect(),
             open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
             origin: state.origin.clone(),
+            agent: state.agent.clone(),
             cost: state.turns.total().1,
         }
     }
@@ -169,8 +173,12 @@ fn apply<'a>(event: &Event, summary: impl FnOnce() -> &'a mut SessionSummary) {
             let total = &mut summary().cost;
             *total = Cost::sum(*total, *cost);
         }
-        Body::SessionCreated { change: SessionChange { origin: Some(origin), .. }, .. } => {
-            summary().origin = Some(origin.clone());
+        Body::SessionCreated { change, .. } | Body::SessionUpdated { change }
+            if change.agent.is_some() || change.origin.is_some() =>
+        {
+            let summary = summary();
+            summary.origin = change.origin.clone().or(summary.origin.take());
+            summary.agent = change.agent.clone().or(summary.agent.take());
         }
         Body::SessionCreated { .. }
         | Body::SessionUpdated { .. }

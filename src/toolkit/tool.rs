@@ -29,6 +29,8 @@ pub(crate) trait Tool: Send + Sync + 'static {
     type Details: Serialize + JsonSchema + Send;
     /// Name on the wire.
     const NAME: &'static str;
+    /// Name for users.
+    const LABEL: &'static str;
     /// Other names that models use.
     const ALIASES: &'static [&'static str];
     /// The kind of the tool, which only determines the icon of its calls in clients.
@@ -54,6 +56,11 @@ pub(crate) trait Tool: Send + Sync + 'static {
 
     /// Everything that the call will access, for the permission check. Must be pure.
     fn access(&self, input: &Self::Input) -> Access;
+
+    /// Returns the access of an ordinary call inside the session's directory, for lists of tools.
+    fn ordinary_access(&self) -> Access {
+        Access::ordinary(Self::KIND)
+    }
 
     /// Content that is shown with the permission request. Must not change anything. An error says
     /// why the call would fail.
@@ -100,8 +107,12 @@ pub trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
     /// Other names that models use.
     fn aliases(&self) -> &[&str];
+    /// The name for users.
+    fn label(&self) -> &str;
     /// The kind of the tool, which determines the icon of its calls in clients.
     fn kind(&self) -> ToolKind;
+    /// See [`Tool::ordinary_access`].
+    fn ordinary_access(&self) -> Access;
     /// The specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
 
@@ -238,8 +249,16 @@ impl<T: Tool> AnyTool for Entry<T> {
         T::ALIASES
     }
 
+    fn label(&self) -> &str {
+        T::LABEL
+    }
+
     fn kind(&self) -> ToolKind {
         T::KIND
+    }
+
+    fn ordinary_access(&self) -> Access {
+        self.tool.ordinary_access()
     }
 
     fn spec(&self) -> &ToolSpec {

@@ -81,6 +81,7 @@ impl Tool for ApplyPatch {
     type Input = ApplyPatchInput;
     type Details = ApplyPatchDetails;
     const NAME: &'static str = "apply_patch";
+    const LABEL: &'static str = "Apply patch";
     const ALIASES: &'static [&'static str] = &["patch"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };

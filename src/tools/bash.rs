@@ -69,6 +69,7 @@ impl Tool for Bash {
     type Input = BashInput;
     type Details = BashDetails;
     const NAME: &'static str = "bash";
+    const LABEL: &'static str = "Run command";
     const ALIASES: &'static [&'static str] = &["shell", "execute", "run_command"];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;

@@ -23,12 +23,17 @@ impl Tool for BashKill {
     type Input = BashKillInput;
     type Details = JobDetails;
     const NAME: &'static str = "bash_kill";
+    const LABEL: &'static str = "Stop background command";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, input: &BashKillInput, _: &Workspace) -> String {
         format!("End job {}", input.job)
+    }
+
+    fn ordinary_access(&self) -> Access {
+        Access::none()
     }
 
     fn access(&self, _: &BashKillInput) -> Access {

@@ -35,12 +35,17 @@ impl Tool for BashOutput {
     type Input = BashOutputInput;
     type Details = BashOutputDetails;
     const NAME: &'static str = "bash_output";
+    const LABEL: &'static str = "Read background output";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 
     fn title(&self, input: &BashOutputInput, _: &Workspace) -> String {
         input.job.as_ref().map_or("List background jobs".into(), |job| format!("Output of job {job}"))
+    }
+
+    fn ordinary_access(&self) -> Access {
+        Access::none()
     }
 
     fn access(&self, _: &BashOutputInput) -> Access {

@@ -29,6 +29,7 @@ impl Tool for Diagnostics {
     type Input = DiagnosticsInput;
     type Details = DiagnosticsDetails;
     const NAME: &'static str = "diagnostics";
+    const LABEL: &'static str = "Read diagnostics";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };

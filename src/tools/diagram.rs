@@ -50,6 +50,7 @@ impl Tool for Diagram {
     type Input = DiagramInput;
     type Details = DiagramDetails;
     const NAME: &'static str = "diagram";
+    const LABEL: &'static str = "Draw diagram";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Other;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;

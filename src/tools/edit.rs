@@ -48,6 +48,7 @@ impl Tool for Edit {
     type Input = EditInput;
     type Details = EditDetails;
     const NAME: &'static str = "edit";
+    const LABEL: &'static str = "Edit file";
     const ALIASES: &'static [&'static str] = &["fs_edit", "str_replace"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, shows_content: true, ..ToolProperties::NONE };

@@ -49,6 +49,7 @@ impl Tool for Fetch {
     type Input = FetchInput;
     type Details = FetchDetails;
     const NAME: &'static str = "fetch";
+    const LABEL: &'static str = "Fetch page";
     const ALIASES: &'static [&'static str] = &["web_fetch", "fetch_url"];
     const KIND: ToolKind = ToolKind::Fetch;
     const ACCESS: &'static [AccessShape] = AccessShape::NETWORK;

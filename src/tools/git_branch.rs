@@ -82,6 +82,7 @@ impl Tool for GitBranch {
     type Input = GitBranchInput;
     type Details = GitBranchDetails;
     const NAME: &'static str = "git_branch";
+    const LABEL: &'static str = "Create or switch branch";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::READ_OR_COMMAND;

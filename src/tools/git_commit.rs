@@ -55,6 +55,7 @@ impl Tool for GitCommit {
     type Input = GitCommitInput;
     type Details = GitCommitDetails;
     const NAME: &'static str = "git_commit";
+    const LABEL: &'static str = "Commit";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;

@@ -56,6 +56,7 @@ impl Tool for GitLog {
     type Input = GitLogInput;
     type Details = GitLogDetails;
     const NAME: &'static str = "git_log";
+    const LABEL: &'static str = "Show commits";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
 

@@ -55,6 +55,7 @@ impl Tool for Glob {
     type Input = GlobInput;
     type Details = GlobDetails;
     const NAME: &'static str = "glob";
+    const LABEL: &'static str = "Find files";
     const ALIASES: &'static [&'static str] = &["fs_glob", "search_files"];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };

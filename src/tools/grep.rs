@@ -122,6 +122,7 @@ impl Tool for Grep {
     type Input = GrepInput;
     type Details = GrepDetails;
     const NAME: &'static str = "grep";
+    const LABEL: &'static str = "Search files";
     const ALIASES: &'static [&'static str] = &["fs_grep", "search"];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };

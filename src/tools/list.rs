@@ -45,6 +45,7 @@ impl Tool for List {
     type Input = ListInput;
     type Details = ListDetails;
     const NAME: &'static str = "list";
+    const LABEL: &'static str = "List directory";
     const ALIASES: &'static [&'static str] = &["fs_list", "list_dir", "repo_tree"];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };

@@ -27,6 +27,7 @@ use crate::workspace::one_line;
 /// A tool of an MCP server. Its annotations have no influence on permissions.
 pub(crate) struct McpTool {
     spec: ToolSpec,
+    label: String,
     /// Name of the server in the settings.
     server_name: String,
     /// The server's own name of the tool.
@@ -51,8 +52,10 @@ impl McpTool {
             input_schema["properties"] = json!({});
         }
         let description = description.chars().take(limits::MCP_DESCRIPTION_CHARS_MAX).collect();
+        let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref()));
+        let label = shortened(format!("{server_name}: {}", title.map_or(&*tool.name, String::as_str)), limits::MCP_TITLE_CHARS_MAX);
         let spec = ToolSpec { name, description, input_schema };
-        McpTool { spec, server_name: server_name.into(), tool: tool.name.clone().into(), server, timeout }
+        McpTool { spec, label: one_line(label), server_name: server_name.into(), tool: tool.name.clone().into(), server, timeout }
     }
 }
 
@@ -65,8 +68,16 @@ impl AnyTool for McpTool {
         &[]
     }
 
+    fn label(&self) -> &str {
+        &self.label
+    }
+
     fn kind(&self) -> ToolKind {
         ToolKind::Other
+    }
+
+    fn ordinary_access(&self) -> Access {
+        access()
     }
 
     fn spec(&self) -> &ToolSpec {
@@ -92,10 +103,14 @@ impl AnyTool for McpTool {
     }
 }
 
+/// Returns the access of a call of an MCP tool.
+fn access() -> Access {
+    Access { kind: AccessKind::Mcp, ..Access::none() }
+}
+
 /// A call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
 fn prepared(name: &str, title: String, context: &ToolContext, input: Value, call: impl AnyCall + 'static) -> PreparedCall {
-    let access = Access { kind: AccessKind::Mcp, ..Access::none() };
-    PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, input, Box::new(call))
+    PreparedCall::new(name, ToolKind::Other, title, access(), &context.workspace, input, Box::new(call))
 }
 
 /// The title of a call in one line: server, tool and the beginning of the arguments.

@@ -41,6 +41,7 @@ impl Tool for Plan {
     type Input = PlanInput;
     type Details = PlanDetails;
     const NAME: &'static str = "plan";
+    const LABEL: &'static str = "Update plan";
     const ALIASES: &'static [&'static str] = &["todo_write", "update_plan"];
     const KIND: ToolKind = ToolKind::Think;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;

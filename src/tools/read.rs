@@ -62,6 +62,7 @@ impl Tool for Read {
     type Input = ReadInput;
     type Details = ReadDetails;
     const NAME: &'static str = "read";
+    const LABEL: &'static str = "Read file";
     const ALIASES: &'static [&'static str] = &["fs_read", "read_file"];
     const KIND: ToolKind = ToolKind::Read;
 

@@ -76,6 +76,7 @@ impl Tool for RepoMap {
     type Input = RepoMapInput;
     type Details = RepoMapDetails;
     const NAME: &'static str = "repo_map";
+    const LABEL: &'static str = "Map repository";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };

@@ -97,6 +97,7 @@ impl Tool for Task {
     type Input = TaskInput;
     type Details = TaskDetails;
     const NAME: &'static str = "task";
+    const LABEL: &'static str = "Run subagent";
     const ALIASES: &'static [&'static str] = &["agent"];
     const KIND: ToolKind = ToolKind::Think;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;

@@ -42,6 +42,7 @@ impl Tool for Verify {
     type Input = VerifyInput;
     type Details = VerifyDetails;
     const NAME: &'static str = "verify";
+    const LABEL: &'static str = "Run checks";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const PROPERTIES: ToolProperties = ToolProperties { runs_commands: true, ..ToolProperties::NONE };

@@ -40,6 +40,7 @@ impl Tool for Write {
     type Input = WriteInput;
     type Details = WriteDetails;
     const NAME: &'static str = "write";
+    const LABEL: &'static str = "Write file";
     const ALIASES: &'static [&'static str] = &["fs_write", "write_file"];
     const KIND: ToolKind = ToolKind::Edit;
     const PROPERTIES: ToolProperties = ToolProperties { edits_files: true, ..ToolProperties::NONE };

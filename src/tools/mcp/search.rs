@@ -78,8 +78,16 @@ impl AnyTool for Search {
         &[]
     }
 
+    fn label(&self) -> &str {
+        if self.calls { "Call MCP tool" } else { "Search MCP tools" }
+    }
+
     fn kind(&self) -> ToolKind {
         if self.calls { ToolKind::Other } else { ToolKind::Search }
+    }
+
+    fn ordinary_access(&self) -> Access {
+        if self.calls { super::access() } else { Access::none() }
     }
 
     fn spec(&self) -> &ToolSpec {

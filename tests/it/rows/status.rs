@@ -40,3 +40,37 @@ async fn status_tools_agents_and_models_are_listed() {
     refused(&mut agent, &[("_nuncio/status", json!({"stray": 1}), -32602, "stray")]).await;
     agent.finish().await;
 }
+
+/// Users see a label, what the tool accesses, and whether a call needs approval in the mode of the
+/// session or by a rule.
+#[tokio::test]
+async fn tools_have_label_category_and_approval() {
+    let home = Home::new();
+    home.config("[[permissions.rules]]\ntool = \"fetch\"\npolicy = \"deny\"\n");
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let modes = ["ask", "accept-edits", "plan", "auto"];
+    // Name, label, category, and the decision in each mode.
+    let cases = [
+        ("read", "Read file", "file", ["allow"; 4]),
+        ("write", "Write file", "file", ["ask", "allow", "deny", "allow"]),
+        ("bash", "Run command", "command", ["ask", "ask", "deny", "allow"]),
+        ("bash_output", "Read background output", "other", ["allow"; 4]),
+        ("fetch", "Fetch page", "network", ["deny"; 4]),
+        ("plan", "Update plan", "other", ["allow"; 4]),
+    ];
+    for (at, mode) in modes.into_iter().enumerate() {
+        agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
+        let tools = agent.call("_nuncio/tool/list", json!({"sessionId": session})).await["tools"].clone();
+        for (name, label, category, approvals) in &cases {
+            let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == *name).unwrap();
+            let shown = [&tool["label"], &tool["category"], &tool["approval"]].map(|field| field.as_str().unwrap());
+            assert_eq!(shown, [*label, *category, approvals[at]], "{name} in {mode}");
+        }
+    }
+    // Without a session: as in a new one.
+    let tools = agent.call("_nuncio/tool/list", json!({})).await["tools"].clone();
+    let approval = |name: &str| tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap()["approval"].clone();
+    assert_eq!([approval("write"), approval("fetch")], [json!("ask"), json!("deny")]);
+    refused(&mut agent, &[("_nuncio/tool/list", json!({"sessionId": "x"}), -32002, "x")]).await;
+    agent.finish().await;
+}

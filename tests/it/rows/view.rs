@@ -85,6 +85,35 @@ async fn session_view_reports_status() {
 }
 
 #[tokio::test]
+async fn session_view_has_model_system_prompt_tools_and_open_message() {
+    let home = Home::new();
+    home.put("AGENTS.md", "Use tabs.\n");
+    let (mut agent, session) = home.session(json!([{"text": "x".repeat(400), "chunk_chars": 1, "delay_ms": 50}]), &[]).await;
+    let made = get(&mut agent, &session).await;
+    assert!(made["model"].as_str().unwrap().starts_with("scripted:"), "{made}");
+    assert!(made["systemPrompt"].as_str().unwrap().contains("Use tabs."), "{made}");
+    assert!(made["tools"].as_array().unwrap().contains(&json!("read")) && made.get("openMessage").is_none(), "{made}");
+    agent.call("_nuncio/session/configure", json!({"sessionId": session, "tools": ["read"], "systemPrompt": "Be brief."})).await;
+    let changed = get(&mut agent, &session).await;
+    assert_eq!(changed["tools"], json!(["read"]));
+    assert!(changed["systemPrompt"].as_str().unwrap().starts_with("Be brief."), "{changed}");
+
+    let id = agent.prompt(&session, "write").await;
+    agent.until_update("agent_message_chunk").await;
+    let open = get(&mut agent, &session).await["openMessage"].clone();
+    assert_eq!(open["role"], "assistant", "{open}");
+    assert!(open["messageId"].is_string() && open["text"].as_str().unwrap().starts_with('x'), "{open}");
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    agent.answer(&id).await.unwrap();
+    assert!(get(&mut agent, &session).await.get("openMessage").is_none());
+    // Settings that cannot be read do not hide the session.
+    home.put(".nuncio/config.toml", "model = 7\n");
+    agent.call("session/close", json!({"sessionId": session})).await;
+    assert_eq!(get(&mut agent, &session).await["tools"], json!([]));
+    agent.finish().await;
+}
+
+#[tokio::test]
 async fn messages_are_paged() {
     let home = Home::new();
     let steps = json!([
