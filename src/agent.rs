@@ -28,7 +28,6 @@ mod model_query;
 mod models;
 mod native;
 mod nested_instructions;
-mod pdf_text;
 mod permission;
 mod permission_check;
 mod price;

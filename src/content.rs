@@ -85,6 +85,16 @@ pub enum Part {
 
 /// The media type of PDF documents.
 pub(crate) const PDF: &str = "application/pdf";
+/// The media type of HTML pages.
+pub(crate) const HTML: &str = "text/html";
+/// The media type of Word documents.
+pub(crate) const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+/// The media type of Excel workbooks.
+pub(crate) const XLSX: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+/// The media type of OpenDocument texts.
+pub(crate) const ODT: &str = "application/vnd.oasis.opendocument.text";
+/// The media type of OpenDocument sheets.
+pub(crate) const ODS: &str = "application/vnd.oasis.opendocument.spreadsheet";
 
 impl Part {
     /// A text part.

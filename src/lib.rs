@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod context;
+mod documents;
 pub mod error;
 pub mod event;
 pub mod hooks;

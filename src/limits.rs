@@ -788,12 +788,22 @@ pub(crate) const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
 pub(crate) const INSTRUCTION_FILES_MAX: usize = 64;
 /// Maximum depth of imports in instruction files.
 pub(crate) const IMPORT_DEPTH_MAX: usize = 5;
-/// Maximum time to extract the text of a PDF document.
-pub(crate) const PDF_TIME_MAX: Duration = Duration::from_secs(10);
+/// Maximum time to extract the text of a document.
+pub(crate) const DOCUMENT_TIME_MAX: Duration = Duration::from_secs(10);
+/// Maximum size of the extracted text of a document, in bytes.
+pub(crate) const DOCUMENT_TEXT_BYTES_MAX: usize = 256 << 10;
 /// Maximum size of a decompressed page of a PDF document, in bytes.
 pub(crate) const PDF_PAGE_BYTES_MAX: usize = 16 << 20;
-/// Maximum size of the text of a PDF document, in bytes.
-pub(crate) const PDF_TEXT_BYTES_MAX: usize = 256 << 10;
+/// Maximum size of a decompressed part of an office document, in bytes.
+pub(crate) const DOCUMENT_PART_BYTES_MAX: u64 = 64 << 20;
+/// Maximum number of shared strings, and of cell styles, that are read of a workbook.
+pub(crate) const DOCUMENT_STRINGS_MAX: usize = 500_000;
+/// Maximum total size of the shared strings that are read of a workbook, in bytes.
+pub(crate) const DOCUMENT_STRINGS_BYTES_MAX: usize = 16 << 20;
+/// Maximum number of empty columns, and of spaces, that an office document repeats in the text.
+pub(crate) const DOCUMENT_COLUMNS_MAX: usize = 100;
+/// Maximum length of the preview of an attachment, in characters.
+pub(crate) const PREVIEW_CHARS_MAX: usize = 300;
 /// Maximum length of the type of a custom message, in characters.
 pub(crate) const CUSTOM_TYPE_CHARS_MAX: usize = 100;
 /// Maximum number of files of slash commands, and of skills.

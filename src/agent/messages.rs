@@ -3,13 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::pdf_text;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::services::Services;
 use crate::config::most_similar;
 use crate::content::{PDF, Part, listed};
 use crate::context::commands::{self, SlashCommand};
 use crate::context::environment;
 use crate::context::prompt_files::PromptDirs;
+use crate::documents;
 use crate::error::{Error, Result};
 use crate::event::timestamp;
 use crate::limits;
@@ -74,7 +77,8 @@ pub(super) async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) 
         };
         match part {
             Part::Document { mime_type, data, text, name } if mime_type == PDF => {
-                let extracted = pdf_text::extract(data.clone()).await;
+                let bytes = STANDARD.decode(&*data).map_err(|_| Error::invalid_params("a document is not base64"))?;
+                let extracted = documents::extract(PDF, bytes).await;
                 let name = name.as_deref().unwrap_or("document");
                 *text = Some(extracted.map_err(|why| unread(&format!("the PDF document {name:?}, and {why}"), "pdf"))?);
             }

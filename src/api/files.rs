@@ -35,17 +35,26 @@ pub(crate) struct FileView {
     mime_type: String,
     size: u64,
     data: String,
+    /// The text of an attachment, if it is a text or a document with a text. Long texts are
+    /// truncated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }
 
 impl FileView {
+    /// Creates the view of a file with this content.
+    pub(crate) fn new(name: String, bytes: &[u8], text: Option<String>) -> FileView {
+        let (mime_type, size) = (media_type(bytes).into(), bytes.len() as u64);
+        FileView { name, mime_type, size, data: STANDARD.encode(bytes), text }
+    }
+
     /// Reads a file, after checking that the caller has access to its session.
     pub(crate) async fn read(cx: &CallContext, files: SessionFiles, params: FileParams) -> Result<FileView> {
         let FileParams { session_id, name } = params;
         cx.authorize(&session_id).await?;
         blocking(move || {
             let bytes = files.get(&name)?;
-            let (mime_type, size) = (media_type(&bytes).into(), bytes.len() as u64);
-            Ok(FileView { name, mime_type, size, data: STANDARD.encode(bytes) })
+            Ok(FileView::new(name, &bytes, None))
         })
         .await
     }

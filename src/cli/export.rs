@@ -2,6 +2,7 @@
 //! files of a session, for reading.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde_json::json;
@@ -41,7 +42,10 @@ fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path) -> R
     fs::create_dir_all(dir.join("attachments")).map_err(failed)?;
     fs::create_dir_all(dir.join("artifacts")).map_err(failed)?;
     for entry in fs::read_dir(app.places.attachments(id.as_str())).into_iter().flatten().flatten() {
-        fs::copy(entry.path(), dir.join("attachments").join(entry.file_name())).map_err(failed)?;
+        // Hidden are the texts of the attachments.
+        if !entry.file_name().as_bytes().starts_with(b".") {
+            fs::copy(entry.path(), dir.join("attachments").join(entry.file_name())).map_err(failed)?;
+        }
     }
     let (mut state, mut events) = (SessionState::default(), String::new());
     each_event(sessions, id, |event| {

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::workspace::{self, create_private_dir, media_type, write_private};
+use crate::workspace::{self, create_private_dir, is_zip, media_type, write_private};
 
 /// One flat directory of session files.
 pub(crate) struct SessionFiles {
@@ -68,7 +68,7 @@ impl SessionFiles {
     }
 
     /// Reads at most `most` bytes of a file.
-    fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         check_name(name)?;
         let missing = || Error::not_found(format!("file {name} not found"));
         let dir = fs::canonicalize(&self.dir).map_err(|_| missing())?;
@@ -91,7 +91,10 @@ impl SessionFiles {
             let Some(name) = entry.file_name().to_str().filter(|name| check_name(name).is_ok()).map(String::from) else { continue };
             // The file may have been removed since the directory was read.
             let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
-            let head = self.read(&name, limits::BINARY_PROBE_BYTES as u64);
+            let mut head = self.read(&name, limits::BINARY_PROBE_BYTES as u64);
+            if head.as_ref().is_ok_and(|head| is_zip(head)) {
+                head = self.get(&name);
+            }
             let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             found.push(SessionFile {
                 mime_type: head.map_or("application/octet-stream", |head| media_type(&head)),
