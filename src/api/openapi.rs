@@ -1,5 +1,6 @@
 //! The OpenAPI 3.1 document of the REST routes, generated from the method table and its types.
 
+mod server;
 mod shape;
 
 use schemars::generate::SchemaSettings;
@@ -50,7 +51,7 @@ const TAGS: [(&str, &str); 11] = [
     ("models", "Models that a session can use."),
     ("status", "Status of the server."),
     ("events", "Events of one session or of all sessions, as server-sent events."),
-    ("server", "Health, metrics and this document."),
+    ("server", "Health, metrics, this document, and the routes of other protocols: JSON-RPC, MCP and hooks."),
 ];
 
 /// Generates the OpenAPI document.
@@ -64,9 +65,9 @@ pub(crate) fn openapi() -> Value {
         let operation = operation(row, route, &mut generator);
         add(&mut paths, route, operation);
     }
-    add(&mut paths, Route::get("/health"), health());
-    add(&mut paths, Route::get("/v1/openapi.json"), document_operation());
-    add(&mut paths, Route::get("/metrics"), metrics());
+    for (route, operation) in server::operations(&mut generator) {
+        add(&mut paths, route, operation);
+    }
     let envelope = generator.subschema_for::<Envelope>();
     generator.subschema_for::<Event>();
     generator.subschema_for::<StatusChange>();
@@ -77,6 +78,7 @@ pub(crate) fn openapi() -> Value {
             "title": "nuncio",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "The methods that `nuncio acp` serves over stdio, as REST, and their events as server-sent events.",
+            "contact": { "name": "nuncio", "url": env!("CARGO_PKG_REPOSITORY") },
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:8686" }],
@@ -213,27 +215,6 @@ fn stream_responses() -> Map<String, Value> {
                the rows that change.";
     let schema = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } });
     Map::from_iter([("200".to_string(), json!({ "description": doc, "content": { "text/event-stream": { "schema": schema } } }))])
-}
-
-fn health() -> Value {
-    let schema = json!({ "type": "object", "required": ["status"], "properties": { "status": { "const": "ok" } } });
-    plain("health", "Reports that the server is running. Needs no token.", "application/json", schema, json!([]))
-}
-
-fn document_operation() -> Value {
-    plain("openapi", "This document.", "application/json", json!({ "type": "object" }), json!([{ "token": [] }]))
-}
-
-fn metrics() -> Value {
-    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    plain("metrics", "Counters and gauges for Prometheus.", media, json!({ "type": "string" }), json!([{ "token": [] }]))
-}
-
-fn plain(id: &str, doc: &str, media: &str, schema: Value, security: Value) -> Value {
-    let mut responses =
-        Map::from_iter([("200".to_string(), json!({ "description": "Success", "content": { media: { "schema": schema } } }))]);
-    error_responses(&mut responses);
-    json!({ "operationId": id, "summary": doc, "tags": ["server"], "security": security, "responses": responses })
 }
 
 fn header(name: &str, doc: &str, schema: Value) -> Value {

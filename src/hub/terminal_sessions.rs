@@ -28,11 +28,15 @@ pub(crate) struct TerminalSession {
 }
 
 /// The body of a hook request of Claude Code. Other fields are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TerminalHook {
+    /// For example `UserPromptSubmit`, `PermissionRequest` or `Stop`; others are ignored.
     hook_event_name: String,
+    /// The id of the session in Claude Code.
     session_id: Option<String>,
+    /// The file with the session's conversation.
     transcript_path: Option<PathBuf>,
+    /// The kind of a `Notification`, for example `idle_prompt`.
     notification_type: Option<String>,
 }
 

@@ -134,6 +134,23 @@ fn operations_list_all_responses() {
     }
 }
 
+/// Every route of the server is in the document, also those that call no method or any method.
+#[test]
+fn routes_of_other_protocols_are_described() {
+    let document = document();
+    for path in ["/hook", "/mcp", "/rpc"] {
+        let operation = &document["paths"][path]["post"];
+        let body = &operation["requestBody"]["content"]["application/json"];
+        check(&document, &body["schema"], &body["example"]).unwrap();
+        check(&document, &body["schema"], &json!({})).unwrap_err();
+        assert!(operation["description"].is_string(), "{path}: {operation}");
+    }
+    let headers = &document["paths"]["/hook"]["post"]["parameters"];
+    assert_eq!((&headers[0]["name"], &headers[0]["required"]), (&json!("X-Workspace-Path"), &json!(true)));
+    let batch = json!([{"jsonrpc": "2.0", "method": "_nuncio/status"}]);
+    check(&document, &document["paths"]["/rpc"]["post"]["requestBody"]["content"]["application/json"]["schema"], &batch).unwrap();
+}
+
 /// Collects every schema of the document with its location, and whether it is a property of an
 /// object.
 fn schemas<'a>(value: &'a Value, at: &str, found: &mut Vec<(String, &'a Value, bool)>) {

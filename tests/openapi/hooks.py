@@ -77,6 +77,8 @@ def map_case(ctx, case):
             known_ids(case.path_parameters or {}, case.method, case.operation.path)
         if isinstance(case.body, dict):
             known_names(case.body)
+        if case.headers and "X-Workspace-Path" in case.headers:
+            case.headers["X-Workspace-Path"] = WORK
     return case
 
 

@@ -142,7 +142,7 @@ async fn text_of_documents_is_extracted() {
         ),
         (
             "e.html",
-            b"<!DOCTYPE html><title>t</title><h1>Head</h1><script>no</script><p>Some <b>text</b>".to_vec(),
+            b"<!DOCTYPE html><h1>Head</h1><script>no</script><p>Some <b>text</b>".to_vec(),
             "text/html".into(),
             "# Head\n\nSome **text**",
         ),
@@ -163,7 +163,7 @@ async fn text_of_documents_is_extracted() {
     agent.call("session/prompt", json!({"sessionId": session, "prompt": links})).await;
     let parts = agent.call("_nuncio/session/messages", json!({"sessionId": session})).await["messages"][0]["parts"].clone();
     for (part, (name, bytes, kind, text)) in parts.as_array().unwrap().iter().zip(&cases) {
-        let text = if *name == "e.html" { std::str::from_utf8(bytes).unwrap() } else { text };
+        let text = if *name == "e.html" { std::str::from_utf8(bytes).unwrap() } else { *text };
         assert_eq!((&part["type"], &part["mimeType"], &part["text"]), (&json!("resource"), &json!(kind), &json!(text)), "{name}");
     }
     // A long text is truncated; a damaged document and one without text are stored without one.
