@@ -397,8 +397,8 @@ pub enum Body {
     #[serde(rename = "mode.changed")]
     ModeChanged { mode: OptionValue<Mode> },
     /// `code` names the subject of some notices: `repeated_calls`, `repeated_text`, `hook_message`,
-    /// `hook_failed`, `verify`, `review` and `repository` (context for the model that clients do not
-    /// show). `note` is text about it for the model, which later requests contain.
+    /// `hook_failed`, `verify`, `review` and `repository` (context for the model, which clients do
+    /// not show). `note` is text about it for the model, which later requests contain.
     #[serde(rename = "notice")]
     Notice {
         severity: Severity,
