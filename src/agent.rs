@@ -1,6 +1,7 @@
 //! The native agent: requests answers from a model and runs its tool calls until the turn ends.
 
 mod answer;
+mod background_jobs;
 mod budget;
 mod bundle;
 mod call_host;
@@ -38,6 +39,7 @@ mod review_decision;
 mod review_questions;
 mod services;
 mod session_tools;
+mod setup;
 mod step;
 mod task_agents;
 mod turn_host;
@@ -57,6 +59,6 @@ pub(crate) use mcp_wait::StartingServers;
 pub(crate) use model_choices::{ModelSource, OfferedModel};
 pub(crate) use models::Models;
 pub(crate) use native::NativeAgents;
-pub(crate) use permission::offered;
 pub(crate) use services::{Services, check_depth, model_error};
+pub(crate) use setup::offered;
 pub(crate) use task_agents::task_agents;

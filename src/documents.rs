@@ -1,16 +1,15 @@
 //! The text of documents: PDF, HTML, Word, OpenDocument and Excel files.
 
+mod bounded_text;
 mod html;
 mod office;
 mod package;
 mod pdf;
 mod sheet;
 
-use std::time::Instant;
-
 use crate::content::{DOCX, HTML, ODS, ODT, PDF, XLSX};
 use crate::limits;
-
+use bounded_text::BoundedText;
 pub(crate) use html::markdown;
 
 /// Returns whether [`extract`] reads documents of a media type.
@@ -41,41 +40,4 @@ fn read(media_type: &str, bytes: Vec<u8>) -> Result<String, String> {
         other => return Err(format!("the text of {other} documents cannot be read")),
     }
     text.whole()
-}
-
-/// A text that grows up to the limits of documents.
-struct BoundedText {
-    text: String,
-    is_truncated: bool,
-    started: Instant,
-}
-
-impl BoundedText {
-    fn new() -> BoundedText {
-        BoundedText { text: String::new(), is_truncated: false, started: Instant::now() }
-    }
-
-    /// Adds a piece as far as it fits. Returns false if nothing more fits, or if the time is over.
-    fn push(&mut self, piece: &str) -> bool {
-        let left = limits::DOCUMENT_TEXT_BYTES_MAX - self.text.len();
-        self.text.push_str(&piece[..piece.floor_char_boundary(left)]);
-        self.is_truncated |= piece.len() > left || self.started.elapsed() > limits::DOCUMENT_TIME_MAX;
-        !self.is_truncated
-    }
-
-    /// Removes these characters from the end.
-    fn trim_end(&mut self, characters: &[char]) {
-        self.text.truncate(self.text.trim_end_matches(characters).len());
-    }
-
-    /// Returns the text. A document without text is an error.
-    fn whole(mut self) -> Result<String, String> {
-        if self.text.trim().is_empty() {
-            return Err("it has no text, for example because it consists of images".into());
-        }
-        if self.is_truncated {
-            self.text.push_str("\n[truncated: the document exceeds the limits of documents]");
-        }
-        Ok(self.text)
-    }
 }

@@ -8,7 +8,7 @@ pub mod shell;
 
 pub use crate::config::AccessKind;
 use crate::config::AccessShape;
-use crate::content::{ToolCategory, ToolKind};
+use crate::content::ToolCategory;
 
 /// The resources that a tool call will access, determined before the call runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,14 +58,15 @@ impl Access {
             && (shape.pattern || (self.command.is_none() && self.url.is_none()))
     }
 
-    /// Creates the access of an ordinary call of a tool of this kind, in the session's directory.
-    pub(crate) fn ordinary(kind: ToolKind) -> Access {
-        match kind {
-            ToolKind::Read | ToolKind::Search => Access::read("."),
-            ToolKind::Edit => Access::write("."),
-            ToolKind::Execute => Access { kind: AccessKind::Exec, ..Access::none() },
-            ToolKind::Fetch => Access { kind: AccessKind::Network, ..Access::none() },
-            ToolKind::Think | ToolKind::Other => Access::none(),
+    /// Creates the access of an ordinary call in the session's directory of a tool whose calls have
+    /// these shapes: the most restricted one.
+    pub(crate) fn ordinary(shapes: &[AccessShape]) -> Access {
+        let order = [AccessKind::Read, AccessKind::Write, AccessKind::Mcp, AccessKind::Network, AccessKind::Exec];
+        let most = shapes.iter().max_by_key(|shape| order.iter().position(|kind| *kind == shape.kind));
+        match most {
+            Some(shape) if shape.path => Access { kind: shape.kind, ..Access::read(".") },
+            Some(shape) => Access { kind: shape.kind, ..Access::none() },
+            None => Access::none(),
         }
     }
 

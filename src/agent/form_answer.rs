@@ -55,7 +55,7 @@ mod tests {
     #[track_caller]
     fn check(properties: Value, required: Value, content: Value, expected: Result<Value, &str>) {
         let schema = json!({ "properties": properties, "required": required });
-        let completed = complete(&schema, content.as_object().unwrap().clone());
+        let completed = complete(&schema, content.as_object().expect("an object").clone());
         assert_eq!(completed.map(Value::Object), expected.map_err(String::from));
     }
 

@@ -11,8 +11,7 @@ use crate::permission::hidden::Hidden;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
-use crate::session::OfferedTool;
-use crate::toolkit::{AnyTool, PreparedCall, RedirectPolicy, ToolContext};
+use crate::toolkit::{PreparedCall, RedirectPolicy, ToolContext};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath};
 
@@ -117,29 +116,6 @@ fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
 /// is sent to the model without a permission request.
 pub(crate) fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
-}
-
-/// Decides about an ordinary call of a tool in `cwd`, for lists of tools. A rule about certain paths,
-/// commands or addresses can decide differently about a certain call.
-fn approval(rules: &Rules, mode: Mode, default: Policy, tool: &dyn AnyTool, cwd: &Path) -> Policy {
-    let access = tool.ordinary_access();
-    let place = || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false };
-    let paths = access.paths.iter().map(|_| place()).collect();
-    let request = PermissionRequest { tool: tool.name(), kind: access.kind, paths, line: None, writes: Vec::new(), url: None };
-    decide(rules, mode, default, &request).policy
-}
-
-/// Describes a tool and the decision about an ordinary call of it in `cwd`.
-pub(crate) fn offered(tool: &dyn AnyTool, rules: &Rules, mode: Mode, default: Policy, cwd: &Path) -> OfferedTool {
-    OfferedTool {
-        name: tool.name().into(),
-        label: tool.label().into(),
-        description: tool.spec().description.clone(),
-        kind: tool.kind(),
-        category: tool.ordinary_access().category(),
-        approval: approval(rules, mode, default, tool, cwd),
-        input_schema: tool.spec().input_schema.clone(),
-    }
 }
 
 /// The reason of a denial by a rule.

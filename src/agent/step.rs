@@ -256,3 +256,14 @@ impl<'a> Steps<'a> {
         self.turn.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
     }
 }
+
+/// Reports an answer without text and calls. Such an answer is an error, unless the turn has
+/// `worked` before.
+pub(super) async fn report_empty(turn: &Turn, model: &str, worked: bool) -> Result<()> {
+    if !worked {
+        let message = format!("{model}: the model answered twice without text");
+        return Err(Error::new(Kind::ModelError, message).hint("choose another model with --model"));
+    }
+    turn.emit(Body::notice(Severity::Warning, EMPTY, "the turn ends after its last tool call")).await;
+    Ok(())
+}

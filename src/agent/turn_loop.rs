@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::answer::{AnswerPart, ModelAnswer};
+use super::background_jobs::background_jobs;
 use super::budget::TurnBudget;
 use super::bundle;
 use super::context_report::{overhead, report};
@@ -21,12 +22,12 @@ use super::local_commands;
 use super::mcp::SessionMcp;
 use super::mcp_prompts;
 use super::messages;
-use super::permission::offered;
 use super::prompt::SystemPrompt;
 use super::repetition::{EndedCall, Repetition, RepetitionGuard, Round};
 use super::review;
 use super::services::{Services, model_error};
-use super::step::{EMPTY, REPEATED, Steps};
+use super::setup;
+use super::step::{REPEATED, Steps, report_empty};
 use super::verify::{self, Verification};
 use crate::config::McpServer;
 use crate::content::{Role, StepOutcome, StopReason};
@@ -40,7 +41,6 @@ use crate::options::OptionValue;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{Agent, AgentSetup, BackgroundJob, SessionLog, Turn};
-use crate::toolkit::jobs::Job;
 
 /// The native agent of one session.
 pub(crate) struct NativeAgent {
@@ -73,7 +73,7 @@ impl Agent for NativeAgent {
     }
 
     fn setup<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<AgentSetup>> {
-        Box::pin(self.next_setup(log))
+        Box::pin(async { setup::read(&self.services, &self.prompt, &self.next_environment(log).await?, log) })
     }
 
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
@@ -103,15 +103,12 @@ impl Agent for NativeAgent {
     }
 
     fn has_background_work(&self) -> bool {
-        !self.running_jobs().is_empty()
+        !self.background_jobs().is_empty()
     }
 
     fn background_jobs(&self) -> Vec<BackgroundJob> {
-        let job = |job: Arc<Job>| BackgroundJob {
-            command: job.command.clone(),
-            ended: Box::pin(async move { job.finished().await.how }),
-        };
-        self.running_jobs().into_iter().map(job).collect()
+        let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
+        environment.as_ref().map(|environment| background_jobs(&environment.shell.jobs)).unwrap_or_default()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -128,13 +125,6 @@ impl Agent for NativeAgent {
 }
 
 impl NativeAgent {
-    /// Returns the background jobs that have not ended.
-    fn running_jobs(&self) -> Vec<Arc<Job>> {
-        let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
-        let jobs = environment.as_ref().map(|environment| environment.shell.jobs.all());
-        jobs.into_iter().flatten().filter(|job| job.ended().is_none()).collect()
-    }
-
     /// Creates the agent of `session`, which loads nothing before its first turn.
     pub(crate) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
         let (environment, model, without_tools) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -274,17 +264,6 @@ impl NativeAgent {
         Ok(environment)
     }
 
-    async fn next_setup(&self, log: &SessionLog) -> Result<AgentSetup> {
-        let environment = self.next_environment(log).await?;
-        let (model, mode, remembered) = log.state(|state| (state.model.clone(), state.mode.known(), state.rules.clone()));
-        let model = model.or_else(|| self.services.models.known_default(&environment.loaded.settings));
-        let system = self.prompt.preview(log, &environment, model.as_deref().unwrap_or_default())?;
-        let (rules, default) = (environment.rules(&remembered), environment.loaded.settings.permissions.default);
-        let (mode, cwd) = (mode.unwrap_or_default(), &environment.workspace.cwd);
-        let tools = environment.tools.table().iter().map(|tool| offered(&**tool, &rules, mode, default, cwd)).collect();
-        Ok(AgentSetup { model, system_prompt: Some(system.to_string()), tools })
-    }
-
     async fn report(&self, log: &SessionLog) -> Result<ContextReport> {
         let environment = self.next_environment(log).await?;
         let settings = &environment.loaded.settings;
@@ -416,15 +395,4 @@ impl NativeAgent {
             cache_key: log.id.to_string(),
         }
     }
-}
-
-/// Reports an answer without text and calls. Such an answer is an error, unless the turn has
-/// `worked` before.
-async fn report_empty(turn: &Turn, model: &str, worked: bool) -> Result<()> {
-    if !worked {
-        let message = format!("{model}: the model answered twice without text");
-        return Err(Error::new(Kind::ModelError, message).hint("choose another model with --model"));
-    }
-    turn.emit(Body::notice(Severity::Warning, EMPTY, "the turn ends after its last tool call")).await;
-    Ok(())
 }

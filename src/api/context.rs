@@ -34,7 +34,7 @@ impl Method for GetContext {
 
     async fn call(cx: CallContext, params: ContextParams) -> Result<Reply<ContextReport>> {
         let session = cx.open_read_only(&params.session_id).await?;
-        session.context_report().await.map(Reply::new)
+        session.agent().context(&session.log).await.map(Reply::new)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The OpenAPI 3.1 document of the REST routes, generated from the method table and its types.
 
+mod parts;
 mod server;
 mod shape;
 
@@ -8,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::parts::{error_responses, header};
 use super::agent_status::StatusChange;
 use super::method::{MethodKind, MethodRow};
 use super::route::Route;
@@ -119,12 +121,6 @@ fn errors(envelope: &Schema) -> Value {
     Value::Object(responses)
 }
 
-fn error_responses(responses: &mut Map<String, Value>) {
-    for row in KINDS {
-        responses.insert(row.http.to_string(), json!({ "$ref": format!("#/components/responses/E{}", row.http) }));
-    }
-}
-
 fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> Value {
     let (mut params, mut result) = ((row.params)(generator), (row.result)(generator));
     (row.rest_schema)(&mut params, &mut result);
@@ -215,10 +211,6 @@ fn stream_responses() -> Map<String, Value> {
                the rows that change.";
     let schema = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Event" } });
     Map::from_iter([("200".to_string(), json!({ "description": doc, "content": { "text/event-stream": { "schema": schema } } }))])
-}
-
-fn header(name: &str, doc: &str, schema: Value) -> Value {
-    json!({ "name": name, "in": "header", "required": false, "description": doc, "schema": schema })
 }
 
 /// `_nuncio/session/get` → `session_get`.

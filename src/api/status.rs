@@ -41,7 +41,7 @@ pub(crate) struct ToolView {
     label: String,
     description: String,
     kind: ToolKind,
-    /// What its calls access.
+    /// The resources that its calls access.
     category: ToolCategory,
     /// The decision about an ordinary call inside the session's directory, by the session's mode
     /// and the rules; `ask`: the call needs approval. A rule about certain paths, commands or
@@ -85,7 +85,10 @@ impl Method for ListTools {
 
     async fn call(cx: CallContext, params: ListToolsParams) -> Result<Reply<ToolList>> {
         let tools = match &params.session_id {
-            Some(id) => cx.open_read_only(id).await?.setup().await?.tools,
+            Some(id) => {
+                let session = cx.open_read_only(id).await?;
+                session.agent().setup(&session.log).await?.tools
+            }
             None => {
                 let (services, mode) = (&cx.app.services, cx.app.mode);
                 let permissions = &services.user.settings.permissions;

@@ -233,8 +233,8 @@ impl Method for GetSession {
         }
         let children = children(sessions, id)?;
         let claimed = session.is_busy();
-        // Settings that cannot be read must not hide the session: the error is that of the next turn.
-        let setup = session.setup().await.unwrap_or_default();
+        // Settings that cannot be read must not hide the session: the next turn reports the error.
+        let setup = session.agent().setup(&session.log).await.unwrap_or_default();
         let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
         let view = session.log.state_at_head(|state, head| SessionView {
             session_id: id.clone(),

@@ -41,7 +41,7 @@ pub(super) enum WorkspacesCommand {
         #[arg(long, group = "how")]
         patch: bool,
         /// Message of the commit; default: the title of the workspace
-        #[arg(short, long)]
+        #[arg(long)]
         message: Option<String>,
         /// Print JSON
         #[arg(long)]

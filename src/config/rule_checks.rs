@@ -79,8 +79,8 @@ impl Loaded {
             Some(Origin::Project(file)) => file,
             _ => &places.file,
         };
-        let hooks = self.settings.hooks.iter().filter(|hook| hook.event.is_about_tools());
-        hooks.map(|hook| check_name(hook.r#match.as_deref(), tools, file, "hooks")).collect()
+        let mut hooks = self.settings.hooks.iter().filter(|hook| hook.event.is_about_tools());
+        hooks.try_for_each(|hook| check_name(hook.r#match.as_deref(), tools, file, "hooks"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The text of Word documents (ECMA-376, WordprocessingML) and of OpenDocument texts and sheets.
 //! The cells of a table row are separated by tabs.
 
-use super::BoundedText;
+use super::bounded_text::BoundedText;
 use super::package::{Package, Xml};
 use crate::limits;
 

@@ -2,7 +2,7 @@
 
 use lopdf::Document;
 
-use super::BoundedText;
+use super::bounded_text::BoundedText;
 use crate::limits;
 
 /// Adds the text of a document, one block per page.

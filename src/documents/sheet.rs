@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::BoundedText;
+use super::bounded_text::BoundedText;
 use super::package::{Package, Xml};
 use crate::limits;
 

@@ -127,6 +127,11 @@ impl McpConnection {
     }
 
     /// Sends `notifications/cancelled`; waits a limited time until it is sent.
+    /// Returns whether the connection to the server has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
     async fn send_cancellation(&self, id: RequestId) {
         let params = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
         let _ = tokio::time::timeout(limits::MCP_CANCEL, self.peer.notify_cancelled(params)).await;
@@ -286,8 +291,7 @@ pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError
 
 /// Requests a page of the server's tools, without those that cannot be called.
 async fn list_tools(peer: &Peer<RoleClient>, page: Option<PaginatedRequestParams>) -> Result<ListToolsResult, ServiceError> {
-    let mut request = ListToolsRequest::default();
-    request.params = page;
+    let request = page.map_or_else(ListToolsRequest::default, ListToolsRequest::with_param);
     match peer.send_request(ClientRequest::ListToolsRequest(request)).await? {
         ServerResult::ListToolsResult(listed) => Ok(listed),
         // A result with a malformed tool.

@@ -14,7 +14,7 @@ use crate::workspace::one_line;
 
 /// Text that a server wrote.
 pub(super) enum ServerText {
-    Message(ServerJsonRpcMessage),
+    Message(Box<ServerJsonRpcMessage>),
     /// Nothing to handle: a blank line, or a request that cannot be answered.
     Nothing,
     /// Not a message; the start of the text.
@@ -41,7 +41,7 @@ fn parse(text: &[u8]) -> ServerText {
         tool_list::omit_unusable(result);
     }
     match serde_json::from_value(value) {
-        Ok(message) => ServerText::Message(message),
+        Ok(message) => ServerText::Message(Box::new(message)),
         Err(error) => unreadable(text, InvalidMessage::unreadable(text, Error::new(Kind::ParseError, error.to_string()))),
     }
 }
@@ -57,7 +57,8 @@ pub(super) fn unreadable(text: &[u8], invalid: InvalidMessage) -> ServerText {
     match id {
         Some(id) if is_response => {
             let message = format!("the answer cannot be read: {}", invalid.error.message);
-            ServerText::Message(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::PARSE_ERROR, message, None), Some(id)))
+            let error = ErrorData::new(ErrorCode::PARSE_ERROR, message, None);
+            ServerText::Message(Box::new(ServerJsonRpcMessage::error(error, Some(id))))
         }
         Some(_) => {
             tracing::warn!(error = %invalid.error, "a request of an MCP server cannot be read");

@@ -88,7 +88,12 @@ impl McpServerHandle {
     /// Waits until the server is ready, also during a restart. The error is a message.
     pub async fn connection(&self, until: Instant) -> Result<Arc<McpConnection>, String> {
         let mut state = self.state.clone();
-        let settled = |state: &State| matches!(state, State::Ready(_) | State::Failed { restarts: false, .. });
+        let settled = |state: &State| match state {
+            // The end of a connection is known before the server's process has ended.
+            State::Ready(connection) => !connection.is_closed(),
+            State::Failed { restarts, .. } => !restarts,
+            State::Starting { .. } => false,
+        };
         let waited = timeout_at(until, state.wait_for(settled)).await.is_ok();
         match self.state() {
             State::Ready(connection) => Ok(connection),

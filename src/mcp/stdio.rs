@@ -85,7 +85,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
                 }
             };
             match received {
-                ServerText::Message(message) => return Some(message),
+                ServerText::Message(message) => return Some(*message),
                 ServerText::Nothing => {}
                 ServerText::Garbage(line) => self.garbage.keep(line),
             }

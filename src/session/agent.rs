@@ -30,8 +30,9 @@ pub trait Agent: Send + Sync + 'static {
     /// Reports what fills the context window of the model. `log` is the session's.
     fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>>;
 
-    /// Returns the model, the system prompt and the tools of the next request, outside of a turn and
-    /// without a connection to a server. `log` is the session's. A hosted agent has only a model.
+    /// Returns the model, the system prompt and the tools of the next request, outside of a turn
+    /// and without a connection to a server. `log` is the session's. A hosted agent has only a
+    /// model.
     fn setup<'a>(&'a self, _log: &'a SessionLog) -> BoxFuture<'a, Result<AgentSetup>> {
         let model = self.options().into_iter().find(|option| option.category.as_deref() == Some("model"));
         let setup = AgentSetup { model: model.map(|option| option.current), ..AgentSetup::default() };

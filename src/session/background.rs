@@ -14,8 +14,19 @@ impl Session {
 
     /// Returns whether background work or a turn runs, or a turn is about to start.
     pub(crate) fn is_working(&self) -> bool {
-        // A subagent counts until its report has started a turn.
-        self.children.any() || self.is_busy() || !self.agent.background_jobs().is_empty()
+        // A subagent counts until its report has started a turn, which may have ended since.
+        let in_log = self.log.state(|state| state.turn.is_some());
+        self.children.any() || self.is_busy() || in_log || !self.agent.background_jobs().is_empty()
+    }
+
+    /// Waits until the log has the end of the running turn, in whichever process it runs. A turn
+    /// releases its claim before its last event is committed.
+    pub(crate) async fn turn_recorded(&self) {
+        let mut head = self.log.head.subscribe();
+        while self.log.state(|state| state.turn.is_some()) {
+            // Cannot fail: the log holds the sender.
+            let _ = head.changed().await;
+        }
     }
 
     /// Cancels the subagents that run in the background. Commands end with the session.
@@ -34,8 +45,12 @@ impl Session {
                 .await;
             match self.next_turn().await {
                 Some(mut turn) => drop(turn.end().await),
-                None if !self.is_working() => return,
-                None => {}
+                None => {
+                    self.turn_recorded().await;
+                    if !self.is_working() {
+                        return;
+                    }
+                }
             }
         }
     }

@@ -11,12 +11,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agent::{Agent, AgentOption, AgentSetup, CommandRequest, CommandResult};
+use super::agent::{Agent, AgentOption, CommandRequest, CommandResult};
 use super::ancestor::Ancestor;
 use super::attached_clients::AttachedClients;
 use super::broker::Broker;
 use super::capacity::TurnSlots;
-use super::context_report::ContextReport;
 use super::lock;
 use super::log::SessionLog;
 use super::now_ms;
@@ -231,14 +230,9 @@ impl OpenSession {
         }
     }
 
-    /// Reports what fills the context window of the session's model.
-    pub(crate) async fn context_report(&self) -> Result<ContextReport> {
-        self.agent.context(&self.log).await
-    }
-
-    /// Returns the model, the system prompt and the tools of the next request.
-    pub(crate) async fn setup(&self) -> Result<AgentSetup> {
-        self.agent.setup(&self.log).await
+    /// Returns the agent of the session.
+    pub(crate) fn agent(&self) -> &dyn Agent {
+        &*self.agent
     }
 
     /// Cancels the running turn, if any, the waiting prompts and the running subagents.

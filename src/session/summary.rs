@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, ChildEnd, Event, SessionChange};
+use crate::event::{Body, ChildEnd, Event};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::store::{ActivityColumns, SessionRow};

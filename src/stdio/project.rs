@@ -123,10 +123,7 @@ impl Projection {
                 self.cost = Cost::sum(self.cost, *cost);
                 self.fact(event, out);
             }
-            Body::ChildCompleted { end, .. } => {
-                self.cost = Cost::sum(self.cost, end.cost);
-                self.fact(event, out);
-            }
+            Body::ChildCompleted { end, .. } => self.cost = Cost::sum(self.cost, end.cost),
             _ => self.fact(event, out),
         }
     }

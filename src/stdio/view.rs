@@ -165,7 +165,10 @@ impl View {
             for event in &events {
                 match &event.body {
                     Body::ChildStarted { child, .. } => self.start_child(child, true, out).await,
-                    Body::ChildCompleted { child, end } => self.end_child(child, end, out).await,
+                    Body::ChildCompleted { child, end } => {
+                        self.projection.replayed(event, out);
+                        self.end_child(child, end, out).await;
+                    }
                     _ => self.projection.replayed(event, out),
                 }
             }

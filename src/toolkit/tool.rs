@@ -57,11 +57,6 @@ pub(crate) trait Tool: Send + Sync + 'static {
     /// Everything that the call will access, for the permission check. Must be pure.
     fn access(&self, input: &Self::Input) -> Access;
 
-    /// Returns the access of an ordinary call inside the session's directory, for lists of tools.
-    fn ordinary_access(&self) -> Access {
-        Access::ordinary(Self::KIND)
-    }
-
     /// Content that is shown with the permission request. Must not change anything. An error says
     /// why the call would fail.
     fn preview(
@@ -111,8 +106,6 @@ pub trait AnyTool: Send + Sync {
     fn label(&self) -> &str;
     /// The kind of the tool, which determines the icon of its calls in clients.
     fn kind(&self) -> ToolKind;
-    /// See [`Tool::ordinary_access`].
-    fn ordinary_access(&self) -> Access;
     /// The specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
 
@@ -255,10 +248,6 @@ impl<T: Tool> AnyTool for Entry<T> {
 
     fn kind(&self) -> ToolKind {
         T::KIND
-    }
-
-    fn ordinary_access(&self) -> Access {
-        self.tool.ordinary_access()
     }
 
     fn spec(&self) -> &ToolSpec {

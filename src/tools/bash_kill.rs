@@ -32,10 +32,6 @@ impl Tool for BashKill {
         format!("End job {}", input.job)
     }
 
-    fn ordinary_access(&self) -> Access {
-        Access::none()
-    }
-
     fn access(&self, _: &BashKillInput) -> Access {
         Access::none()
     }

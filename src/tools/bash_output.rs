@@ -44,10 +44,6 @@ impl Tool for BashOutput {
         input.job.as_ref().map_or("List background jobs".into(), |job| format!("Output of job {job}"))
     }
 
-    fn ordinary_access(&self) -> Access {
-        Access::none()
-    }
-
     fn access(&self, _: &BashOutputInput) -> Access {
         Access::none()
     }

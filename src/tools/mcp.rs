@@ -76,10 +76,6 @@ impl AnyTool for McpTool {
         ToolKind::Other
     }
 
-    fn ordinary_access(&self) -> Access {
-        access()
-    }
-
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -103,14 +99,10 @@ impl AnyTool for McpTool {
     }
 }
 
-/// Returns the access of a call of an MCP tool.
-fn access() -> Access {
-    Access { kind: AccessKind::Mcp, ..Access::none() }
-}
-
 /// A call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
 fn prepared(name: &str, title: String, context: &ToolContext, input: Value, call: impl AnyCall + 'static) -> PreparedCall {
-    PreparedCall::new(name, ToolKind::Other, title, access(), &context.workspace, input, Box::new(call))
+    let access = Access { kind: AccessKind::Mcp, ..Access::none() };
+    PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, input, Box::new(call))
 }
 
 /// The title of a call in one line: server, tool and the beginning of the arguments.

@@ -229,8 +229,8 @@ impl<'a> WorkingTree<'a> {
     }
 }
 
-/// Copies an index with its modification time: git compares files again that changed at this time or
-/// later, because their size and time may be equal to those in the index.
+/// Copies an index with its modification time: git compares files again that changed at this time
+/// or later, because their size and time may be equal to those in the index.
 fn copy_with_time(from: &Path, to: &Path) -> std::io::Result<()> {
     // Read the time first: a newer index with an older time only costs comparisons.
     let modified = std::fs::metadata(from)?.modified()?;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Server, becomes, equal, ok } from "./harness.mjs";
 import { answerBy, answerWith, asks, asksNot, rests, text, texts } from "./pages.mjs";
 
-const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
+const SLOW = Array.from({ length: 400 }, (_, index) => `word${index}`).join(" ");
 const bash = (command) => ({ tool_calls: [{ name: "bash", input: { command } }] });
 const write = (path) => ({ name: "write", input: { file_path: path, content: `${path}\n` } });
 
@@ -99,7 +99,7 @@ export const decisions = (browser, server, program) => ({
     await page.keyboard.press("Enter");
     await page.locator("#queue", { hasText: "And then?" }).waitFor();
     equal(await page.getByRole("button", { name: "Send now" }).count(), 0, "offers during the turn");
-    await page.click("#stop");
+    await server.call("POST", `/v1/sessions/${id}/cancel`, {});
     await page.locator(".note", { hasText: "Stopped" }).waitFor();
     await page.getByRole("button", { name: "Send now" }).click();
     await page.locator(".message.assistant", { hasText: "The next." }).waitFor();

@@ -12,6 +12,8 @@ nuncio, home = sys.argv[1:3]
 here = os.path.dirname(os.path.abspath(__file__))
 work = os.path.join(home, "browser")
 os.makedirs(work)
+# Settings of its own: the other checks leave theirs.
+os.environ["NUNCIO_HOME"] = os.path.join(work, "home")
 chromium = shutil.which("chromium")
 if not chromium:
     sys.exit("chromium is not installed: apt-get install chromium")

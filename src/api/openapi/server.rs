@@ -3,7 +3,7 @@
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::{error_responses, header};
+use super::parts::{error_responses, header};
 use crate::api::Route;
 use crate::hub::TerminalHook;
 

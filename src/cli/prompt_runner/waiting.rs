@@ -52,16 +52,7 @@ impl PromptRunner {
         if session.log.state(|state| state.turn.is_none()) {
             return Err(Error::invalid_params("no prompt").hint("nuncio run --continue \"fix the failing test\""));
         }
-        let ended = async {
-            loop {
-                let mut follow = session.log.follow(session.log.head());
-                if session.log.state(|state| state.turn.is_none()) {
-                    return;
-                }
-                follow.moved().await;
-            }
-        };
-        self.show_unprompted(ended).await
+        self.show_unprompted(session.turn_recorded()).await
     }
 
     /// Waits for the background work of the session and shows the turns that its results start, or

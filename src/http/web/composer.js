@@ -190,7 +190,7 @@ export class Composer {
     this.send.setAttribute("aria-label", does);
     this.send.title = does;
     const isAsked = !!this.hooks.state()?.asks.size;
-    this.input.placeholder = isAsked ? "Queue a message (Esc: go to the question)" : busy ? "Queue a message" : home ? "Describe a task" : "Reply";
+    this.input.placeholder = isAsked ? "Queue a message (Esc: go to the request)" : busy ? "Queue a message" : home ? "Describe a task" : "Reply";
     at("where").hidden = !home;
     const { agent, mode, model, thinking } = this.menus;
     const value = (id) => this.current(id);

@@ -10,7 +10,6 @@ use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
 use crate::mcp::{McpServerHandle, tool_names};
 use crate::model::ToolSpec;
-use crate::permission::Access;
 use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
 use crate::workspace::one_line;
 
@@ -59,10 +58,6 @@ impl AnyTool for ResourceReader {
 
     fn kind(&self) -> ToolKind {
         ToolKind::Read
-    }
-
-    fn ordinary_access(&self) -> Access {
-        super::access()
     }
 
     fn spec(&self) -> &ToolSpec {

@@ -86,10 +86,6 @@ impl AnyTool for Search {
         if self.calls { ToolKind::Other } else { ToolKind::Search }
     }
 
-    fn ordinary_access(&self) -> Access {
-        if self.calls { super::access() } else { Access::none() }
-    }
-
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }

@@ -318,6 +318,8 @@ pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, Str
         ("POST", path("/resume"), json!({})),
         ("POST", path("/close"), json!({})),
         ("POST", path("/fork"), json!({})),
+        ("POST", path("/archive"), json!({})),
+        ("POST", path("/unarchive"), json!({})),
         ("POST", path("/attachments"), json!({"name": "a.txt", "data": "eA=="})),
         ("PUT", path("/mode"), json!({"modeId": "auto"})),
         ("PUT", path("/config/mode"), json!({"value": "auto"})),

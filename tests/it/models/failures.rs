@@ -115,7 +115,9 @@ async fn dropped_stream_closes_connection() {
 async fn http_errors_have_message_and_hint() {
     let check = async |status: u16, body: &'static str, message: &str, hint: Option<&str>, unreachable: bool| {
         for wire in WIRES {
-            let (answer, _) = exchange(wire, vec![Exchange::error(status, body)]).await;
+            // If the Responses API may be missing, the request is also sent as a chat completion.
+            let requests = if status == 404 && wire.protocol == nuncio::config::Protocol::OpenaiResponses { 2 } else { 1 };
+            let (answer, _) = exchange(wire, vec![Exchange::error(status, body); requests]).await;
             let error = answer.error.expect("an error");
             assert_eq!(answer.chunks, []);
             assert_eq!(error.message, format!("test/{}: {message}", wire.model));

@@ -66,6 +66,16 @@ pub const CASES: &[Case] = &[
     Case { turns: Turns::Waiting, before: BUSY, after: RELEASED, ..case("session/resume", HERE) },
     case("session/fork", SESSION),
     Case { turns: Turns::Waiting, before: BUSY, after: RELEASED, ..case("session/fork", SESSION) },
+    case("session/archive", SESSION),
+    Case { before: &[Call("session/archive", SESSION)], ..case("session/unarchive", SESSION) },
+    case("session/set_title", r#"{"sessionId": "{session}", "title": " a  title "}"#),
+    Case {
+        turns: Turns::Waiting,
+        before: BUSY,
+        after: RELEASED,
+        ..case("session/set_title", r#"{"sessionId": "{session}", "title": "a title"}"#)
+    },
+    case("_nuncio/tool/list", SESSION),
     case("session/close", SESSION),
     Case { turns: Turns::Waiting, before: BUSY, ..case("session/close", SESSION) },
     Case { command: &["sessions", "rm", "{session}"], ..case("session/delete", SESSION) },

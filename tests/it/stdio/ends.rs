@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, of, text};
+use crate::harness::{Agent, Home, bounded, of, text};
 
 /// Maximum time of each wait.
 const BOUND: Duration = Duration::from_secs(8);
@@ -92,9 +92,17 @@ async fn session_running_a_prompt_after_close_is_busy_in_other_processes() {
             }
         };
         let runs = frame["id"] != prompt;
-        let listed = home.run(&["sessions", "list", "--json"], "").await.stdout;
-        let mut listed = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let seen = listed.find(|listed| listed["sessionId"] == *session).unwrap();
+        let seen = bounded("the session is listed", async {
+            loop {
+                let listed = home.run(&["sessions", "list", "--json"], "").await.lines();
+                let seen = listed.into_iter().find(|listed| listed["sessionId"] == *session);
+                // A session is listed once its first message is committed.
+                if seen.is_some() || !runs {
+                    break seen.unwrap_or_default();
+                }
+            }
+        });
+        let seen = seen.await;
         assert_eq!(seen["status"] == "busy", runs, "runs: {runs}; another process: {seen}");
         agent.notify("session/cancel", json!({"sessionId": session})).await;
         let ended = answered(&mut agent, &prompt, "the prompt").await;

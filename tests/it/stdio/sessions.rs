@@ -11,6 +11,12 @@ async fn listed(agent: &mut Agent, params: Value) -> Vec<String> {
     listed["sessions"].as_array().unwrap().iter().map(id).collect()
 }
 
+/// What the first and the second process send, and the words that the model then reads.
+type PromptCase<'a> = (&'a str, Value, Value, &'a [&'a str], &'a [&'a str]);
+
+/// A model, the environment, and the expected state and label of its account.
+type AuthCase<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str, Value);
+
 /// Another process with the same data.
 async fn other(home: &Home, steps: Value) -> Agent {
     let mut other = home.start(&["--model", &home.script(steps)]).await;
@@ -36,17 +42,17 @@ async fn session_without_messages_is_not_listed() {
         assert_eq!(listed(&mut agent, params.clone()).await, Vec::<String>::new(), "{params}");
         assert_eq!(listed(&mut other, params.clone()).await, Vec::<String>::new(), "{params}, another process");
     }
-    assert_eq!(listed(&mut other, all).await, [session.clone()]);
+    assert_eq!(listed(&mut other, all).await, std::slice::from_ref(&session));
     assert_eq!(home.run(&["sessions", "list"], "").await.stdout, "");
     // The message is listed as soon as it is sent, before any answer.
     let prompt = agent.prompt(&session, "go").await;
     agent.until_update("agent_message_chunk").await;
     for process in [&mut agent, &mut other] {
-        assert_eq!(listed(process, json!({"cwd": home.work()})).await, [session.clone()]);
+        assert_eq!(listed(process, json!({"cwd": home.work()})).await, std::slice::from_ref(&session));
     }
     agent.cancel(&session, &prompt).await;
     agent.finish().await;
-    assert_eq!(listed(&mut other, json!({})).await, [session.clone()]);
+    assert_eq!(listed(&mut other, json!({})).await, std::slice::from_ref(&session));
     other.finish().await;
 }
 
@@ -67,8 +73,8 @@ async fn archived_session_is_hidden_until_unarchived() {
         assert_eq!(other.call("session/archive", json!({"sessionId": session})).await, json!({}));
     }
     for process in [&mut agent, &mut other] {
-        assert_eq!(listed(process, json!({})).await, [second.clone()]);
-        assert_eq!(listed(process, json!({"archived": "only"})).await, [session.clone()]);
+        assert_eq!(listed(process, json!({})).await, std::slice::from_ref(&second));
+        assert_eq!(listed(process, json!({"archived": "only"})).await, std::slice::from_ref(&session));
     }
     let all = other.call("session/list", json!({"archived": "include"})).await;
     let archived: Vec<&Value> = all["sessions"].as_array().unwrap().iter().map(|session| &session["archived"]).collect();
@@ -79,7 +85,7 @@ async fn archived_session_is_hidden_until_unarchived() {
     // Loading does not change the state.
     let replayed = agent.load(&home, &session).await;
     assert_eq!(text(&replayed, "agent_message_chunk"), "kept");
-    assert_eq!(listed(&mut agent, json!({})).await, [second.clone()]);
+    assert_eq!(listed(&mut agent, json!({})).await, std::slice::from_ref(&second));
     for _ in 0..2 {
         assert_eq!(agent.call("session/unarchive", json!({"sessionId": session})).await, json!({}));
     }
@@ -126,8 +132,7 @@ async fn title_can_be_set_by_any_process_while_a_turn_runs() {
 #[tokio::test]
 async fn system_prompt_of_the_client_applies() {
     let prompt = |mode: &str, text: &str| json!({"mode": mode, "content": [{"type": "text", "text": text}]});
-    // What the first and the second process send, and the words that the model then reads.
-    let cases: &[(&str, Value, Value, &[&str], &[&str])] = &[
+    let cases: &[PromptCase<'_>] = &[
         (
             "append",
             prompt("append", "Rhyme."),
@@ -190,7 +195,7 @@ async fn unsupported_system_prompt_is_refused() {
 
 #[tokio::test]
 async fn auth_status_names_the_login_of_the_default_model() {
-    let cases: &[(&str, &[(&str, &str)], &str, Value)] = &[
+    let cases: &[AuthCase<'_>] = &[
         ("anthropic/claude-sonnet-5", &[("ANTHROPIC_API_KEY", "secret")], "authenticated", json!("anthropic (ANTHROPIC_API_KEY)")),
         ("anthropic/claude-sonnet-5", &[], "unauthenticated", Value::Null),
         ("ollama/none", &[], "not_required", Value::Null),

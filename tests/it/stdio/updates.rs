@@ -101,7 +101,7 @@ async fn long_output_and_clients_without_terminals() {
         let (_, updates) = agent.turn(&session, "go").await;
         let call = tool(&updates, 0);
         let printed = printed(&updates);
-        assert_eq!(kinds(&updates).contains(&"tool_call_update"), true);
+        assert!(kinds(&updates).contains(&"tool_call_update"));
         assert_eq!(text(&updates, "agent_message_chunk"), "done");
         if has_terminal {
             assert_eq!(call["content"][0]["type"], "terminal", "{call}");

@@ -92,7 +92,7 @@ async fn client_without_the_capability_sees_only_the_call() {
     let steps = json!([calls(&[task("worker", "work")]), says("finished", "ok")]);
     let (mut agent, session) = client(&home, steps, &json!({})).await;
     let (_, updates) = agent.turn(&session, "go").await;
-    assert_eq!(sessions(&agent.frames), [session.clone()]);
+    assert_eq!(sessions(&agent.frames), std::slice::from_ref(&session));
     assert!(updates_of(&updates, "subagent_update").is_empty());
     let linked = tool(&updates, 0)["_meta"]["session"]["sessionId"].clone();
     assert_eq!(vec![linked], super::children(&mut agent, &session).await);

@@ -135,7 +135,7 @@ async fn uncommitted_changes_of_the_user_are_merged_or_named() {
         (
             "an ignored file",
             |home| {
-                home.put(".git/info/exclude", "new/\n");
+                home.put(".gitignore", ".env\nignored/\nnew/\n");
                 home.put("new/file", "mine\n");
             },
             Err(&["new/file"]),
@@ -143,7 +143,7 @@ async fn uncommitted_changes_of_the_user_are_merged_or_named() {
         (
             "an ignored file in place of a directory",
             |home| {
-                home.put(".git/info/exclude", "new\n");
+                home.put(".gitignore", ".env\nignored/\nnew\n");
                 home.put("new", "mine\n");
             },
             Err(&["new"]),

@@ -1,0 +1,56 @@
+//! The model, the system prompt and the tools of a session's next request, for clients.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::environment::SessionEnvironment;
+use super::prompt::SystemPrompt;
+use super::services::Services;
+use crate::config::Policy;
+use crate::error::Result;
+use crate::options::Mode;
+use crate::permission::Access;
+use crate::permission::paths::AccessPath;
+use crate::permission::rules::{PermissionRequest, Rules, decide};
+use crate::session::{AgentSetup, OfferedTool, SessionLog};
+use crate::toolkit::AnyTool;
+
+/// Returns the setup of the session of `log` in its environment.
+pub(super) fn read(
+    services: &Services,
+    prompt: &SystemPrompt,
+    environment: &Arc<SessionEnvironment>,
+    log: &SessionLog,
+) -> Result<AgentSetup> {
+    let (model, mode, remembered) = log.state(|state| (state.model.clone(), state.mode.known(), state.rules.clone()));
+    let settings = &environment.loaded.settings;
+    let model = model.or_else(|| services.models.known_default(settings));
+    let system = prompt.preview(log, environment, model.as_deref().unwrap_or_default())?;
+    let (rules, default) = (environment.rules(&remembered), settings.permissions.default);
+    let (mode, cwd) = (mode.unwrap_or_default(), &environment.workspace.cwd);
+    let tools = environment.tools.table().iter().map(|tool| offered(&**tool, &rules, mode, default, cwd)).collect();
+    Ok(AgentSetup { model, system_prompt: Some(system.to_string()), tools })
+}
+
+/// Decides about an ordinary call of a tool in `cwd`, for lists of tools. A rule about certain
+/// paths, commands or addresses can decide differently about a certain call.
+fn approval(rules: &Rules, mode: Mode, default: Policy, tool: &dyn AnyTool, cwd: &Path) -> Policy {
+    let access = Access::ordinary(tool.access());
+    let place = || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false };
+    let paths = access.paths.iter().map(|_| place()).collect();
+    let request = PermissionRequest { tool: tool.name(), kind: access.kind, paths, line: None, writes: Vec::new(), url: None };
+    decide(rules, mode, default, &request).policy
+}
+
+/// Describes a tool and the decision about an ordinary call of it in `cwd`.
+pub(crate) fn offered(tool: &dyn AnyTool, rules: &Rules, mode: Mode, default: Policy, cwd: &Path) -> OfferedTool {
+    OfferedTool {
+        name: tool.name().into(),
+        label: tool.label().into(),
+        description: tool.spec().description.clone(),
+        kind: tool.kind(),
+        category: Access::ordinary(tool.access()).category(),
+        approval: approval(rules, mode, default, tool, cwd),
+        input_schema: tool.spec().input_schema.clone(),
+    }
+}
