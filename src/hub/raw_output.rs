@@ -66,6 +66,8 @@ fn add_lines(value: &Value, depth: usize, lines: &mut String) {
                 }
             }
         }
+        // A text of several lines is unchanged.
+        Value::String(text) => *lines += &format!("{}\n", text.trim_end_matches('\n')),
         other => *lines += &format!("{indent}{other}\n"),
     }
 }
@@ -110,6 +112,7 @@ mod tests {
             (json!({"result": {"content": [{"type": "text", "text": "nested"}]}}), "nested"),
             (json!({"error": {"message": "no such file"}}), "no such file"),
             (json!({"name": "a", "size": 3, "tags": ["x", "y"]}), "name: a\nsize: 3\ntags:\n  - x\n  - y\n"),
+            (json!({"note": "one\ntwo\n"}), "note:\none\ntwo\n"),
             (json!([{"id": 1}, {"id": 2}]), "-\n  id: 1\n-\n  id: 2\n"),
         ];
         for (output, expected) in cases {

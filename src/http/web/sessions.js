@@ -58,8 +58,9 @@ export class Sessions {
 
   async page() {
     const { reader } = this;
-    const cursor = this.next ? `?cursor=${encodeURIComponent(this.next)}` : "";
-    const { sessions, nextCursor } = await get(`/v1/sessions${cursor}`);
+    const cursor = this.next ? `&cursor=${encodeURIComponent(this.next)}` : "";
+    // A session that was just created has no message yet, and is shown, too.
+    const { sessions, nextCursor } = await get(`/v1/sessions?empty=true${cursor}`);
     if (reader !== this.reader) return;
     for (const info of sessions) this.put(info);
     this.next = nextCursor || null;
