@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::conversation::Open;
+use super::project_files::project_files;
 use super::{acp, attach, claude_code, codex, opencode, process::unavailable};
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
@@ -39,7 +40,9 @@ pub(super) fn check_trust(services: &Services, name: &str, cwd: &Path) -> Result
         return Ok(());
     }
     let message = format!("agent {name}: {} is not trusted, and the agent may run programs that its files name", cwd.display());
-    Err(Error::new(Kind::Forbidden, message).hint(format!("check its files, then run: nuncio trust {}", cwd.display())))
+    let files: Vec<String> = project_files(cwd).iter().map(|file| format!(", {file}")).collect();
+    let hint = format!("check its files{}, then run: nuncio trust {}", files.concat(), cwd.display());
+    Err(Error::new(Kind::Forbidden, message).hint(hint))
 }
 
 /// The protocol of an agent.

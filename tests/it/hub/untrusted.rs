@@ -278,3 +278,18 @@ async fn repository_runs_nothing_before_it_is_trusted_over_stdio() {
 async fn repository_runs_nothing_before_it_is_trusted_over_http() {
     check(World::http, &[]).await;
 }
+
+#[tokio::test]
+async fn refusal_names_the_programs_in_files_of_other_agents() {
+    let world = World::new();
+    let home = &world.home;
+    home.put(".opencode/opencode.jsonc", "{\"plugin\": [\"x\"], // a comment\n}");
+    home.put(".codex/hooks.json", &format!("{{\"padding\": \"{}\"}}", "x".repeat(2 << 20)));
+    let ran = home.run(&["run", "--agent", "acp", "say"], "").await;
+    let expected = "check its files, .claude/settings.json (3 hooks, 1 API key helper, 1 status line), .claude/settings.local.json (1 hook), \
+        .mcp.json (1 MCP server), .codex/config.toml (1 MCP server, 1 notification command), \
+        .codex/hooks.json (unreadable, may name programs), .cursor/mcp.json (1 MCP server), \
+        .gemini/settings.json (1 hook, 1 MCP server), opencode.json (1 plugin, 1 MCP server), \
+        .opencode/opencode.jsonc (unreadable, may name programs), .opencode/plugin (1 plugin), .pi/extensions (1 extension), then run: nuncio trust";
+    assert!(ran.stderr.contains(expected), "{ran:?}");
+}
