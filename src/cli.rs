@@ -50,6 +50,7 @@ mod traces;
 #[path = "cli/traces_disabled.rs"]
 mod traces;
 mod trust;
+mod trust_report;
 mod workspace_flags;
 mod workspaces;
 
@@ -147,7 +148,9 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Sessions { command } => on_runtime(async { sessions::run(app::build(bootstrap)?, command, colours).await }),
         CliCommand::Workspaces { command } => on_runtime(async { workspaces::run(app::build(bootstrap)?, command).await }),
         CliCommand::Config { command } => inspect::config(&bootstrap, command),
-        CliCommand::Trust { dir, command } => trust::run(&bootstrap, &dir, command),
+        CliCommand::Trust { dir, yes, json, diff, command } => {
+            trust::run(&bootstrap, &dir, trust::TrustFlags { yes, json, diff }, command)
+        }
         CliCommand::Doctor => on_runtime(doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
     }

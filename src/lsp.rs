@@ -13,5 +13,5 @@ mod uri;
 
 pub(crate) use detect::installed;
 pub(crate) use diagnostic::{Diagnostic, render};
-pub(crate) use languages::{EditDiagnostics, LanguageConfig, Languages};
+pub(crate) use languages::{EditDiagnostics, LanguageConfig, Languages, ServerLimits};
 pub(crate) use servers::Servers;

@@ -19,7 +19,7 @@ mod tokens;
 mod tool_list;
 
 pub use connection::{CallError, CallOptions, McpConnection, Offer};
-pub use launch::{McpLaunch, McpTransport, OauthClient};
+pub use launch::{McpLaunch, McpTransport, OauthClient, TokenProgram};
 pub(crate) use login::{LoginRequest, McpLogin};
 pub(crate) use name::tool_names;
 pub use open_calls::{OnProgress, ServerRequests};

@@ -27,8 +27,8 @@ use std::io;
 
 pub use child::{Child, Output};
 pub(crate) use child::{Ending, ProcessTree};
-pub use command::Command;
 pub(crate) use command::CommandKind;
+pub use command::{Command, Confined};
 pub(crate) use exported::ExportedChange;
 pub(crate) use find::find_program;
 pub use fork_server::helper_main;

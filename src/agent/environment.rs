@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::confinement;
 use super::models::Models;
+use super::program_place::command_hook;
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
-use crate::config::{self, HookSettings, Loaded, Rule, SandboxMode, SessionVariables, Trust};
+use crate::config::{self, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables, Trust};
 use crate::error::Result;
 use crate::event::SessionParent;
-use crate::hooks::{CommandHook, Hooks};
+use crate::hooks::Hooks;
 use crate::id::SessionId;
 use crate::lsp::{LanguageConfig, Languages};
 use crate::model::Model;
@@ -77,16 +79,13 @@ impl SessionEnvironment {
         let workspace = Workspace::new(&cwd, roots, &places.artifacts(artifacts))
             .attachments(&places.attachments(artifacts))
             .readable(services.skill_dirs(&cwd))
+            .readable(vec![places.mcp_work("")])
             .home(places.home.clone())
             .protect(places.own_files())
+            .protect(loaded.project_files.iter().cloned())
             .private(places.private())
             .excludes(config::excludes(&services.environment));
-        let terms = LanguageConfig {
-            settings: loaded.settings.lsp.clone(),
-            search: services.environment.get("PATH").unwrap_or_default().into(),
-            places: Some(places.clone()),
-            roots: workspace.roots.clone(),
-        };
+        let terms = language_config(&services, &loaded, &workspace);
         let writable = loaded.settings.sandbox.writable.iter().filter_map(|path| workspace.cwd.join(path).canonicalize().ok());
         let git_dirs = workspace.roots.iter().flat_map(|root| linked_git_dirs(root));
         let shell = before.map_or_else(|| Arc::new(Shell::new(&workspace)), |before| before.shell.clone());
@@ -104,9 +103,7 @@ impl SessionEnvironment {
         let verify = &loaded.settings.verify;
         let secrets = Models::secret_names(&loaded.settings);
         let variables = services.session_variables(session, &workspace.cwd);
-        let hook = |settings: &HookSettings| {
-            CommandHook::new(settings, workspace.cwd.clone(), &secrets, services.launcher.clone()).variables(&variables)
-        };
+        let hook = |settings: &HookSettings| command_hook(settings, &services, &workspace, &secrets, &variables);
         let hooks = Hooks::new(loaded.settings.hooks.iter().map(hook), &services.registered_hooks());
         Ok(SessionEnvironment {
             tools,
@@ -239,5 +236,22 @@ impl SessionEnvironment {
             project: self.loaded.project_rules.clone(),
             session: session.to_vec(),
         }
+    }
+}
+
+/// The language servers that a session may start.
+fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Workspace) -> LanguageConfig {
+    let (all, cwd, roots) = (services.clone(), workspace.cwd.clone(), workspace.roots.clone());
+    let confine = move |name: &str| {
+        let grants = &all.user.settings.trust;
+        let program = ProjectProgram::new(&all.places, grants, &cwd, ProgramKind::Lsp(name), false);
+        confinement::confined(program, &roots).sandbox
+    };
+    LanguageConfig {
+        settings: loaded.settings.lsp.clone(),
+        search: services.environment.get("PATH").unwrap_or_default().into(),
+        places: Some(services.places.clone()),
+        roots: workspace.roots.clone(),
+        confine: Some(Box::new(confine)),
     }
 }

@@ -184,6 +184,7 @@ impl ToolCall {
         let confined = environment.sandbox(Mode::Auto).filter(|_| automatic && Sandbox::is_available());
         let automatic = confined.is_some();
         context.sandbox = confined.or_else(|| environment.sandbox(mode));
+        context.unasked = matches!(mode, Mode::AcceptEdits | Mode::Auto);
         context.start = context.shell.start(&context.workspace);
         let check = Check {
             host,

@@ -2,7 +2,6 @@
 //! model.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -11,14 +10,13 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::environment::SessionEnvironment;
-use super::models::Models;
-use super::services::Services;
+use super::mcp_launch::launch;
 use super::session_tools::SessionTools;
-use crate::config::{McpServer, SecretText};
+use crate::config::McpServer;
 use crate::content::listed;
 use crate::event::{Body, Severity};
 use crate::limits;
-use crate::mcp::{McpLaunch, McpServerHandle, McpTransport, OauthClient, Offer, State, tool_names};
+use crate::mcp::{McpServerHandle, Offer, State, tool_names};
 use crate::toolkit::AnyTool;
 use crate::tools::mcp::{McpTool, ResourceReader, Search};
 use crate::workspace::one_line;
@@ -331,50 +329,4 @@ pub(crate) fn start_server(
     environment: &SessionEnvironment,
 ) -> Result<Arc<McpServerHandle>, String> {
     environment.services.mcp.server(launch(name, settings, environment)?)
-}
-
-/// The registered OAuth client of a server. The error is a message.
-pub(crate) fn oauth_client(settings: &McpServer, services: &Services) -> Result<Option<OauthClient>, String> {
-    let Some(oauth) = &settings.oauth else { return Ok(None) };
-    let variable = |name: &String| {
-        let value = services.environment.get(name).map(String::from);
-        value.ok_or_else(|| format!("oauth.client_secret_env: {name} is not set"))
-    };
-    let secret = oauth.client_secret_env.as_ref().map(variable).transpose()?;
-    Ok(oauth.client_id.clone().map(|id| OauthClient { id, secret }))
-}
-
-/// The identity of a server in this environment. The error is a message.
-fn launch(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpLaunch, String> {
-    settings.check()?;
-    let variable = |name: &str| environment.services.environment.get(name).ok_or_else(|| format!("{name} is not set"));
-    let value = |text: &SecretText| match text.variable() {
-        Some(name) => variable(name).map(String::from),
-        None => Ok(text.plain().to_owned()),
-    };
-    let pairs = |values: &BTreeMap<String, SecretText>| -> Result<Vec<(String, String)>, String> {
-        values.iter().map(|(name, text)| Ok((name.clone(), value(text)?))).collect()
-    };
-    let session = &environment.workspace.cwd;
-    let transport = match &settings.url {
-        Some(url) => McpTransport::Http {
-            url: url.clone(),
-            headers: pairs(&settings.headers)?,
-            bearer_token: settings.bearer_token_env.as_deref().map(variable).transpose()?.map(String::from),
-            bearer_token_command: settings.bearer_token_command.clone(),
-            oauth_client: oauth_client(settings, &environment.services)?,
-        },
-        None => McpTransport::Stdio {
-            command: settings.command.clone(),
-            env: pairs(&settings.env)?,
-            env_removed: Models::secret_names(&environment.loaded.settings)
-                .into_iter()
-                .filter(|secret| !settings.env.contains_key(secret))
-                .collect(),
-            cwd: settings.cwd.as_ref().map_or_else(|| session.clone(), |cwd| session.join(cwd)),
-        },
-    };
-    let mut roots: Vec<PathBuf> = environment.workspace.roots.to_vec();
-    roots.sort();
-    Ok(McpLaunch { name: name.into(), transport, roots, sampling: settings.sampling })
 }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::confinement;
 use crate::config::{
-    Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, Protocol, Provider, SecretText,
-    Settings, has_credentials, model_settings,
+    Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, ProjectProgram, Protocol, Provider,
+    SecretText, Settings, has_credentials, model_settings,
 };
 use crate::limits;
 use crate::model::catalog::Index;
@@ -19,7 +20,7 @@ use crate::model::local::{self, Candidate, LocalServer, LocalServers};
 use crate::model::providers::{self, KnownProvider};
 use crate::model::scripted::{self, Script};
 use crate::model::{self, Media, Model, ModelError, ModelProvider, Retry};
-use crate::process::ProcessLauncher;
+use crate::process::{Command, ProcessLauncher};
 use crate::web::{ClientOptions, HttpClients};
 use crate::workspace;
 
@@ -256,7 +257,7 @@ impl Models {
 
     async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<ApiKey>, ModelError> {
         if let Some(command) = &own.api_key_command {
-            return self.key_of_command(provider, command).await.map(Some);
+            return self.key_of_command(provider, command, own.project.as_ref()).await.map(Some);
         }
         let Some(name) = &own.api_key_env else { return Ok(None) };
         match self.environment.get(name) {
@@ -267,9 +268,24 @@ impl Models {
         }
     }
 
-    async fn key_of_command(&self, provider: &str, command: &[String]) -> Result<ApiKey, ModelError> {
+    /// Runs a command that prints a key. A command of the user runs outside of all projects, one
+    /// that a project names runs confined in the project.
+    async fn key_of_command(
+        &self,
+        provider: &str,
+        command: &[String],
+        project: Option<&ProjectProgram>,
+    ) -> Result<ApiKey, ModelError> {
         let origin = format!("providers.{provider}.api_key_command");
-        let printed = self.launcher.printed(command, &self.cwd).await;
+        let command = match project {
+            None => Command::program(command, "/"),
+            Some(program) => {
+                let directory = program.directory.clone();
+                let confined = confinement::confined(program.clone(), std::slice::from_ref(&directory));
+                Command::program(command, directory).confined(&confined)
+            }
+        };
+        let printed = self.launcher.printed(&command).await;
         printed.map(|key| ApiKey::new(key, origin.clone())).map_err(|why| permanent(format!("{origin}: {why}")).unreachable())
     }
 

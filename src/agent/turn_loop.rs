@@ -325,9 +325,9 @@ impl NativeAgent {
         if !ignored.is_empty() && built {
             let changed = environment.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
             let description = format!(
-                "{} in .nuncio/config.toml would allow more than the user settings{changed}: to apply all project settings, run `nuncio trust {}`",
+                "{} in .nuncio/config.toml would allow more than the user settings{changed}: {}",
                 ignored.join(", "),
-                environment.cwd().display()
+                environment.loaded.ignored_hint(environment.cwd())
             );
             turn.emit(Body::notice(Severity::Warning, "Some project settings are ignored", description)).await;
         }

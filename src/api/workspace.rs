@@ -12,10 +12,12 @@ use super::method::{Method, Reply};
 use super::route::Route;
 use super::view::{Activity, SessionStatus};
 use super::{CallContext, ClientRole};
-use crate::config::Trust;
+use crate::agent::confinement;
+use crate::config::{ProgramKind, ProjectProgram, Trust};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
+use crate::process::Command;
 use crate::session::now_ms;
 use crate::store::WorkspaceRow;
 use crate::worktrees::{
@@ -149,7 +151,10 @@ pub(super) async fn create(
     let repository = worktrees.repository(&cwd).await?;
     // Files in the directory can refer to a repository anywhere.
     cx.client.require_dir(&repository.main)?;
-    let settings = cx.app.services.settings(&repository.main)?.settings.worktree;
+    let services = &cx.app.services;
+    let loaded = services.settings(&repository.main)?;
+    let of_project = loaded.from_project("worktree.setup");
+    let settings = loaded.settings.worktree;
     if settings.retention_days > 0 {
         let kept = Duration::from_secs(settings.retention_days.saturating_mul(86_400));
         if let Err(error) = worktrees.expire(&repository, kept, now_ms()).await {
@@ -157,7 +162,15 @@ pub(super) async fn create(
         }
     }
     let trusted = Trust::load(&cx.app.places).covers(&repository.main);
-    let preparation = Preparation { trusted, settings };
+    let program =
+        ProjectProgram::new(&services.places, &services.user.settings.trust, &repository.main, ProgramKind::Setup, of_project);
+    let hint = format!(" ({})", program.hint());
+    let confine = move |command: Command, worktree: &Path| {
+        let variables = confinement::variables(&program, &[]);
+        let command = variables.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        command.confined(&confinement::confined(program.clone(), &[worktree.to_owned()]))
+    };
+    let preparation = Preparation { trusted, settings, confine: Box::new(confine), hint };
     let new = NewWorktree { repository, directory: cwd, name, branch, base, preparation, now_ms: now_ms() };
     worktrees.create(new).await
 }

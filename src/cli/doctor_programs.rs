@@ -2,7 +2,6 @@
 //! language servers and git, and for the sandbox of commands. The settings of an untrusted project
 //! name no programs.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -15,7 +14,7 @@ use crate::config::{HookSettings, Loaded, SandboxMode};
 use crate::hub::{self, KnownAgent};
 use crate::limits;
 use crate::lsp;
-use crate::process::Sandbox;
+use crate::process::{Command, Sandbox};
 
 /// A line of the report.
 pub(super) enum Finding {
@@ -141,8 +140,8 @@ fn sandbox(loaded: &Loaded) -> Finding {
 
 /// Runs `git --version`, outside of any repository.
 async fn git(app: &App) -> Finding {
-    let command = ["git".into(), "--version".into()];
-    match timeout(limits::DOCTOR_PROGRAMS, app.services.launcher.printed(&command, Path::new("/"))).await {
+    let command = Command::program(["git", "--version"], "/");
+    match timeout(limits::DOCTOR_PROGRAMS, app.services.launcher.printed(&command)).await {
         Ok(Ok(version)) => Finding::Ok(version),
         _ => Finding::Note("git does not run; without it there are no git tools, reviews by commit and workspaces".into()),
     }

@@ -160,12 +160,22 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: McpCommand,
     },
-    /// Trust a directory: apply all of its .nuncio/config.toml; list and remove trusted directories
+    /// Show what a directory's settings start and allow, and trust it; list and remove trusted
+    /// directories
     #[command(args_conflicts_with_subcommands = true)]
     Trust {
         /// Directory to trust; one that is called list or remove: ./list, ./remove
         #[arg(default_value = ".")]
         dir: PathBuf,
+        /// Do not ask at a terminal
+        #[arg(long, short)]
+        yes: bool,
+        /// Print the list as JSON; trust the directory only with --yes
+        #[arg(long)]
+        json: bool,
+        /// Show what changed since the directory was trusted, and change nothing
+        #[arg(long, conflicts_with_all = ["yes", "json"])]
+        diff: bool,
         #[command(subcommand)]
         command: Option<TrustCommand>,
     },

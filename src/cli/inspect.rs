@@ -22,7 +22,7 @@ pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> R
         ConfigCommand::Check => {
             let loaded = with_project(bootstrap)?;
             for name in &loaded.ignored {
-                print(format!("not used: {name} of this project (to use it: nuncio trust {})\n", bootstrap.cwd.display()))?;
+                print(format!("not used: {name} of this project ({})\n", loaded.ignored_hint(&bootstrap.cwd)))?;
             }
             if let (Some(why), false) = (loaded.distrusted, loaded.ignored.is_empty()) {
                 print(format!("the settings of this project cannot grant permissions: {why}\n"))?;

@@ -1,30 +1,104 @@
 //! `nuncio trust`.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 use super::flags::TrustCommand;
-use super::output::print;
+use super::output::{print, print_stderr};
+use super::trust_report::TrustReport;
 use crate::app::Bootstrap;
-use crate::config::{Trust, Trusted};
-use crate::error::{Error, Result};
-use crate::terminal_text::output_line;
+use crate::config::{Trust, Trusted, TrustedContent};
+use crate::error::{Error, Kind, Result};
+use crate::patch::{Side, unified_diff};
+use crate::terminal_text::{output, output_line};
+
+/// The flags of `nuncio trust DIR`.
+pub(super) struct TrustFlags {
+    pub yes: bool,
+    pub json: bool,
+    pub diff: bool,
+}
 
 /// Runs the command, or trusts `dir` without one. Returns the exit code.
-pub(super) fn run(bootstrap: &Bootstrap, dir: &Path, command: Option<TrustCommand>) -> Result<u8> {
+pub(super) fn run(bootstrap: &Bootstrap, dir: &Path, view: TrustFlags, command: Option<TrustCommand>) -> Result<u8> {
     match command {
-        None => add(bootstrap, dir),
+        None if view.diff => diff(bootstrap, dir),
+        None => add(bootstrap, dir, &view),
         Some(TrustCommand::List) => list(bootstrap),
         Some(TrustCommand::Remove { dir }) => remove(bootstrap, &dir),
     }
 }
 
-fn add(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
-    let trusted = Trust::add(&bootstrap.places, &bootstrap.cwd.join(dir))?;
-    print(format!(
-        "{} is trusted: its .nuncio/config.toml applies in full until the file changes, and language servers and hosted agents may run\n",
-        output_line(&trusted.display().to_string())
-    ))?;
+/// Shows what a directory starts and allows, and trusts it. Asks first at a terminal.
+fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
+    let directory = directory(bootstrap, dir)?;
+    let report = TrustReport::of(bootstrap, &directory)?;
+    if view.json {
+        let text = serde_json::to_string_pretty(&report).map_err(|error| Error::internal(format!("encoding the list: {error}")))?;
+        print(text + "\n")?;
+        if !view.yes {
+            return Ok(0);
+        }
+    } else {
+        print(report.text())?;
+    }
+    if !view.yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        print_stderr("Trust it?  [y]es  [n]o: ");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).map_err(|error| Error::io("reading the answer", error))?;
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            return Err(Error::new(Kind::Cancelled, "the directory was not trusted"));
+        }
+    }
+    let trusted = Trust::add(&bootstrap.places, &directory)?;
+    if !view.json {
+        let trusted = output_line(&trusted.display().to_string());
+        print(format!("{trusted} is trusted, until its settings or the files that they name change\n"))?;
+    }
     Ok(0)
+}
+
+/// Shows what changed since a directory was trusted.
+fn diff(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
+    let directory = directory(bootstrap, dir)?;
+    let shown = output_line(&directory.display().to_string());
+    let trust = Trust::load(&bootstrap.places);
+    let Some(before) = trust.trusted_parts(&bootstrap.places, &directory) else {
+        let why = match trust.status(&directory) {
+            Trusted::No => "is not trusted",
+            Trusted::Yes | Trusted::Changed | Trusted::NoDigest => {
+                "was trusted with an older version of nuncio, without the content"
+            }
+        };
+        return Err(
+            Error::not_found(format!("{shown} {why}")).hint(format!("to see what would run, and trust it: nuncio trust {shown}"))
+        );
+    };
+    let now =
+        TrustedContent::read(&directory).map_err(|error| Error::io(format_args!("reading the settings of {shown}"), error))?;
+    let now = now.by_name();
+    let mut names: Vec<&String> = before.keys().chain(now.keys()).collect();
+    names.sort();
+    names.dedup();
+    let mut changed = false;
+    for name in names {
+        let side = |parts: &'_ BTreeMap<String, String>| parts.get(name).cloned();
+        let (old, new) = (side(&before), side(&now));
+        let diff =
+            unified_diff(old.as_deref().map(|text| Side::text(name, text)), new.as_deref().map(|text| Side::text(name, text)));
+        changed |= !diff.text.is_empty();
+        print(output(&diff.text))?;
+    }
+    if !changed {
+        print(format!("{shown}: nothing changed since it was trusted\n"))?;
+    }
+    Ok(0)
+}
+
+fn directory(bootstrap: &Bootstrap, dir: &Path) -> Result<PathBuf> {
+    let doing = format!("trusting {}", dir.display());
+    std::fs::canonicalize(bootstrap.cwd.join(dir)).map_err(|error| Error::io(&doing, error))
 }
 
 fn list(bootstrap: &Bootstrap) -> Result<u8> {

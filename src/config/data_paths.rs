@@ -114,7 +114,8 @@ pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
     /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`,
-    /// `trusted`, `models.json`, `mcp-tokens/`, `worktrees/`.
+    /// `trusted`, `trusted-content/`, `models.json`, `mcp-tokens/`, `mcp-work/`, `caches/`,
+    /// `worktrees/`.
     pub data: PathBuf,
     /// The default directory of `config.toml`, regardless of `--config`.
     pub config: PathBuf,
@@ -154,12 +155,15 @@ impl DataPaths {
             "token",
             "tokens.json",
             "trusted",
+            "trusted-content",
             "models.json",
             "models.lock",
             "locks",
             "artifacts",
             "attachments",
             "mcp-tokens",
+            "mcp-work",
+            "caches",
         ];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
     }
@@ -182,6 +186,12 @@ impl DataPaths {
     /// Directory of the OAuth tokens of MCP servers.
     pub(crate) fn mcp_tokens(&self) -> PathBuf {
         self.data.join("mcp-tokens")
+    }
+
+    /// Directory in which the MCP server `name` of the user runs, outside of all projects.
+    pub(crate) fn mcp_work(&self, name: &str) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
+        self.data.join("mcp-work").join(name.chars().map(plain).collect::<String>())
     }
 
     /// Directory of the git worktrees that nuncio creates, `PROJECT/NAME` each, free of symlinks.

@@ -1,12 +1,13 @@
 //! The settings of hooks (`[[hooks]]`), which run commands at six events.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use globset::Glob;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::project_program::ProjectProgram;
 use crate::event::HookEvent;
 use crate::limits;
 
@@ -20,17 +21,25 @@ pub struct HookSettings {
     /// Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#match: Option<String>,
-    /// The program and its arguments, without a shell. It runs in the session's directory, without
-    /// a sandbox. A relative script, and a word that is a file there, is relative to the directory
-    /// of the user's settings file; in the settings of a project, to the directory that contains
-    /// `.nuncio`.
+    /// The program and its arguments, without a shell. A relative script, and a word that is a file
+    /// there, is relative to the directory of the user's settings file; in the settings of a
+    /// project, to the directory that contains `.nuncio`.
     pub command: Vec<String>,
+    /// Directory in which a hook of the user's settings runs. Default: that of the settings file.
+    /// `$WORKSPACE`: the session's directory, if that is trusted; the hook is confined there. The
+    /// hooks of a project always run confined in the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
     /// Milliseconds after which the command is killed.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
     /// Default: `closed` for `tool.execute.before`, else `open`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<FailurePolicy>,
+    /// Set if a project's settings name the program.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub project: Option<ProjectProgram>,
 }
 
 fn default_timeout_ms() -> u64 {

@@ -9,12 +9,14 @@ use toml::{Table, Value};
 
 use super::data_paths::{DataPaths, Environment, project_file};
 use super::hook_settings::script_word;
-use super::narrow::narrow;
+use super::narrow::{narrow, narrow_trusted};
 use super::parse::{parse, read};
+use super::project_program::{ProgramKind, ProjectProgram};
 use super::rule_paths::add_resolved_paths;
 use super::secret::{CREDENTIALS_HINT, has_credentials};
 use super::settings::{Rule, Settings};
 use super::trust::{Trust, Trusted};
+use super::trusted_content::{SETTINGS, referenced_files};
 use crate::error::{Error, Result};
 use crate::options::{Mode, Thinking};
 
@@ -72,6 +74,10 @@ pub struct Loaded {
     pub origins: BTreeMap<String, Origin>,
     /// Names of the settings in the project's file that were ignored, which are shown in a notice.
     pub ignored: Vec<String>,
+    /// The project's file is trusted.
+    pub trusted: bool,
+    /// The files that the trusted project's file names.
+    pub project_files: Vec<PathBuf>,
     /// The reason why a formerly trusted project is no longer trusted.
     pub distrusted: Option<&'static str>,
     table: Table,
@@ -104,14 +110,30 @@ pub(crate) fn load_project(
     overrides: &Overrides,
 ) -> Result<Loaded> {
     let path = project_file(cwd);
-    let Some((mut table, text)) = read(&path, false)? else { return Ok(user.clone()) };
+    let found = read(&path, false)?;
+    let trust = Trust::load(places);
+    let trusted = trust.settings(cwd, found.as_ref().map(|(_, text)| text.as_bytes()));
+    let changed = trusted.why_not().is_some();
+    if found.is_none() && !changed {
+        return Ok(user.clone());
+    }
+    let (mut table, text) = found.unwrap_or_default();
     let mut project = parse(&table, &path)?;
     let mut loaded = Loaded { table: user.table.clone(), origins: user.origins.clone(), ..Loaded::default() };
-    let trusted = Trust::load(places).settings(cwd, Some(text.as_bytes()));
     if trusted != Trusted::Yes {
         loaded.distrusted = trusted.why_not();
+        let hooks = if changed { trusted_hooks(&trust, places, cwd, &table) } else { None };
         loaded.ignored = narrow(&mut table, &user.settings);
+        if let Some(hooks) = hooks {
+            loaded.ignored.retain(|name| name != "hooks");
+            table.insert("hooks".into(), hooks);
+        }
         project = parse(&table, &path)?;
+    } else {
+        loaded.trusted = true;
+        let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
+        loaded.project_files = referenced_files(&real, Some(text.as_bytes())).into_iter().map(|(_, path)| path).collect();
+        loaded.ignored = narrow_trusted(&mut table, &user.settings);
     }
     loaded.project_rules = std::mem::take(&mut project.permissions.rules);
     add_resolved_paths(&mut loaded.project_rules, places);
@@ -124,10 +146,66 @@ pub(crate) fn load_project(
     loaded.apply_overrides(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
     add_resolved_paths(&mut loaded.settings.permissions.rules, places);
+    loaded.mark_project_programs(user, places, cwd);
     Ok(loaded)
 }
 
+/// Returns the hooks of a project that changed since it was trusted: those that were trusted, else
+/// those of the current settings. They do not start, and each run is a failure; if they were
+/// ignored, a change could turn off a hook that blocks.
+fn trusted_hooks(trust: &Trust, places: &DataPaths, cwd: &Path, current: &Table) -> Option<Value> {
+    let parts = trust.trusted_parts(places, cwd);
+    let before = parts.map(|parts| parts.get(SETTINGS).and_then(|text| toml::from_str::<Table>(text).ok()).unwrap_or_default());
+    before.as_ref().unwrap_or(current).get("hooks").cloned()
+}
+
+/// Returns all settings of the project in `cwd`, as if it was trusted, and the names of those that
+/// only a trusted project may set. They must not be applied.
+pub(crate) fn project_settings(user: &Settings, cwd: &Path) -> Result<Option<(Settings, Vec<String>)>> {
+    let path = project_file(cwd);
+    let Some((mut table, _)) = read(&path, false)? else { return Ok(None) };
+    let settings = parse(&table, &path)?;
+    Ok(Some((settings, narrow(&mut table, user))))
+}
+
 impl Loaded {
+    /// Returns whether the project's file sets `name` or a setting below it.
+    pub(crate) fn from_project(&self, name: &str) -> bool {
+        let within = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.origins.iter().any(|(path, origin)| matches!(origin, Origin::Project(_)) && within(path))
+    }
+
+    /// Returns how the user can apply the ignored settings of the project in `cwd`.
+    pub(crate) fn ignored_hint(&self, cwd: &Path) -> String {
+        match (self.trusted, self.distrusted) {
+            (true, _) => "only your own settings can set them".into(),
+            (false, None) => format!("to apply all project settings, run `nuncio trust {}`", cwd.display()),
+            (false, Some(_)) => {
+                format!("to see the changes, run `nuncio trust --diff {0}`, then `nuncio trust {0}`", cwd.display())
+            }
+        }
+    }
+
+    /// Marks the programs that the project's file names.
+    fn mark_project_programs(&mut self, user: &Loaded, places: &DataPaths, cwd: &Path) {
+        let program = |kind| Some(ProjectProgram::new(places, &user.settings.trust, cwd, kind, true));
+        let mut settings = std::mem::take(&mut self.settings);
+        if self.from_project("hooks") {
+            let own = user.settings.hooks.len();
+            settings.hooks.iter_mut().skip(own).for_each(|hook| hook.project = program(ProgramKind::Hook));
+        }
+        for (name, server) in settings.mcp.iter_mut().filter(|(name, _)| self.from_project(&format!("mcp.{name}"))) {
+            server.project = program(ProgramKind::Mcp(name));
+        }
+        for (name, server) in settings.lsp.iter_mut().filter(|(name, _)| self.from_project(&format!("lsp.{name}"))) {
+            server.project = program(ProgramKind::Lsp(name));
+        }
+        for (_, provider) in settings.providers.iter_mut().filter(|(name, _)| self.from_project(&format!("providers.{name}"))) {
+            provider.project = program(ProgramKind::Token);
+        }
+        self.settings = settings;
+    }
+
     /// Merges a table over the current one: tables are merged recursively, other values replaced.
     fn merge(&mut self, table: Table, origin: &Origin) {
         fn join(below: &mut Table, above: Table, prefix: &str, origins: &mut BTreeMap<String, Origin>, origin: &Origin) {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model_settings::SecretText;
+use super::project_program::ProjectProgram;
 use super::secret::has_credentials;
 use crate::limits;
 
@@ -21,7 +22,9 @@ pub struct McpServer {
     /// variable NAME of nuncio.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, SecretText>,
-    /// Directory in which the program runs. Default: the session's directory.
+    /// Directory in which the program runs. Default: a directory of its own, outside of all
+    /// projects. `$WORKSPACE`: the session's directory, if that is trusted; the program is confined
+    /// there. Also in `command` and `env`, `$WORKSPACE` is replaced by the session's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// URL of a server with the transport "streamable HTTP": `https://example.com/mcp`.
@@ -53,6 +56,10 @@ pub struct McpServer {
     /// Globs for the names of the server's tools that models do not see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden_tools: Vec<String>,
+    /// Set if a project's settings name the program.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub project: Option<ProjectProgram>,
 }
 
 /// How nuncio signs in to an MCP server. Most servers need none of these settings.
@@ -89,6 +96,7 @@ impl Default for McpServer {
             enabled: true,
             tools: Vec::new(),
             hidden_tools: Vec::new(),
+            project: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use toml::Table;
 
 use super::price::Price;
+use super::project_program::ProjectProgram;
 use super::secret::MASK;
 use crate::limits::MODEL_WAIT;
 use crate::options::Thinking;
@@ -28,6 +29,10 @@ pub struct Provider {
     /// A command that prints the key on its standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_command: Option<Vec<String>>,
+    /// Set if a project's settings name `api_key_command`.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub project: Option<ProjectProgram>,
     /// Models that clients can choose; replaces the provider's list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,

@@ -10,6 +10,18 @@ pub(super) fn narrow(table: &mut Table, user: &Settings) -> Vec<String> {
     narrow_by(PROJECT_RIGHTS, table, user)
 }
 
+/// Removes what a trusted project may not widen either: the sandbox, and the grants of the user.
+/// Returns the names of the removed settings.
+pub(super) fn narrow_trusted(table: &mut Table, user: &Settings) -> Vec<String> {
+    let mut limited = Table::new();
+    for section in ["sandbox", "trust"] {
+        limited.extend(table.remove_entry(section));
+    }
+    let ignored = narrow(&mut limited, user);
+    table.extend(limited);
+    ignored
+}
+
 /// Keeps only the settings that `rights` lists and permits, so that an unlisted setting is removed.
 fn narrow_by(rights: &[(&str, ProjectRight)], table: &mut Table, user: &Settings) -> Vec<String> {
     let mut given = std::mem::take(table);

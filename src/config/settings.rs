@@ -12,6 +12,7 @@ use super::context_settings::ContextSettings;
 use super::hook_settings::HookSettings;
 use super::mcp_settings::McpServer;
 use super::model_settings::{ModelSettings, Provider, RetrySettings};
+use super::project_program::{ProjectGrants, ProjectProgram};
 use super::verify_settings::{ReviewSettings, VerifySettings};
 use super::worktree_settings::WorktreeSettings;
 use crate::limits;
@@ -54,6 +55,9 @@ pub struct Settings {
     pub verify: VerifySettings,
     pub review: ReviewSettings,
     pub worktree: WorktreeSettings,
+    /// Rights of the programs of trusted projects outside of them, by directory. Only in the user's
+    /// settings.
+    pub trust: BTreeMap<PathBuf, ProjectGrants>,
     /// Files that replace the built-in system prompt, by a pattern of `PROVIDER/NAME`; `*` is the
     /// default. User file: relative to the file; project file: relative to the project directory.
     pub prompts: BTreeMap<String, PathBuf>,
@@ -117,6 +121,7 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("verify", ProjectRight::Nothing),
     ("review", ProjectRight::Nothing),
     ("worktree", ProjectRight::Nothing),
+    ("trust", ProjectRight::Nothing),
     ("prompts", ProjectRight::Nothing),
 ];
 
@@ -278,6 +283,10 @@ pub struct LanguageServer {
     /// Globs for the paths of the files that the server handles.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Set if a project's settings name the program.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub project: Option<ProjectProgram>,
 }
 
 /// Tracing: spans of requests, turns, model calls and tool calls, without their contents.

@@ -7,13 +7,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{Context, SHA256};
-use toml::{Table, Value};
-
 use super::data_paths::{DataPaths, project_file};
-use super::worktree_origin::worktree_origin;
+use super::trusted_content::{TrustedContent, entry};
+use super::worktree_origin::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
-use crate::workspace::{read_small, read_small_text, replace_private};
+use crate::workspace::{create_private_dir, read_small_text, replace_private};
 
 /// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +48,12 @@ impl Trusted {
 impl Trust {
     /// Loads the list; it is empty if the file cannot be read.
     pub(crate) fn load(places: &DataPaths) -> Trust {
-        let text = read_small_text(&file(places)).unwrap_or_default();
+        Trust::load_from(&places.data)
+    }
+
+    /// Loads the list of a data directory.
+    pub(super) fn load_from(data: &Path) -> Trust {
+        let text = read_small_text(&file(data)).unwrap_or_default();
         let mut digests = BTreeMap::new();
         for line in text.lines().filter(|line| !line.is_empty()) {
             match line.split_once(' ').filter(|(digest, _)| is_digest(digest)) {
@@ -58,7 +61,7 @@ impl Trust {
                 None => digests.insert(PathBuf::from(line), None),
             };
         }
-        Trust { digests, worktrees: places.worktrees() }
+        Trust { digests, worktrees: worktrees_in(data) }
     }
 
     /// The trust status of the settings of `directory`. `content` is the content of its settings
@@ -66,20 +69,33 @@ impl Trust {
     /// nuncio, settings that equal the trusted settings of its repository are trusted, too.
     pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
         let directory = canonical(directory);
-        let recorded = match worktree_origin(&self.worktrees, &directory) {
-            Some(origin) if !self.digests.contains_key(&directory) => origin.repository.join(origin.rest),
-            _ => directory.clone(),
-        };
-        self.compared(&recorded, &directory, content)
+        self.compared(&self.place(&directory), || Ok(TrustedContent::of(&directory, content.map(<[u8]>::to_vec))))
     }
 
-    /// Compares the settings of `directory` with the digest that is recorded for `recorded`.
-    fn compared(&self, recorded: &Path, directory: &Path, content: Option<&[u8]>) -> Trusted {
+    /// The trust status of the current content of `directory`.
+    pub(crate) fn status(&self, directory: &Path) -> Trusted {
+        let directory = canonical(directory);
+        self.compared(&self.place(&directory), || TrustedContent::read(&directory))
+    }
+
+    /// The directory of the list that decides about the settings of `directory`, which is free of
+    /// symlinks: for a worktree of nuncio, its counterpart in the repository.
+    pub(super) fn place(&self, directory: &Path) -> PathBuf {
+        match worktree_origin(&self.worktrees, directory) {
+            Some(origin) if !self.digests.contains_key(directory) => origin.repository.join(origin.rest),
+            _ => directory.to_owned(),
+        }
+    }
+
+    /// Compares content with the digest that is recorded for `recorded`.
+    fn compared(&self, recorded: &Path, content: impl FnOnce() -> std::io::Result<TrustedContent>) -> Trusted {
         match self.digests.get(recorded) {
             None => Trusted::No,
             Some(None) => Trusted::NoDigest,
-            Some(Some(trusted)) if *trusted == digest(directory, content) => Trusted::Yes,
-            Some(Some(_)) => Trusted::Changed,
+            Some(Some(trusted)) => match content() {
+                Ok(content) if content.digest() == *trusted => Trusted::Yes,
+                Ok(_) | Err(_) => Trusted::Changed,
+            },
         }
     }
 
@@ -103,22 +119,15 @@ impl Trust {
             }));
         }
         pairs.retain(|(recorded, _)| self.digests.contains_key(recorded));
-        pairs.into_iter().find(|(recorded, actual)| self.current(recorded, actual) == Trusted::Yes).map(|(recorded, _)| recorded)
-    }
-
-    /// Compares the current settings of `directory` with the digest that is recorded for
-    /// `recorded`.
-    fn current(&self, recorded: &Path, directory: &Path) -> Trusted {
-        match read_small(&project_file(directory)) {
-            Ok(content) => self.compared(recorded, directory, Some(&content)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.compared(recorded, directory, None),
-            Err(_) => Trusted::Changed,
-        }
+        pairs
+            .into_iter()
+            .find(|(recorded, actual)| self.compared(recorded, || TrustedContent::read(actual)) == Trusted::Yes)
+            .map(|(recorded, _)| recorded)
     }
 
     /// The directories of the list, with their status.
     pub(crate) fn list(&self) -> impl Iterator<Item = (&Path, Trusted)> {
-        self.digests.keys().map(|directory| (directory.as_path(), self.current(directory, directory)))
+        self.digests.keys().map(|directory| (directory.as_path(), self.compared(directory, || TrustedContent::read(directory))))
     }
 
     /// Removes `directory` from the list. Returns its entry, or `None` if there was none.
@@ -137,15 +146,23 @@ impl Trust {
         if directory.to_str().is_none_or(|name| name.contains(['\n', '\r'])) {
             return Err(Error::invalid_params(format!("{doing}: its path is not UTF-8 or contains a line break")));
         }
-        let content = match read_small(&project_file(&directory)) {
-            Ok(content) => Some(content),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io(format_args!("reading {}", project_file(&directory).display()), error)),
-        };
+        let content = TrustedContent::read(&directory)
+            .map_err(|error| Error::io(format_args!("reading {}", project_file(&directory).display()), error))?;
         let mut trust = Trust::load(places);
-        trust.digests.insert(directory.clone(), Some(digest(&directory, content.as_deref())));
+        trust.digests.insert(directory.clone(), Some(content.digest()));
+        save_content(places, &directory, &content)?;
         trust.write(places)?;
         Ok(directory)
+    }
+
+    /// The content of `directory` when it was trusted, by the names of its parts. `None` if
+    /// `directory` is not trusted, or was trusted by a version of nuncio that did not store it.
+    pub(crate) fn trusted_parts(&self, places: &DataPaths, directory: &Path) -> Option<BTreeMap<String, String>> {
+        let directory = self.place(&canonical(directory));
+        let digest = self.digests.get(&directory)?.as_ref()?;
+        let stored = read_small_text(&entry(&contents(places), &directory)).ok()?;
+        let (recorded, parts) = stored.split_once('\n')?;
+        serde_json::from_str(parts).ok().filter(|_| recorded == digest)
     }
 
     fn write(&self, places: &DataPaths) -> Result<()> {
@@ -154,7 +171,7 @@ impl Trust {
             let digest = digest.as_ref().map(|digest| format!("{digest} ")).unwrap_or_default();
             let _ = writeln!(lines, "{digest}{}", directory.display());
         }
-        let path = file(places);
+        let path = file(&places.data);
         let write = || {
             fs::create_dir_all(&places.data)?;
             replace_private(&path, lines.as_bytes())
@@ -163,8 +180,22 @@ impl Trust {
     }
 }
 
-fn file(places: &DataPaths) -> PathBuf {
-    places.data.join("trusted")
+fn file(data: &Path) -> PathBuf {
+    data.join("trusted")
+}
+
+/// Directory of the trusted content, which is shown as the old side of a diff.
+fn contents(places: &DataPaths) -> PathBuf {
+    places.data.join("trusted-content")
+}
+
+/// Stores the content with its digest.
+fn save_content(places: &DataPaths, directory: &Path, content: &TrustedContent) -> Result<()> {
+    let text = format!("{}\n{}", content.digest(), serde_json::json!(content.by_name()));
+    let directories = contents(places);
+    create_private_dir(&directories)?;
+    let path = entry(&directories, directory);
+    replace_private(&path, text.as_bytes()).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
 }
 
 fn canonical(directory: &Path) -> PathBuf {
@@ -173,56 +204,4 @@ fn canonical(directory: &Path) -> PathBuf {
 
 fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Hexadecimal SHA-256 of a project's settings and of the files inside the project that the
-/// settings name as prompts or in commands.
-fn digest(directory: &Path, content: Option<&[u8]>) -> String {
-    let mut all = Context::new(&SHA256);
-    let mut add = |bytes: Option<&[u8]>| {
-        // Hash the length of each part, so that moving bytes from one part to another changes the
-        // digest.
-        all.update(&bytes.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
-        all.update(bytes.unwrap_or_default());
-    };
-    add(content);
-    let table: Option<Table> = content.and_then(|content| toml::from_str(std::str::from_utf8(content).ok()?).ok());
-    for name in table.iter().flat_map(referenced_files) {
-        let path = directory.join(&name);
-        // Files outside the project are not under the project's control.
-        if canonical(&path).starts_with(directory) && path.is_file() {
-            add(Some(name.as_bytes()));
-            add(read_small(&path).ok().as_deref());
-        }
-    }
-    all.finish().as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Returns the names in the settings that may refer to files: prompts, and the words of commands.
-fn referenced_files(settings: &Table) -> Vec<String> {
-    let tables = |name: &str| settings.get(name).and_then(Value::as_table);
-    let prompts = tables("prompts").into_iter().flat_map(Table::values).cloned();
-    let commands = [("lsp", "command"), ("mcp", "command"), ("mcp", "bearer_token_command"), ("providers", "api_key_command")]
-        .into_iter()
-        .flat_map(|(name, key)| {
-            let inner = tables(name).into_iter().flat_map(Table::values);
-            inner.filter_map(move |one| one.get(key)?.as_array().cloned()).flatten()
-        });
-    // The program of an MCP server runs in the directory `cwd`.
-    let servers = tables("mcp").into_iter().flat_map(Table::values);
-    let of_servers = servers.flat_map(|server| {
-        let cwd = server.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-        let words = server.get("command").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        words.filter_map(move |word| cwd.as_ref()?.join(word).to_str().map(Value::from))
-    });
-    let hooks = settings.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    let hooks = hooks.filter_map(|hook| hook.get("command")?.as_array().cloned()).flatten();
-    let mut names: Vec<String> =
-        prompts.chain(commands).chain(of_servers).chain(hooks).filter_map(|value| value.as_str().map(String::from)).collect();
-    names.sort();
-    names.dedup();
-    names
 }

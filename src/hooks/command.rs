@@ -1,5 +1,6 @@
 //! Hooks that are commands: the request is the standard input, the answer the standard output.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use super::request::HookRequest;
 use crate::config::{FailurePolicy, HookSettings, SessionVariables, script_word};
 use crate::event::HookEvent;
 use crate::limits;
-use crate::process::{Child, Command, Ending, Output, ProcessLauncher};
+use crate::process::{Child, Command, Confined, Ending, Output, ProcessLauncher};
 use crate::workspace::one_line;
 
 /// The exit code of a command that blocks; its error output is the reason.
 const BLOCKED: i32 = 2;
 
-/// A hook that runs a command, without a shell and without a sandbox.
+/// A hook that runs a command, without a shell.
 pub struct CommandHook {
     event: HookEvent,
     name: String,
@@ -32,6 +33,8 @@ pub struct CommandHook {
     timeout: Duration,
     on_failure: FailurePolicy,
     launcher: ProcessLauncher,
+    /// A sentence about the place of the command, for messages about failures.
+    hint: Option<String>,
 }
 
 impl CommandHook {
@@ -51,7 +54,21 @@ impl CommandHook {
             timeout: Duration::from_millis(settings.timeout_ms),
             on_failure: settings.failure_policy(),
             launcher,
+            hint: None,
         }
+    }
+
+    /// Confines the command, and sets environment variables.
+    pub(crate) fn confined(mut self, confined: &Confined, variables: Vec<(&'static str, OsString)>) -> CommandHook {
+        self.command =
+            variables.into_iter().fold(self.command, |command, (name, value)| command.env(name, value)).confined(confined);
+        self
+    }
+
+    /// Adds a sentence to the messages about failures.
+    pub(crate) fn hint(mut self, hint: Option<String>) -> CommandHook {
+        self.hint = hint;
+        self
     }
 
     /// Sets or removes environment variables of the command.
@@ -86,12 +103,13 @@ impl CommandHook {
             }
         };
         let errors = String::from_utf8_lossy(&errors).trim().to_owned();
+        let hint = self.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
         match code {
             0 => answer::parse(self.event, &output, request.system.as_deref()),
             BLOCKED if errors.is_empty() => Ok(HookEffect::Block("no reason given".into())),
             BLOCKED => Ok(HookEffect::Block(errors)),
-            code if errors.is_empty() => Err(HookError(format!("exit code {code}"))),
-            code => Err(HookError(format!("exit code {code}: {errors}"))),
+            code if errors.is_empty() => Err(HookError(format!("exit code {code}{hint}"))),
+            code => Err(HookError(format!("exit code {code}: {errors}{hint}"))),
         }
     }
 }

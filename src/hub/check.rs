@@ -1,6 +1,5 @@
 //! Starts a hosted agent in an empty directory, without a prompt, to report whether it works.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -146,7 +145,8 @@ const VERSION_WAIT: Duration = Duration::from_secs(10);
 async fn version(launcher: &ProcessLauncher, agent: &HostedAgent) -> Option<String> {
     let program = agent.command_line().into_iter().next()?;
     let command = [program, "--version".into()];
-    let printed = launcher.printed(&command, Path::new("/"));
+    let command = Command::program(command, "/");
+    let printed = launcher.printed(&command);
     let printed = tokio::time::timeout(VERSION_WAIT, printed).await.ok()?.ok()?;
     printed.lines().next().map(String::from)
 }

@@ -61,7 +61,7 @@ pub(crate) fn choose(
         }
         return Ok(ServerChoice {
             name: name.clone(),
-            launch: Launch { command: server.command.clone(), root: root.into(), sandbox: None },
+            launch: Launch { command: server.command.clone(), root: root.into(), sandbox: None, project: server.project.clone() },
             configured: true,
         });
     }
@@ -83,7 +83,7 @@ pub(crate) fn choose(
             .ok_or_else(|| format!("{} needs a {marker} in the file's directory or above", command[0]))?,
     };
     let command = command.iter().map(|word| word.to_string()).collect();
-    Ok(ServerChoice { name: name.into(), launch: Launch { command, root, sandbox: None }, configured: false })
+    Ok(ServerChoice { name: name.into(), launch: Launch { command, root, sandbox: None, project: None }, configured: false })
 }
 
 /// Returns the well-known languages with an installed server, and the program of the server.

@@ -38,6 +38,17 @@ pub(crate) struct LanguageConfig {
     pub places: Option<DataPaths>,
     /// Roots of the session, without symlinks.
     pub roots: Vec<PathBuf>,
+    /// Returns the confinement of the server with a name.
+    pub confine: Option<Box<dyn Fn(&str) -> Sandbox + Send + Sync>>,
+}
+
+/// How a server that must be started is confined.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ServerLimits<'a> {
+    /// The sandbox of the session's commands.
+    pub sandbox: Option<&'a Sandbox>,
+    /// The model writes without a question, so that a file of the project may be the model's.
+    pub unasked: bool,
 }
 
 struct Used {
@@ -62,12 +73,11 @@ impl Languages {
         Languages { servers, config, used: Mutex::default() }
     }
 
-    /// Checks `path` after an edit. A server that must be started is confined to `sandbox`. Returns
-    /// `None` if the file has no server or the server published nothing within
-    /// [`limits::LSP_EDIT_WAIT`].
-    pub(crate) async fn after_edit(&self, path: &Path, sandbox: Option<&Sandbox>) -> Option<EditDiagnostics> {
+    /// Checks `path` after an edit. Returns `None` if the file has no server or the server
+    /// published nothing within [`limits::LSP_EDIT_WAIT`].
+    pub(crate) async fn after_edit(&self, path: &Path, server_limits: ServerLimits<'_>) -> Option<EditDiagnostics> {
         let until = Instant::now() + limits::LSP_EDIT_WAIT;
-        let choice = self.choose(path, sandbox).ok()?;
+        let choice = self.choose(path, server_limits).ok()?;
         let server = self.server(&choice).ok()?;
         let client = match server.client(until).await {
             Ok(client) => client?,
@@ -92,10 +102,10 @@ impl Languages {
     }
 
     /// Returns all diagnostics of `path`. Waits for them at most [`limits::LSP_ASK_WAIT`]. The
-    /// error contains the cause. A server that must be started is confined to `sandbox`.
-    pub(crate) async fn diagnose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<Vec<Diagnostic>, String> {
+    /// error contains the cause.
+    pub(crate) async fn diagnose(&self, path: &Path, server_limits: ServerLimits<'_>) -> Result<Vec<Diagnostic>, String> {
         let until = Instant::now() + limits::LSP_ASK_WAIT;
-        let choice = self.choose(path, sandbox)?;
+        let choice = self.choose(path, server_limits)?;
         let ServerChoice { name, .. } = &choice;
         let server = self.server(&choice)?;
         let client =
@@ -117,7 +127,9 @@ impl Languages {
         all.filter(|diagnostic| self.config.roots.iter().any(|root| diagnostic.file_path.starts_with(root))).collect()
     }
 
-    fn choose(&self, path: &Path, sandbox: Option<&Sandbox>) -> Result<ServerChoice, String> {
+    /// Chooses the server for a file. It is confined if the project names it, in a directory that
+    /// is not trusted, and in modes in which the model writes without a question.
+    fn choose(&self, path: &Path, server_limits: ServerLimits<'_>) -> Result<ServerChoice, String> {
         let root = self
             .config
             .roots
@@ -125,14 +137,19 @@ impl Languages {
             .find(|root| path.starts_with(root))
             .ok_or("the file is outside the session's directories; language servers check only files inside them")?;
         let mut choice = detect::choose(&self.config.settings, &self.config.search, root, path)?;
-        let trusted = || self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
-        if !choice.configured && !trusted() {
+        let trusted = self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
+        if !choice.configured && !trusted {
             let (command, root) = (&choice.launch.command[0], choice.launch.root.display());
             return Err(format!(
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
         }
-        choice.launch.sandbox = sandbox.cloned();
+        let own = |confine: &Box<dyn Fn(&str) -> Sandbox + Send + Sync>| confine(&choice.name);
+        choice.launch.sandbox = match server_limits.sandbox {
+            Some(sandbox) if choice.launch.project.is_none() => Some(sandbox.clone()),
+            None if choice.launch.project.is_none() && trusted && !server_limits.unasked => None,
+            Some(_) | None => self.config.confine.as_ref().map(own),
+        };
         Ok(choice)
     }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client::{LSP, LanguageClient};
+use crate::config::ProjectProgram;
 use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
 
@@ -81,6 +82,8 @@ pub(crate) struct Launch {
     /// Sandbox of the session that started the server. Only sessions with an equal sandbox share
     /// the server.
     pub sandbox: Option<Sandbox>,
+    /// Set if a project's settings name the server: it starts only while the project is trusted.
+    pub project: Option<ProjectProgram>,
 }
 
 /// Exit status of the supervisor if the program does not exist, as in env(1).
@@ -122,6 +125,7 @@ impl Launch {
         worked: &mut bool,
     ) -> End {
         let command = Command::program(&self.command, &self.root).sandbox(self.sandbox.clone());
+        let command = Command { project: self.project.clone(), ..command };
         let (Child { output, mut ending }, input) = match launcher.spawn_piped(&command) {
             Ok(spawned) => spawned,
             Err(error) => return End::Crashed(error.to_string()),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::process::Confined;
+
 /// The configuration of a server with the directories of its sessions. Sessions with an equal
 /// `McpLaunch` share one server. Has no `Debug`, because it contains secrets.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -25,16 +27,29 @@ pub enum McpTransport {
         env_removed: Vec<String>,
         /// The directory in which the program runs.
         cwd: PathBuf,
+        /// Set if the program runs in a project.
+        confined: Option<Confined>,
+        /// A sentence about the place of the program, for messages about failures.
+        hint: Option<String>,
     },
     Http {
         url: String,
         headers: Vec<(String, String)>,
         bearer_token: Option<String>,
         /// A command that prints the bearer token, if `bearer_token` is absent.
-        bearer_token_command: Option<Vec<String>>,
+        bearer_token_command: Option<TokenProgram>,
         /// The OAuth client of the tokens, if it is registered.
         oauth_client: Option<OauthClient>,
     },
+}
+
+/// A command that prints a token.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct TokenProgram {
+    pub command: Vec<String>,
+    pub cwd: PathBuf,
+    /// Set if a project's settings name the command.
+    pub confined: Option<Confined>,
 }
 
 /// The OAuth client as which nuncio signs in, if it is registered at the authorization server.

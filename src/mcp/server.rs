@@ -1,7 +1,6 @@
 //! One MCP server: starts it, restarts it with a growing delay, and ends it when it is no longer
 //! used.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::Either;
@@ -13,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::{McpConnection, chain, login_required, offer, requires_login};
 use super::handler::McpHandler;
-use super::launch::{McpLaunch, McpTransport};
+use super::launch::{McpLaunch, McpTransport, TokenProgram};
 use super::lifecycle::{RunEnd, RunStart, initialization_failed, notify_changes, signed_in};
 use super::process_end::{log_stderr, terminate};
 use super::stdio::{Garbage, StdioTransport, described};
@@ -171,8 +170,9 @@ impl Run<'_> {
     /// Runs the server until it ends or must stop.
     async fn run_once(&self, start: RunStart) -> RunEnd {
         match &self.launch.transport {
-            McpTransport::Stdio { command, env, env_removed, cwd } => {
+            McpTransport::Stdio { command, env, env_removed, cwd, confined, hint } => {
                 let mut order = Command::program(command, cwd);
+                order = confined.iter().fold(order, Command::confined);
                 order.env_removed.extend(env_removed.iter().map(Into::into));
                 order.env_set.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
                 let (Child { output, mut ending }, input, errors) = match self.resources.launcher.spawn_captured(&order) {
@@ -198,7 +198,8 @@ impl Run<'_> {
                         let code = code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
                         let line = last_line.into_inner().unwrap_or_else(PoisonError::into_inner);
                         let shown = if line.is_empty() { garbage.described().unwrap_or_default() } else { line };
-                        RunEnd::Failed(if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") })
+                        let why = if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") };
+                        RunEnd::Failed(hint.iter().fold(why, |why, hint| format!("{why} ({hint})")))
                     }
                     (end, _) => end,
                 }
@@ -208,8 +209,9 @@ impl Run<'_> {
                 let transport = async {
                     let token = match (bearer_token, bearer_token_command) {
                         (Some(token), _) => Some(token.clone()),
-                        (None, Some(command)) => {
-                            let printed = launcher.printed(command, Path::new("/")).await;
+                        (None, Some(TokenProgram { command, cwd, confined })) => {
+                            let order = confined.iter().fold(Command::program(command, cwd), Command::confined);
+                            let printed = launcher.printed(&order).await;
                             Some(printed.map_err(|why| format!("bearer_token_command: {why}"))?)
                         }
                         (None, None) => None,

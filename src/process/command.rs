@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::sandbox::Sandbox;
+use crate::config::ProjectProgram;
+use crate::error::{Error, Kind, Result};
 
 /// A command with its directory and environment. Its stdin is null, unless it is started with
 /// [`super::ProcessLauncher::spawn_piped`].
@@ -19,6 +21,15 @@ pub struct Command {
     pub env_removed: Vec<OsString>,
     /// The sandbox of the command and its descendants; `None` runs them without a sandbox.
     pub sandbox: Option<Sandbox>,
+    /// Set if the command starts only while the project is trusted, and only with its sandbox.
+    pub project: Option<ProjectProgram>,
+}
+
+/// The confinement of a program that runs in a project without a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Confined {
+    pub sandbox: Sandbox,
+    pub program: ProjectProgram,
 }
 
 /// The kind of a command.
@@ -43,7 +54,7 @@ impl Command {
     }
 
     fn new(kind: CommandKind, cwd: PathBuf) -> Command {
-        Command { kind, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None }
+        Command { kind, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None, project: None }
     }
 
     /// Adds arguments to a program. A shell gets none.
@@ -81,5 +92,20 @@ impl Command {
         self.env_set.extend(sandbox.iter().map(|sandbox| ("TMPDIR".into(), sandbox.temp.clone().into())));
         self.sandbox = sandbox;
         self
+    }
+
+    /// Confines a program of a project.
+    pub fn confined(self, confined: &Confined) -> Command {
+        Command { project: Some(confined.program.clone()), ..self.sandbox(Some(confined.sandbox.clone())) }
+    }
+
+    /// Fails if the command may not start now.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(program) = &self.project else { return Ok(()) };
+        if self.sandbox.is_some() && !Sandbox::is_available() {
+            let message = "not started: this system cannot confine it, because its kernel has no Landlock, or it is turned off";
+            return Err(Error::new(Kind::Unsupported, message));
+        }
+        program.check_trust()
     }
 }

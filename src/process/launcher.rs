@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::net::unix::pipe;
 
@@ -83,10 +83,10 @@ impl ProcessLauncher {
     /// Runs a program, whose stderr is discarded, and returns what it printed, without white space
     /// at both ends. The error is a message: a failure, a timeout ([`limits::KEY_COMMAND`]), or
     /// empty output.
-    pub(crate) async fn printed(&self, command: &[String], cwd: &Path) -> std::result::Result<String, String> {
+    pub(crate) async fn printed(&self, command: &Command) -> std::result::Result<String, String> {
         let run = async {
-            let quiet = ["sh", "-c", "exec \"$@\" 2>/dev/null", "key"].into_iter().chain(command.iter().map(String::as_str));
-            let mut child = self.spawn(&Command::program(quiet, cwd))?;
+            let (mut child, stdin) = self.spawn_piped(command)?;
+            drop(stdin);
             let mut output = Vec::new();
             while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {}
             let status = child.wait().await?;
@@ -117,6 +117,7 @@ impl ProcessLauncher {
                 Error::io(format_args!("starting {name}"), error)
             }
         };
+        command.check()?;
         if !command.cwd.is_dir() {
             let missing = io::Error::new(io::ErrorKind::NotFound, format!("{} is not a directory", command.cwd.display()));
             return Err(fail(missing));

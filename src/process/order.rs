@@ -149,7 +149,7 @@ fn command(kind: u8, mut rest: &[u8]) -> Option<Command> {
         RUN_PROGRAM => CommandKind::Program(arguments),
         _ => return None,
     };
-    Some(Command { kind, cwd, env_set, env_removed, sandbox: has(SANDBOXED).then_some(sandbox) })
+    Some(Command { kind, cwd, env_set, env_removed, sandbox: has(SANDBOXED).then_some(sandbox), project: None })
 }
 
 /// Decodes the first list of texts in `bytes` and removes it.

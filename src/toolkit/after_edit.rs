@@ -17,7 +17,7 @@ pub(crate) async fn after_edit(output: &mut ToolOutput, context: &ToolContext) {
     paths.sort();
     paths.dedup();
     paths.truncate(limits::LSP_CALL_FILES_MAX);
-    let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.sandbox.as_ref())));
+    let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.server_limits())));
     let checked = tokio::select! {
         checked = checks => checked,
         () = context.cancel.cancelled() => return,

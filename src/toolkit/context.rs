@@ -17,7 +17,7 @@ use super::turn_changes::TurnChanges;
 use crate::config::SessionVariables;
 use crate::id::ToolCallId;
 use crate::limits;
-use crate::lsp::{LanguageConfig, Languages, Servers};
+use crate::lsp::{LanguageConfig, Languages, ServerLimits, Servers};
 use crate::process::{ProcessLauncher, Sandbox};
 use crate::web::{Address, HttpClients};
 use crate::workspace::{PathFilter, Walk, Workspace};
@@ -61,6 +61,8 @@ pub struct ToolContext {
     pub client_terminal: bool,
     /// The sandbox of the call's commands.
     pub sandbox: Option<Sandbox>,
+    /// The model writes files without a question.
+    pub unasked: bool,
     /// The project's check commands.
     pub checks: CheckSettings,
     /// The files that the turn changed.
@@ -99,6 +101,7 @@ impl ToolContext {
             client_roots: Arc::new([]),
             client_terminal: false,
             sandbox: None,
+            unasked: false,
             checks: CheckSettings::default(),
             changes: Arc::default(),
             depth: 0,
@@ -159,6 +162,11 @@ impl ToolContext {
         }
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(ToolError::new("internal error: the tool panicked")))
+    }
+
+    /// How language servers that the call starts are confined.
+    pub(crate) fn server_limits(&self) -> ServerLimits<'_> {
+        ServerLimits { sandbox: self.sandbox.as_ref(), unasked: self.unasked }
     }
 
     /// Creates the error for a failed operation on a file; `doing` is a verb such as "reading".

@@ -58,7 +58,7 @@ impl Tool for Diagnostics {
         let resolved = context.workspace.resolve(path);
         let shown = context.workspace.show(&resolved.path);
         let found = tokio::select! {
-            found = context.languages.diagnose(&resolved.real, context.sandbox.as_ref()) => found,
+            found = context.languages.diagnose(&resolved.real, context.server_limits()) => found,
             () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
         };
         let found = found.map_err(|why| ToolError(format!("{shown}: {why}")))?;

@@ -13,6 +13,10 @@ pub(crate) struct Preparation {
     /// True if the repository is trusted. If not, its hooks do not run.
     pub trusted: bool,
     pub settings: WorktreeSettings,
+    /// Confines a setup command in a new worktree.
+    pub confine: Box<dyn Fn(Command, &Path) -> Command + Send + Sync>,
+    /// A sentence for the warning about a failed setup command.
+    pub hint: String,
 }
 
 impl Preparation {
@@ -32,9 +36,10 @@ impl Preparation {
         let copies = copy.iter().filter_map(|name| copy_file(main, worktree, name).err().map(|why| format!("{name}: {why}")));
         let mut warnings: Vec<String> = copies.collect();
         for line in setup {
-            if let Err(why) = run(launcher, worktree, line).await {
+            let command = Command::shell(line, worktree).env("NUNCIO_WORKSPACE", worktree);
+            if let Err(why) = run(launcher, &(self.confine)(command, worktree)).await {
                 // The next command may need the result of this one.
-                warnings.push(format!("setup command `{line}`: {why}"));
+                warnings.push(format!("setup command `{line}`: {why}{}", self.hint));
                 break;
             }
         }
@@ -65,9 +70,8 @@ fn copy_file(main: &Path, worktree: &Path, name: &str) -> Result<(), String> {
     std::fs::copy(&from, &to).map(drop).map_err(failed)
 }
 
-async fn run(launcher: &ProcessLauncher, worktree: &Path, line: &str) -> Result<(), String> {
-    let command = Command::shell(line, worktree).env("NUNCIO_WORKSPACE", worktree);
-    let mut child = launcher.spawn(&command).map_err(|error| error.message)?;
+async fn run(launcher: &ProcessLauncher, command: &Command) -> Result<(), String> {
+    let mut child = launcher.spawn(command).map_err(|error| error.message)?;
     let limit = limits::WORKTREE_SETUP;
     let ran = tokio::time::timeout(limit, async {
         let mut output = Vec::new();

@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use crate::harness::Home;
 
-/// A hook in the settings whose command is a shell script. `more` has further settings.
+/// A hook in the settings whose command is a shell script, which runs in the workspace. `more` has
+/// further settings.
 fn hook(event: &str, script: &str, more: &str) -> String {
+    let script = format!("cd \"$NUNCIO_WORKSPACE\"; {script}");
     format!("[[hooks]]\nevent = \"{event}\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n{more}\n")
 }
 

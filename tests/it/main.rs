@@ -38,6 +38,7 @@ mod terminal_text;
 mod tidy;
 mod tools;
 mod transcript;
+mod trust;
 mod verify;
 mod window;
 mod workspaces;

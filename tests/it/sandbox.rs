@@ -176,6 +176,24 @@ fn without_landlock_checks_need_the_permission_of_a_command() {
 }
 
 #[test]
+fn without_landlock_programs_of_a_project_do_not_start_and_its_hooks_fail() {
+    let home = Home::new();
+    home.put("program.sh", "touch ran\n");
+    let hook = "[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"sh\", \"program.sh\"]\n";
+    home.put(".nuncio/config.toml", &format!("{hook}[mcp.x]\ncommand = [\"sh\", \"program.sh\"]\n"));
+    let landlock = libc::SYS_landlock_create_ruleset;
+    output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
+    let list = json!({"name": "list", "input": {}});
+    let model = home.script(json!([{"tool_calls": [list]}, {"text": "done"}]));
+    let ran = output_without(landlock, libc::ENOSYS, &home, &["run", "--json", "--mode", "ask", "--model", &model, "go"]);
+    let shown = String::from_utf8_lossy(&ran.stdout);
+    let completed = shown.lines().find(|line| line.contains("\"tool.completed\"")).unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(completed.contains("cannot confine") && home.get("ran").is_none(), "{completed}");
+    let server = shown.lines().find(|line| line.contains("MCP server x failed")).unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(server.contains("cannot confine"), "{server}");
+}
+
+#[test]
 fn missing_sandbox_features_are_reported() {
     let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
     let lacks = "[sandbox: not blocked on this system: sockets other than TCP]";

@@ -21,18 +21,23 @@ async fn hooks_of_a_project_run_only_if_it_is_trusted() {
 
     // The script is a part of what was trusted.
     home.put("guard.sh", "echo other >> order.txt\n");
-    Events::of(&home, read_a(None), &[]).await;
+    let changed = Events::of(&home, read_a(None), &[]).await;
     assert_eq!(home.get("order.txt").as_deref(), Some("user\nuser\nproject\nuser\n"));
+    assert!(changed.result().1.contains("nuncio trust --diff"), "{:?}", changed.result());
 }
 
 #[tokio::test]
 async fn script_next_to_the_settings_precedes_one_of_the_project() {
     let home = home("[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"sh\", \"guard.sh\"]\n");
-    std::fs::write(home.data().join("guard.sh"), "pwd > pwd.txt; echo settings > from.txt\n").unwrap();
+    std::fs::write(
+        home.data().join("guard.sh"),
+        "pwd > \"$NUNCIO_WORKSPACE/pwd.txt\"; echo settings > \"$NUNCIO_WORKSPACE/from.txt\"\n",
+    )
+    .unwrap();
     home.put("guard.sh", "echo project > from.txt\n");
     Events::of(&home, read_a(None), &[]).await;
     assert_eq!(home.get("from.txt").as_deref(), Some("settings\n"));
-    assert_eq!(home.get("pwd.txt").unwrap().trim(), home.work().to_str().unwrap());
+    assert_eq!(home.get("pwd.txt").unwrap().trim(), home.data().canonicalize().unwrap().to_str().unwrap());
 }
 
 #[tokio::test]

@@ -151,12 +151,18 @@ async fn server_is_sandboxed_according_to_the_mode() {
     home.put("a.x", "");
     home.put("../home/token", "owner-token\n");
     let input = json!({ "file_path": "a.x" }).to_string();
-    for (flags, open) in [
-        (&["--mode", "auto"][..], "open: probe-inside ["),
-        (&["--mode", "auto", "--sandbox", "read-only"], "open: nothing ["),
-        (&["--mode", "auto", "--sandbox", "off"], "open: ../probe-outside probe-inside ../home/token ["),
-        (&["--mode", "ask"], "open: ../probe-outside probe-inside ../home/token ["),
-    ] {
+    let all = "open: ../probe-outside probe-inside ../home/token [";
+    let inside = "open: probe-inside [";
+    let cases = [
+        (&["--mode", "auto"][..], inside, inside),
+        (&["--mode", "auto", "--sandbox", "read-only"], "open: nothing [", "open: nothing ["),
+        (&["--mode", "auto", "--sandbox", "off"], inside, inside),
+        (&["--mode", "accept-edits"], inside, inside),
+        (&["--mode", "ask"], inside, all),
+    ];
+    let cases = cases.into_iter().flat_map(|(flags, untrusted, trusted)| [(flags, untrusted, false), (flags, trusted, true)]);
+    for (flags, open, trusted) in cases {
+        home.run(if trusted { &["trust", "."] } else { &["trust", "remove", "."] }, "").await;
         let ran = home.run(&[&["tool", "diagnostics"], flags, &[&input]].concat(), "").await;
         let told = ran.lines()[0]["output"].as_str().unwrap().to_string();
         let told = told.replace("\n", " [");

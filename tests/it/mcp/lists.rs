@@ -120,7 +120,7 @@ async fn search_results_are_bounded() {
 #[tokio::test]
 async fn hooks_get_the_name_and_the_input_of_the_called_tool() {
     let hook = |tool: &str, input: &str| {
-        let command = format!("cat >> seen.json; echo '{{\"input\":{input}}}'");
+        let command = format!("cat >> \"$NUNCIO_WORKSPACE/seen.json\"; echo '{{\"input\":{input}}}'");
         format!("[[hooks]]\nevent = \"tool.execute.before\"\nmatch = \"{tool}\"\ncommand = [\"sh\", \"-c\", '''{command}''']\n")
     };
     let home = Home::new();

@@ -9,6 +9,7 @@ use super::source::{Source, assert_none, package, sources};
 /// Imports within one layer: importer, imported, reason. None of them makes a cycle.
 const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("config", "workspace", "settings are read by the bounded reader of small files"),
+    ("process", "config", "a program of a project starts only while the project is trusted"),
     ("main", "cli", "the binary is one call of the command line"),
     ("cli", "app", "the command line builds the application"),
     ("http", "mcp_server", "MCP clients of nuncio connect over HTTP, too"),

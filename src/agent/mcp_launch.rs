@@ -1,0 +1,113 @@
+//! How an MCP server of a session starts: where its program runs, and with which variables.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::confinement;
+use super::environment::SessionEnvironment;
+use super::models::Models;
+use super::program_place::{ProgramPlace, in_workspace, place};
+use super::services::Services;
+use crate::config::{McpServer, ProgramKind, SecretText};
+use crate::mcp::{McpLaunch, McpTransport, OauthClient, TokenProgram};
+use crate::workspace::create_private_dir;
+
+/// Commands that download the program which they run.
+const DOWNLOADERS: &[&[&str]] = &[
+    &["npx"],
+    &["bunx"],
+    &["pnpx"],
+    &["uvx"],
+    &["npm", "exec"],
+    &["pnpm", "dlx"],
+    &["yarn", "dlx"],
+    &["pipx", "run"],
+    &["uv", "tool", "run"],
+];
+
+/// Returns the identity of a server in this environment. The error is a message.
+pub(super) fn launch(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpLaunch, String> {
+    settings.check()?;
+    let transport = match &settings.url {
+        Some(url) => http(url, name, settings, environment)?,
+        None => stdio(name, settings, environment)?,
+    };
+    let mut roots: Vec<PathBuf> = environment.workspace.roots.to_vec();
+    roots.sort();
+    Ok(McpLaunch { name: name.into(), transport, roots, sampling: settings.sampling })
+}
+
+/// Returns pairs with the values of variables. The error is a message.
+fn pairs(values: &BTreeMap<String, SecretText>, environment: &SessionEnvironment) -> Result<Vec<(String, String)>, String> {
+    let value = |text: &SecretText| match text.variable() {
+        Some(name) if !name.starts_with("WORKSPACE") => variable(name, environment).map(String::from),
+        _ => Ok(in_workspace(text.plain(), &environment.workspace)),
+    };
+    values.iter().map(|(name, text)| Ok((name.clone(), value(text)?))).collect()
+}
+
+fn variable<'e>(name: &str, environment: &'e SessionEnvironment) -> Result<&'e str, String> {
+    environment.services.environment.get(name).ok_or_else(|| format!("{name} is not set"))
+}
+
+fn http(url: &str, name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpTransport, String> {
+    let token_command = settings.bearer_token_command.clone().map(|command| {
+        let (services, workspace) = (&environment.services, &environment.workspace);
+        let named_by = settings.project.as_ref();
+        let ProgramPlace { cwd, confined, .. } = place(services, workspace, ProgramKind::Mcp(name), named_by, None, Path::new("/"));
+        TokenProgram { command, cwd, confined }
+    });
+    Ok(McpTransport::Http {
+        url: url.into(),
+        headers: pairs(&settings.headers, environment)?,
+        bearer_token: settings.bearer_token_env.as_deref().map(|name| variable(name, environment)).transpose()?.map(String::from),
+        bearer_token_command: token_command,
+        oauth_client: oauth_client(settings, &environment.services)?,
+    })
+}
+
+fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpTransport, String> {
+    let (services, workspace) = (&environment.services, &environment.workspace);
+    let command: Vec<String> = settings.command.iter().map(|word| in_workspace(word, workspace)).collect();
+    let (kind, named_by, cwd) = (ProgramKind::Mcp(name), settings.project.as_ref(), settings.cwd.as_deref());
+    let work = services.places.mcp_work(name);
+    let ProgramPlace { cwd, confined, hint } = place(services, workspace, kind, named_by, cwd, &work);
+    let mut env = vec![("NUNCIO_WORKSPACE".to_owned(), workspace.cwd.to_string_lossy().into_owned())];
+    match &confined {
+        None if cwd == work => create_private_dir(&work).map_err(|error| error.to_string())?,
+        None => {}
+        Some(confined) => {
+            let program = &confined.program;
+            if !program.grant.network && is_downloader(&command) {
+                return Err(format!("{} needs the network to load its package: {}", command[0], program.hint()));
+            }
+            let variables = confinement::variables(program, &command);
+            env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned())));
+        }
+    }
+    env.extend(pairs(&settings.env, environment)?);
+    let secrets = Models::secret_names(&environment.loaded.settings);
+    let env_removed = secrets.into_iter().filter(|secret| !settings.env.contains_key(secret)).collect();
+    Ok(McpTransport::Stdio { command, env, env_removed, cwd, confined, hint })
+}
+
+/// Returns whether a command downloads the program that it runs.
+fn is_downloader(command: &[String]) -> bool {
+    let mut words = command.iter().enumerate().map(|(index, word)| match index {
+        0 => word.rsplit('/').next().unwrap_or_default(),
+        _ => word.as_str(),
+    });
+    let words: Vec<&str> = words.by_ref().take(3).collect();
+    DOWNLOADERS.iter().any(|start| words.starts_with(start))
+}
+
+/// The registered OAuth client of a server. The error is a message.
+pub(crate) fn oauth_client(settings: &McpServer, services: &Services) -> Result<Option<OauthClient>, String> {
+    let Some(oauth) = &settings.oauth else { return Ok(None) };
+    let variable = |name: &String| {
+        let value = services.environment.get(name).map(String::from);
+        value.ok_or_else(|| format!("oauth.client_secret_env: {name} is not set"))
+    };
+    let secret = oauth.client_secret_env.as_ref().map(variable).transpose()?;
+    Ok(oauth.client_id.clone().map(|id| OauthClient { id, secret }))
+}

@@ -1,0 +1,143 @@
+//! Programs that a project's settings name, or that the user's settings start inside a project:
+//! what they may do, and the trust that each start requires.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::data_paths::DataPaths;
+use super::trust::{Trust, Trusted};
+use crate::error::{Error, Kind, Result};
+
+/// Rights of the programs of a trusted project outside of it. Only the user's settings grant them,
+/// by the project's directory: `[trust."/home/me/project".mcp.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProjectGrants {
+    /// All hooks that run in the project.
+    pub hooks: Grant,
+    /// The check commands of the project.
+    pub checks: Grant,
+    /// The commands of `[worktree] setup`.
+    pub setup: Grant,
+    /// The commands that print API keys and tokens.
+    pub tokens: Grant,
+    /// MCP servers, by name.
+    pub mcp: BTreeMap<String, Grant>,
+    /// Language servers, by name.
+    pub lsp: BTreeMap<String, Grant>,
+}
+
+/// The rights of a confined program, in addition to writing inside the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grant {
+    /// TCP and UDP.
+    pub network: bool,
+    /// Directories below which the program may write. `~` is the home directory; a relative path
+    /// is relative to the project.
+    pub writable: Vec<PathBuf>,
+}
+
+/// The kind of a program, which selects its grant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ProgramKind<'a> {
+    Hook,
+    Check,
+    Setup,
+    Token,
+    Mcp(&'a str),
+    Lsp(&'a str),
+}
+
+/// A program that runs confined in a project.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProjectProgram {
+    /// The directory of the project's settings, without symlinks.
+    pub directory: PathBuf,
+    pub grant: Grant,
+    /// Name of the grant in the user's settings.
+    pub grant_name: String,
+    /// nuncio's own directories, which the program cannot read.
+    pub private: Vec<PathBuf>,
+    /// The data directory, which has the list of trusted directories.
+    data: PathBuf,
+    /// The project's settings name the program, so that they must be the trusted ones. Else the
+    /// directory must be trusted.
+    named_by_project: bool,
+}
+
+impl ProjectProgram {
+    /// Describes a program in `directory`. `grants` are those of the user's settings.
+    pub(crate) fn new(
+        places: &DataPaths,
+        grants: &BTreeMap<PathBuf, ProjectGrants>,
+        directory: &Path,
+        kind: ProgramKind<'_>,
+        named_by_project: bool,
+    ) -> ProjectProgram {
+        let directory = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
+        let trust = Trust::load(places);
+        let place = trust.place(&directory);
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let granted = grants.iter().filter(|(named, _)| place.starts_with(real(named)));
+        let grants = granted.max_by_key(|(named, _)| named.components().count()).map(|(_, grants)| grants);
+        let of = |select: fn(&ProjectGrants) -> &Grant| grants.map(select).cloned();
+        let (name, grant) = match kind {
+            ProgramKind::Hook => ("hooks".into(), of(|grants| &grants.hooks)),
+            ProgramKind::Check => ("checks".into(), of(|grants| &grants.checks)),
+            ProgramKind::Setup => ("setup".into(), of(|grants| &grants.setup)),
+            ProgramKind::Token => ("tokens".into(), of(|grants| &grants.tokens)),
+            ProgramKind::Mcp(name) => (format!("mcp.{name}"), grants.and_then(|grants| grants.mcp.get(name)).cloned()),
+            ProgramKind::Lsp(name) => (format!("lsp.{name}"), grants.and_then(|grants| grants.lsp.get(name)).cloned()),
+        };
+        let mut grant = grant.unwrap_or_default();
+        let home = places.home.as_deref().unwrap_or(Path::new("/"));
+        let absolute = |path: &PathBuf| match path.strip_prefix("~") {
+            Ok(rest) => real(&home.join(rest)),
+            Err(_) => real(&directory.join(path)),
+        };
+        grant.writable = grant.writable.iter().map(absolute).collect();
+        let grant_name = format!("[trust.\"{}\".{name}]", place.display());
+        let (private, data) = (places.private(), places.data.clone());
+        ProjectProgram { directory, grant, grant_name, private, data, named_by_project }
+    }
+
+    /// Fails if the project is not trusted, or if its settings or a file that they name differ from
+    /// what was trusted.
+    pub(crate) fn check_trust(&self) -> Result<()> {
+        let trust = Trust::load_from(&self.data);
+        let shown = self.directory.display();
+        let status = match self.named_by_project {
+            true => trust.status(&self.directory),
+            false if trust.covers(&self.directory) => Trusted::Yes,
+            false => trust.status(&self.directory),
+        };
+        let message = match status {
+            Trusted::Yes => return Ok(()),
+            Trusted::No => format!("not started: {shown} is not trusted"),
+            Trusted::Changed | Trusted::NoDigest => {
+                format!("not started: files that the settings of {shown} name changed since they were trusted")
+            }
+        };
+        let command =
+            if status == Trusted::Changed { "to see the changes: nuncio trust --diff" } else { "to trust it: nuncio trust" };
+        Err(Error::new(Kind::Forbidden, format!("{message} ({command} {shown})")))
+    }
+
+    /// Directory for the caches and temporary files of the project's programs.
+    pub(crate) fn cache(&self) -> PathBuf {
+        super::trusted_content::entry(&self.data.join("caches"), &self.directory)
+    }
+
+    /// A sentence about the confinement, for messages about failures.
+    pub(crate) fn hint(&self) -> String {
+        let network = if self.grant.network { "" } else { " and has no network" };
+        format!(
+            "it runs confined: it writes only inside the project{network}; to allow more, set network or writable in {} of your settings",
+            self.grant_name
+        )
+    }
+}
