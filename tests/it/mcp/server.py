@@ -58,7 +58,7 @@ def tools():
     many = ["tool_%03d" % number for number in range(int(modes.get("many", "0")))]
     wide = {"type": "string", "enum": ["x" * 100] * int(modes.get("wide", "0"))}
     found += [tool(name, "Number of a long list of tools. " * 20, value=wide) for name in names + many]
-    return found + [tool(name, "New.") for name in grown]
+    return [known for known in found if known["name"] not in grown] + [tool(name, "New.") for name in grown]
 
 
 def result(identity, *content, **more):

@@ -29,8 +29,7 @@ fn rules() -> Rules {
 /// The policy for a command line under these rules in this mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
     let line = Some(CommandLine::parse(environment, line));
-    let subject =
-        PermissionRequest { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
+    let subject = PermissionRequest { line, ..PermissionRequest::new("bash", AccessKind::Exec) };
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 
