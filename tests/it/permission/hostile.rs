@@ -2,6 +2,7 @@
 //! `allow git status *`.
 
 mod arithmetic;
+mod file_options;
 mod lines;
 mod ordinary;
 mod programs;
