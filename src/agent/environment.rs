@@ -119,7 +119,9 @@ impl SessionEnvironment {
                 commands: verify.commands.as_slice().into(),
                 trusted: Trust::load(places).covers(&workspace.cwd),
                 timeout: Duration::from_secs(verify.timeout_s.max(1)),
-            },
+                ..CheckSettings::default()
+            }
+            .started(&workspace.cwd, before.filter(|before| before.cwd == cwd).map(|before| &before.checks)),
             changes: Arc::default(),
             files: Arc::new(FilesSeen::new(services.writing.clone())),
             languages: Arc::new(Languages::new(services.servers.clone(), terms)),
