@@ -11,7 +11,8 @@ use super::models::Models;
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
-use crate::config::{self, HookSettings, Loaded, Rule, SandboxMode, SessionVariables, Trust};
+use crate::config::{self, DataPaths, HookSettings, Loaded, Rule, SandboxMode, SessionVariables, Trust};
+use crate::context::project_dirs::ProjectDirs;
 use crate::error::Result;
 use crate::event::SessionParent;
 use crate::hooks::{CommandHook, Hooks};
@@ -50,6 +51,7 @@ pub(crate) struct SessionEnvironment {
     writable: Vec<PathBuf>,
     files: Arc<FilesSeen>,
     checks: CheckSettings,
+    foreign_repository: Option<Arc<str>>,
     /// The files that the running turn changed.
     pub(super) changes: Arc<TurnChanges>,
     languages: Arc<Languages>,
@@ -122,6 +124,7 @@ impl SessionEnvironment {
                 ..CheckSettings::default()
             }
             .started(&workspace.cwd, before.filter(|before| before.cwd == cwd).map(|before| &before.checks)),
+            foreign_repository: foreign_repository(&workspace.cwd, places),
             changes: Arc::default(),
             files: Arc::new(FilesSeen::new(services.writing.clone())),
             languages: Arc::new(Languages::new(services.servers.clone(), terms)),
@@ -204,6 +207,7 @@ impl SessionEnvironment {
         }
         context.client_terminal = settings.tools.client_terminal;
         context.checks = self.checks.clone();
+        context.foreign_repository = self.foreign_repository.clone();
         context.changes = self.changes.clone();
         context
     }
@@ -242,4 +246,10 @@ impl SessionEnvironment {
             session: session.to_vec(),
         }
     }
+}
+
+/// Describes the directory of another user that makes git unsafe in `cwd`.
+fn foreign_repository(cwd: &Path, places: &DataPaths) -> Option<Arc<str>> {
+    let foreign = ProjectDirs::of(cwd, Some(places)).foreign.into_iter().next()?;
+    Some(format!("{} belongs to another user ({})", foreign.display(), config::owner_name(&foreign)).into())
 }

@@ -104,6 +104,10 @@ pub(crate) fn load_project(
     overrides: &Overrides,
 ) -> Result<Loaded> {
     let path = project_file(cwd);
+    // The settings of another user's directory have no effect.
+    if path.ancestors().skip(1).take(2).any(|directory| places.is_of_other_user(directory)) {
+        return Ok(user.clone());
+    }
     let Some((mut table, text)) = read(&path, false)? else { return Ok(user.clone()) };
     let mut project = parse(&table, &path)?;
     let mut loaded = Loaded { table: user.table.clone(), origins: user.origins.clone(), ..Loaded::default() };

@@ -213,7 +213,7 @@ impl Worktrees {
         preparation: &Preparation,
     ) -> Result<Option<String>> {
         let git_dirs = vec![repository.common.clone(), row.path.clone()];
-        let programs = if preparation.trusted { Programs::All } else { Programs::Confined(git_dirs) };
+        let programs = if preparation.trusted { Programs::All } else { Programs::Untrusted(git_dirs) };
         let (main, branch) = (&repository.main, start.name.as_str());
         let run = async |arguments: Vec<OsString>| self.git.change(main, &programs, limits::WORKTREE_CREATE, arguments).await;
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
