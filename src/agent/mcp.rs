@@ -367,7 +367,7 @@ fn launch(name: &str, settings: &McpServer, environment: &SessionEnvironment) ->
         None => McpTransport::Stdio {
             command: settings.command.clone(),
             env: pairs(&settings.env)?,
-            env_removed: Models::secret_names(&environment.loaded.settings)
+            env_removed: Models::server_secret_names(&environment.loaded.settings)
                 .into_iter()
                 .filter(|secret| !settings.env.contains_key(secret))
                 .collect(),
