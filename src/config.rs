@@ -13,6 +13,7 @@ mod load;
 mod mcp_settings;
 mod model_settings;
 mod narrow;
+mod owner;
 mod parse;
 mod price;
 mod project_program;
@@ -38,6 +39,7 @@ pub(crate) use load::{Loaded, Overrides, load_project, load_user, project_settin
 pub use mcp_settings::{McpOauth, McpServer};
 pub use model_settings::{Ability, CacheTtl, Effort, ModelSettings, Protocol, Provider, SecretText};
 pub(crate) use model_settings::{ModelPatterns, model_settings};
+pub(crate) use owner::owner_name;
 pub(crate) use parse::most_similar;
 pub use price::{Price, PriceAbove};
 pub(crate) use project_program::ProgramKind;

@@ -586,6 +586,9 @@ pub(crate) const MCP_LOG_LINE_BYTES_MAX: usize = 1_000;
 pub(crate) const MCP_LOG_LINES_MAX: usize = 1_000;
 /// Maximum number of progress reports that are kept for calls that are not registered yet.
 pub(crate) const MCP_PROGRESS_EARLY_MAX: usize = 64;
+
+/// Least time between two progress reports of a call that are shown.
+pub(crate) const MCP_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum size of an image in the result of an MCP tool, in base64 characters. Larger images are
 /// stored as artifacts.
 pub(crate) const MCP_IMAGE_CHARS_MAX: usize = 5 << 20;

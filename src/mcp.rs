@@ -3,6 +3,7 @@
 
 mod connection;
 mod handler;
+mod identity;
 mod inputs;
 mod launch;
 mod lifecycle;
@@ -19,6 +20,7 @@ mod tokens;
 mod tool_list;
 
 pub use connection::{CallError, CallOptions, McpConnection, Offer};
+pub(crate) use identity::definition_digest;
 pub use launch::{McpLaunch, McpTransport, OauthClient, TokenProgram};
 pub(crate) use login::{LoginRequest, McpLogin};
 pub(crate) use name::tool_names;

@@ -58,7 +58,7 @@ impl Worktrees {
             create_private_dir(&temp)?;
         }
         let private = places.private().iter().map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())).collect();
-        Ok(Worktrees { store, git: GitRunner { launcher, private, temp }, root })
+        Ok(Worktrees { store, git: GitRunner { launcher, private, temp, places: places.clone() }, root })
     }
 
     /// Finds the repository that contains `directory`.

@@ -13,7 +13,10 @@ use super::program_place::command_hook;
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
-use crate::config::{self, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables, Trust};
+use crate::config::{
+    self, DataPaths, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables, Trust,
+};
+use crate::context::project_dirs::ProjectDirs;
 use crate::error::Result;
 use crate::event::SessionParent;
 use crate::hooks::Hooks;
@@ -52,6 +55,7 @@ pub(crate) struct SessionEnvironment {
     writable: Vec<PathBuf>,
     files: Arc<FilesSeen>,
     checks: CheckSettings,
+    foreign_repository: Option<Arc<str>>,
     /// The files that the running turn changed.
     pub(super) changes: Arc<TurnChanges>,
     languages: Arc<Languages>,
@@ -100,7 +104,8 @@ impl SessionEnvironment {
                 SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone()))
             }
         };
-        let verify = &loaded.settings.verify;
+        let (verify, trust) = (&loaded.settings.verify, Trust::load(places));
+        let trusted_checks = trust.trusted_checks(places, &workspace.cwd);
         let secrets = Models::secret_names(&loaded.settings);
         let variables = services.session_variables(session, &workspace.cwd);
         let hook = |settings: &HookSettings| command_hook(settings, &services, &workspace, &secrets, &variables);
@@ -114,9 +119,16 @@ impl SessionEnvironment {
             client_roots: workspace.roots_of(&directories).into(),
             checks: CheckSettings {
                 commands: verify.commands.as_slice().into(),
-                trusted: Trust::load(places).covers(&workspace.cwd),
+                trusted: trust.covers(&workspace.cwd),
                 timeout: Duration::from_secs(verify.timeout_s.max(1)),
-            },
+                ..CheckSettings::default()
+            }
+            .started(
+                &workspace.cwd,
+                before.filter(|before| before.cwd == cwd).map(|before| &before.checks),
+                trusted_checks.as_deref(),
+            ),
+            foreign_repository: foreign_repository(&workspace.cwd, places),
             changes: Arc::default(),
             files: Arc::new(FilesSeen::new(services.writing.clone())),
             languages: Arc::new(Languages::new(services.servers.clone(), terms)),
@@ -199,6 +211,7 @@ impl SessionEnvironment {
         }
         context.client_terminal = settings.tools.client_terminal;
         context.checks = self.checks.clone();
+        context.foreign_repository = self.foreign_repository.clone();
         context.changes = self.changes.clone();
         context
     }
@@ -254,4 +267,10 @@ fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Worksp
         roots: workspace.roots.clone(),
         confine: Some(Box::new(confine)),
     }
+}
+
+/// Describes the directory of another user that makes git unsafe in `cwd`.
+fn foreign_repository(cwd: &Path, places: &DataPaths) -> Option<Arc<str>> {
+    let foreign = ProjectDirs::of(cwd, Some(places)).foreign.into_iter().next()?;
+    Some(format!("{} belongs to another user ({})", foreign.display(), config::owner_name(&foreign)).into())
 }

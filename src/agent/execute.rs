@@ -37,14 +37,29 @@ pub(crate) struct ToolUse {
     pub state: Option<ProviderState>,
 }
 
+/// Whether nuncio makes a call by itself.
+#[derive(Clone, Copy, PartialEq)]
+enum Automatic {
+    /// The model makes the call.
+    No,
+    Yes,
+    /// nuncio makes the call, but the model may have written its commands.
+    Asks,
+}
+
+impl Automatic {
+    fn is_automatic(self) -> bool {
+        self != Automatic::No
+    }
+}
+
 /// An announced call: the prepared tool, or the error that the input caused.
 pub(crate) struct ToolCall {
     id: ToolCallId,
     label: ToolLabel,
     /// Hash of the name and the input.
     hasher: DefaultHasher,
-    /// nuncio makes the call, not the model.
-    automatic: bool,
+    automatic: Automatic,
     context: ToolContext,
     environment: Arc<SessionEnvironment>,
     prepared: Result<PreparedCall, ToolError>,
@@ -54,21 +69,27 @@ impl ToolCall {
     /// Parses the input once, so that the checked call is the one that runs, and emits
     /// `tool.started`.
     pub(crate) async fn announce(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse) -> ToolCall {
-        Self::announced(host, environment, tool_use, false).await
+        Self::announced(host, environment, tool_use, Automatic::No).await
     }
 
     /// Announces a call that nuncio makes by itself. Its commands run in the sandbox of the mode
-    /// `auto`, and then it is allowed unless a rule denies it. Without a sandbox, permission is
-    /// decided as for a call of the model.
+    /// `auto`, and then it is allowed unless a rule denies it. Without a sandbox, or with `asks`,
+    /// permission is decided as for a call of the model.
     pub(super) async fn announce_automatic(
         host: &dyn CallHost,
         environment: &Arc<SessionEnvironment>,
         tool_use: ToolUse,
+        asks: bool,
     ) -> ToolCall {
-        Self::announced(host, environment, tool_use, true).await
+        Self::announced(host, environment, tool_use, if asks { Automatic::Asks } else { Automatic::Yes }).await
     }
 
-    async fn announced(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse, automatic: bool) -> ToolCall {
+    async fn announced(
+        host: &dyn CallHost,
+        environment: &Arc<SessionEnvironment>,
+        tool_use: ToolUse,
+        automatic: Automatic,
+    ) -> ToolCall {
         let ToolUse { id, name, input, state } = tool_use;
         let mut context = environment.tool_context();
         context.call_id = id.clone();
@@ -80,7 +101,7 @@ impl ToolCall {
             Ok(value) => {
                 let serialized = value.to_string();
                 let differs = value.is_object() && serialized != input;
-                let prepared = environment.prepare_call(&name, value.clone(), &context, automatic);
+                let prepared = environment.prepare_call(&name, value.clone(), &context, automatic.is_automatic());
                 (value, differs.then_some(input), prepared)
             }
             Err(error) => (Value::String(input), None, Err(error)),
@@ -104,7 +125,7 @@ impl ToolCall {
             input_text,
             locations,
             provider_state,
-            automatic,
+            automatic: automatic.is_automatic(),
         };
         host.emit(body).await;
         ToolCall { id, label, hasher, automatic, context, environment: environment.clone(), prepared }
@@ -148,7 +169,7 @@ impl ToolCall {
             Err(ToolError(message)) => return ended(CallOutcome::InvalidInput(message), label),
         };
         let environment = self.environment.clone();
-        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, self.automatic);
+        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, self.automatic.is_automatic());
         let prepared = match hooks.before(prepared, &mut label, &self.context).await {
             Ok(prepared) => prepared,
             Err(outcome) => return ended(outcome, label),
@@ -181,8 +202,8 @@ impl ToolCall {
         let (mode, remembered) = host.permissions(default);
         // Use the sandbox for the mode at the time of the check, even if the mode changes before
         // approval.
-        let confined = environment.sandbox(Mode::Auto).filter(|_| automatic && Sandbox::is_available());
-        let automatic = confined.is_some();
+        let confined = environment.sandbox(Mode::Auto).filter(|_| automatic.is_automatic() && Sandbox::is_available());
+        let automatic = automatic == Automatic::Yes && confined.is_some();
         context.sandbox = confined.or_else(|| environment.sandbox(mode));
         context.unasked = matches!(mode, Mode::AcceptEdits | Mode::Auto);
         context.start = context.shell.start(&context.workspace);

@@ -86,7 +86,7 @@ fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> 
         }
     }
     env.extend(pairs(&settings.env, environment)?);
-    let secrets = Models::secret_names(&environment.loaded.settings);
+    let secrets = Models::server_secret_names(&environment.loaded.settings);
     let env_removed = secrets.into_iter().filter(|secret| !settings.env.contains_key(secret)).collect();
     Ok(McpTransport::Stdio { command, env, env_removed, cwd, confined, hint })
 }

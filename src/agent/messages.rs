@@ -25,8 +25,8 @@ pub(super) async fn complete(services: &Services, turn: &Turn, message: &mut Inc
     let cwd = turn.log.state(|state| state.cwd.clone());
     if opens {
         let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
-        let cwd = cwd.clone();
-        let block = blocking(move || environment::block(&cwd, &today)).await?;
+        let (cwd, places) = (cwd.clone(), services.places.clone());
+        let block = blocking(move || environment::block(&cwd, &today, &places)).await?;
         message.extra.context.push(Part::text(block));
     }
     if commands::parse(&message.parts).is_some() {
@@ -91,14 +91,14 @@ pub(super) async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) 
 
 /// Returns the slash commands of a session in `cwd`.
 pub(super) async fn list(services: &Services, cwd: &Path) -> Result<Vec<SlashCommand>> {
-    let (cwd, config, home) = (cwd.to_path_buf(), services.places.config.clone(), services.places.home.clone());
-    blocking(move || commands::list(&PromptDirs { cwd: &cwd, config: &config, home: home.as_deref() })).await
+    let (cwd, places) = (cwd.to_path_buf(), services.places.clone());
+    blocking(move || commands::list(&PromptDirs { cwd: &cwd, places: &places })).await
 }
 
 impl Services {
     /// Where the files of slash commands and skills are searched.
     pub(super) fn prompt_dirs<'a>(&'a self, cwd: &'a Path) -> PromptDirs<'a> {
-        PromptDirs { cwd, config: &self.places.config, home: self.places.home.as_deref() }
+        PromptDirs { cwd, places: &self.places }
     }
 
     /// The directories of the user's skills, which tools may read.

@@ -68,7 +68,8 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     let title = format!("{}: request to the model", query.server);
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
     let shown = Box::new(Shown(ToolContent::text(text(query))));
-    let prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, Value::Null, shown);
+    let mut prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, Value::Null, shown);
+    prepared.definition = Some(query.identity.clone());
     let default = call.environment.loaded.settings.permissions.default;
     let (mode, remembered) = call.host.permissions(default);
     let check = Check {

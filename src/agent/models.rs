@@ -300,7 +300,24 @@ impl Models {
         let set = set.iter().filter_map(|text| text.variable().map(str::to_owned));
         known.chain(own).chain(set).chain(of_mcp).chain(of_agents).chain(["NUNCIO_TOKEN".into()]).collect()
     }
+
+    /// The names of the variables that an MCP server receives only if its `env` names them: also
+    /// those of cloud services, which commands receive.
+    pub(crate) fn server_secret_names(settings: &Settings) -> Vec<String> {
+        Models::secret_names(settings).into_iter().chain(CLOUD_SECRETS.map(String::from)).collect()
+    }
 }
+
+/// Variables with secrets of cloud services.
+const CLOUD_SECRETS: [&str; 7] = [
+    "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AZURE_CLIENT_CERTIFICATE_PASSWORD",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_PASSWORD",
+    "DIGITALOCEAN_ACCESS_TOKEN",
+];
 
 /// Applies the settings of the provider.
 fn apply_provider(endpoint: &mut Endpoint, own: Provider, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), ModelError> {

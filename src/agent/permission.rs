@@ -33,7 +33,15 @@ pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> 
     }
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
-    PermissionRequest { tool: &prepared.name, kind: access.kind, paths, line, writes, url: access.url.as_deref() }
+    PermissionRequest {
+        tool: &prepared.name,
+        kind: access.kind,
+        paths,
+        line,
+        writes,
+        url: access.url.as_deref(),
+        definition: prepared.definition.as_deref(),
+    }
 }
 
 /// Returns shell assignments of the exported variables that decide which program a command runs.
@@ -63,8 +71,7 @@ pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepar
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let request =
-            PermissionRequest { tool: &tool, kind: AccessKind::Network, paths: Vec::new(), line: None, writes: Vec::new(), url };
+        let request = PermissionRequest { url, ..PermissionRequest::new(&tool, AccessKind::Network) };
         match decide(&rules, mode, default, &request).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),
@@ -123,9 +130,7 @@ pub(crate) const DENIED_BY_RULE: &str = "denied by a rule in the settings";
 
 /// Returns whether a rule denies calls of the MCP tool `name`.
 pub(crate) fn denies_mcp_tool(rules: &Rules, name: &str) -> bool {
-    let (paths, writes) = (Vec::new(), Vec::new());
-    let request = PermissionRequest { tool: name, kind: AccessKind::Mcp, paths, line: None, writes, url: None };
-    decide(rules, Mode::Auto, Policy::Allow, &request).policy == Policy::Deny
+    decide(rules, Mode::Auto, Policy::Allow, &PermissionRequest::new(name, AccessKind::Mcp)).policy == Policy::Deny
 }
 
 /// The tool result of a denied call.

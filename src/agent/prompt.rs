@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::environment::SessionEnvironment;
 use super::hooks;
 use super::services::Services;
+use crate::config::owner_name;
 use crate::context::instructions::{FoundInstructions, InstructionSearch};
 use crate::context::{skills, system_prompt};
 use crate::error::Result;
@@ -77,7 +78,7 @@ impl SystemPrompt {
         kept.as_ref().filter(|(known, _)| known == inputs).map(|(_, text)| text.clone())
     }
 
-    /// Emits one notice for the files that were skipped because another user owns them.
+    /// Emits one notice for the files and directories that were skipped because another user owns them.
     async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
         {
             let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,8 +86,9 @@ impl SystemPrompt {
             reported.extend(skipped.iter().cloned());
         }
         if !skipped.is_empty() {
-            let names: Vec<String> = skipped.iter().map(|path| one_line(path.display().to_string())).collect();
-            let description = format!("{}: owned by another user, in a world-writable directory", names.join(", "));
+            let named = |path: &PathBuf| one_line(format!("{} (owner: {})", path.display(), owner_name(path)));
+            let names: Vec<String> = skipped.iter().map(named).collect();
+            let description = format!("{}; `nuncio trust DIR` accepts a directory of another user", names.join(", "));
             turn.emit(Body::notice(Severity::Warning, "Project files owned by another user are ignored", description)).await;
         }
     }

@@ -38,7 +38,7 @@ fn approval(rules: &Rules, mode: Mode, default: Policy, tool: &dyn AnyTool, cwd:
     let access = Access::ordinary(tool.access());
     let place = || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false };
     let paths = access.paths.iter().map(|_| place()).collect();
-    let request = PermissionRequest { tool: tool.name(), kind: access.kind, paths, line: None, writes: Vec::new(), url: None };
+    let request = PermissionRequest { paths, ..PermissionRequest::new(tool.name(), access.kind) };
     decide(rules, mode, default, &request).policy
 }
 

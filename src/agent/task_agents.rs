@@ -17,7 +17,7 @@ const OTHER_NAMES: &[(&str, &str)] =
 /// name.
 pub(crate) fn task_agents(services: &Services, cwd: &Path) -> Vec<TaskAgent> {
     let trusted = Trust::load(&services.places).covers(cwd);
-    let found = agent_definitions::find(cwd, &services.places.config, trusted);
+    let found = agent_definitions::find(cwd, &services.places, trusted);
     let mut agents: Vec<TaskAgent> = found.into_iter().map(|definition| agent(definition, &services.tools)).collect();
     if trusted {
         let settings = &services.user.settings.agents;

@@ -66,11 +66,11 @@ impl Verification {
         if !due || !may_run(turn, environment) || !calls.iter().any(ToolCall::may_edit) {
             return Ok(());
         }
-        let commands = known_commands(environment).await;
-        if commands.is_empty() || turn.cancel.is_cancelled() {
+        let checks = known_checks(environment).await;
+        if checks.0.is_empty() || turn.cancel.is_cancelled() {
             return Ok(());
         }
-        let ran = self.run(turn, environment, commands).await?;
+        let ran = self.run(turn, environment, checks).await?;
         let failed = ran.map(|(results, _)| results.failed()).unwrap_or_default();
         // Files that the checks wrote do not count as changes of the turn.
         environment.changes.checked();
@@ -91,12 +91,12 @@ impl Verification {
         if !self.failed && !files_changed(&context(turn, environment)).await {
             return Ok(false);
         }
-        let commands = known_commands(environment).await;
-        if commands.is_empty() || turn.cancel.is_cancelled() {
+        let checks = known_checks(environment).await;
+        if checks.0.is_empty() || turn.cancel.is_cancelled() {
             return Ok(false);
         }
         self.rounds += 1;
-        let Some((results, output)) = self.run(turn, environment, commands).await? else { return Ok(false) };
+        let Some((results, output)) = self.run(turn, environment, checks).await? else { return Ok(false) };
         self.failed = !results.passed;
         if results.passed {
             environment.changes.checked();
@@ -109,19 +109,20 @@ impl Verification {
         Ok(self.rounds < rounds_max)
     }
 
-    /// Runs the commands as a call of the tool `verify`. Returns their results and the text about
-    /// them; `None` if they could not be run, which was reported, or if the turn was cancelled.
+    /// Runs the commands as a call of the tool `verify`; if `changed`, only if rules, the mode or
+    /// the user allow it. Returns their results and the text about them; `None` if they could not
+    /// be run, which was reported, or if the turn was cancelled.
     async fn run(
         &self,
         turn: &Turn,
         environment: &Arc<SessionEnvironment>,
-        commands: Vec<String>,
+        (commands, changed): (Vec<String>, bool),
     ) -> Result<Option<(Results, String)>> {
         let (id, round) = (ToolCallId::new(), self.rounds);
         turn.emit(Body::VerifyStarted { tool_call_id: id.clone(), round, commands: commands.clone() }).await;
         let input = json!({ "commands": commands }).to_string();
         let tool_use = ToolUse { id: id.clone(), name: "verify".into(), input, state: None };
-        let call = ToolCall::announce_automatic(turn, environment, tool_use).await;
+        let call = ToolCall::announce_automatic(turn, environment, tool_use, changed).await;
         let (ended, messages) = call.finish_recorded(turn).await?;
         let Body::ToolCompleted { status, output, details, .. } = ended else { return Ok(None) };
         let text = plain_text(&output);
@@ -175,9 +176,10 @@ fn notice(title: &str, description: String, note: Option<String>) -> Body {
     Body::Notice { severity, title: title.into(), description: Some(description), code, note }
 }
 
-async fn known_commands(environment: &SessionEnvironment) -> Vec<String> {
+/// Returns the commands, and whether some of them are new since the start of the session.
+async fn known_checks(environment: &SessionEnvironment) -> (Vec<String>, bool) {
     let (checks, cwd) = (environment.checks().clone(), environment.workspace.cwd.clone());
-    tokio::task::spawn_blocking(move || checks.known(&cwd)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || checks.automatic(&cwd)).await.unwrap_or_default()
 }
 
 fn context(turn: &Turn, environment: &SessionEnvironment) -> ToolContext {

@@ -21,7 +21,8 @@ use crate::process::Command;
 use crate::session::now_ms;
 use crate::store::WorkspaceRow;
 use crate::worktrees::{
-    BranchOnDelete, CreatedWorktree, Deletion, LostCommits, NewWorktree, Preparation, WorkspaceInfo, WorktreeName, Worktrees,
+    BranchOnDelete, CreatedWorktree, Deletion, LostCommits, NewWorktree, Preparation, Repository, WorkspaceInfo, WorktreeName,
+    Worktrees,
 };
 
 /// A session with a directory in a workspace.
@@ -161,7 +162,7 @@ pub(super) async fn create(
             tracing::warn!(%error, "deleting unused workspaces failed");
         }
     }
-    let trusted = Trust::load(&cx.app.places).covers(&repository.main);
+    let trusted = is_trusted(&Trust::load(&cx.app.places), &repository, &cwd);
     let program =
         ProjectProgram::new(&services.places, &services.user.settings.trust, &repository.main, ProgramKind::Setup, of_project);
     let hint = format!(" ({})", program.hint());
@@ -173,6 +174,14 @@ pub(super) async fn create(
     let preparation = Preparation { trusted, settings, confine: Box::new(confine), hint };
     let new = NewWorktree { repository, directory: cwd, name, branch, base, preparation, now_ms: now_ms() };
     worktrees.create(new).await
+}
+
+/// Returns whether the programs of the repository of `directory` may run. A directory that only
+/// refers to a trusted repository is not trusted, nor is a repository nested in a trusted one.
+fn is_trusted(trust: &Trust, repository: &Repository, directory: &Path) -> bool {
+    let nested = |trusted: PathBuf| trusted != repository.main && trusted.ancestors().any(|above| above.join(".git").exists());
+    let covered = trust.covering(&repository.main).is_some_and(|trusted| !nested(trusted));
+    covered && trust.covers(directory) && repository.has(directory)
 }
 
 /// Selects workspaces.

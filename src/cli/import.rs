@@ -9,13 +9,14 @@ use std::sync::Arc;
 use super::export_line::ExportLine;
 use super::output::{print, print_stderr};
 use crate::api::App;
-use crate::content::StopReason;
+use crate::content::{StopReason, shortened};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::TurnId;
 use crate::json;
 use crate::limits;
 use crate::session::{Session, Sessions};
+use crate::workspace::one_line;
 
 /// Creates a session from an export and prints its new id. The session gets the permission mode of
 /// this command and works in this command's directory or below it: the file must not decide what is
@@ -79,10 +80,9 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
     Ok(lines)
 }
 
-/// Drops metadata that would widen the access of an imported session: a directory outside this
-/// command's directory, additional directories, a scripted model, a hosted
-/// agent. Also returns descriptions of what
-/// was dropped.
+/// Drops metadata that would widen the access of an imported session, or instruct its model: a
+/// directory outside this command's directory, additional directories, a scripted model, a hosted
+/// agent, a system prompt. Also returns descriptions of what was dropped.
 fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
     let mut dropped = Vec::new();
     let here = fs::canonicalize(&app.cwd).unwrap_or_else(|_| app.cwd.clone());
@@ -101,6 +101,14 @@ fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, Ses
     }
     if let Some(agent) = change.agent.take() {
         dropped.push(format!("hosted agent {agent:?}: nuncio's own agent works in the session"));
+    }
+    for (name, prompt) in
+        [("system prompt", &mut change.system_prompt), ("end of the system prompt", &mut change.system_prompt_append)]
+    {
+        if let Some(text) = prompt.take() {
+            let shown = one_line(shortened(text, limits::TITLE_CHARS_MAX));
+            dropped.push(format!("{name} {shown:?} (to use one: --system-prompt)"));
+        }
     }
     (change.agent_session, change.agent_options) = (None, Default::default());
     change.cwd = None;

@@ -233,7 +233,7 @@ impl PromptRunner {
             self.denied |= !outcome.allows();
             permission_id.iter().for_each(|id| self.questions.resolved(id));
         }
-        if let Body::VerifyCompleted { round: 1.., passed, error: None, .. } = &event.body {
+        if let Body::VerifyCompleted { round: 1.., passed, .. } = &event.body {
             self.checks_failed = !passed;
         }
         self.deferred.push_back(event);

@@ -96,6 +96,11 @@ impl Environment {
         self.get(DEPTH_VARIABLE).and_then(|depth| depth.trim().parse().ok()).unwrap_or(0)
     }
 
+    /// The user that started nuncio with sudo(8), if nuncio runs as root.
+    fn sudo_user(&self) -> Option<u32> {
+        self.get("SUDO_UID").filter(|_| rustix::process::geteuid().is_root())?.parse().ok()
+    }
+
     /// The value of a variable; `None` if it is unset or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
@@ -121,23 +126,26 @@ pub struct DataPaths {
     pub config: PathBuf,
     /// The user's home directory.
     pub home: Option<PathBuf>,
+    /// The user that started nuncio with sudo.
+    pub sudo_user: Option<u32>,
 }
 
 impl DataPaths {
     /// Determines the paths from the environment. `data` overrides the data directory
     /// (`--data-dir`).
     pub(crate) fn new(environment: &Environment, data: Option<&Path>) -> Result<DataPaths> {
-        let home = environment.get("HOME").map(PathBuf::from);
+        let (home, sudo_user) = (environment.get("HOME").map(PathBuf::from), environment.sudo_user());
         let mut places = match environment.get("NUNCIO_HOME") {
             Some(all) => {
                 let all = std::path::absolute(all).map_err(|error| Error::io("resolving NUNCIO_HOME", error))?;
-                DataPaths { file: all.join("config.toml"), config: all.clone(), data: all, home }
+                DataPaths { file: all.join("config.toml"), config: all.clone(), data: all, home, sudo_user }
             }
             None => {
                 let base = etcetera::choose_base_strategy()
                     .map_err(|_| Error::invalid_params("the home directory is unknown").hint("set HOME or NUNCIO_HOME"))?;
                 let config = base.config_dir().join("nuncio");
-                DataPaths { file: config.join("config.toml"), config, data: base.data_dir().join("nuncio"), home }
+                let data = base.data_dir().join("nuncio");
+                DataPaths { file: config.join("config.toml"), config, data, home, sudo_user }
             }
         };
         if let Some(data) = data {

@@ -110,6 +110,10 @@ pub(crate) fn load_project(
     overrides: &Overrides,
 ) -> Result<Loaded> {
     let path = project_file(cwd);
+    // The settings of another user's directory have no effect.
+    if path.ancestors().skip(1).take(2).any(|directory| places.is_of_other_user(directory)) {
+        return Ok(user.clone());
+    }
     let found = read(&path, false)?;
     let trust = Trust::load(places);
     let trusted = trust.settings(cwd, found.as_ref().map(|(_, text)| text.as_bytes()));

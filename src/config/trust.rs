@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::data_paths::{DataPaths, project_file};
-use super::trusted_content::{TrustedContent, entry};
+use super::trusted_content::{CHECKS, TrustedContent, entry};
 use super::worktree_origin::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
 use crate::workspace::{create_private_dir, read_small_text, replace_private};
@@ -163,6 +163,13 @@ impl Trust {
         let stored = read_small_text(&entry(&contents(places), &directory)).ok()?;
         let (recorded, parts) = stored.split_once('\n')?;
         serde_json::from_str(parts).ok().filter(|_| recorded == digest)
+    }
+
+    /// The check commands of AGENTS.md that were trusted with the directory that covers `directory`.
+    /// `None` if they are unknown.
+    pub(crate) fn trusted_checks(&self, places: &DataPaths, directory: &Path) -> Option<Vec<String>> {
+        let parts = self.trusted_parts(places, &self.covering(directory)?)?;
+        Some(parts.get(CHECKS).map(|text| text.lines().map(String::from).collect()).unwrap_or_default())
     }
 
     fn write(&self, places: &DataPaths) -> Result<()> {

@@ -48,6 +48,8 @@ pub enum FormAnswer {
 pub struct ModelQuery {
     /// Name of the server in the settings.
     pub server: String,
+    /// Digest of the program or URL of the server.
+    pub identity: String,
     pub system: String,
     pub messages: Vec<QueryMessage>,
     pub max_tokens: u32,

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::frontmatter::Frontmatter;
-use super::project_dirs::is_foreign;
+use super::project_dirs::ProjectDirs;
+use crate::config::DataPaths;
 use crate::limits;
 use crate::options::Mode;
 use crate::workspace::read_small_text;
@@ -29,11 +30,12 @@ pub(crate) struct AgentDefinition {
 }
 
 /// Finds the definitions for a session in `cwd`, sorted by name. The nearest definition of a name
-/// applies: those of the project come before those in `user`, unless the project is not trusted.
+/// applies: those of the project come before those of the user, unless the project is not trusted.
 /// The model of an untrusted project's definition is ignored.
-pub(crate) fn find(cwd: &Path, user: &Path, trusted: bool) -> Vec<AgentDefinition> {
-    let mut own = read_directory(&user.join("agents"), user);
-    let mut found = project(cwd);
+pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<AgentDefinition> {
+    let is_inside = |path: &Path| Some(path.canonicalize().ok()?.starts_with(places.config.canonicalize().ok()?));
+    let mut own = read_directory(&places.config.join("agents"), |path| is_inside(path).unwrap_or(false));
+    let mut found = project(cwd, places);
     if trusted {
         found.append(&mut own);
     } else {
@@ -48,27 +50,27 @@ pub(crate) fn find(cwd: &Path, user: &Path, trusted: bool) -> Vec<AgentDefinitio
     found
 }
 
-/// The definitions in `cwd` and the directories above it, up to the root of the repository.
-fn project(cwd: &Path) -> Vec<AgentDefinition> {
-    let root = cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd);
-    let directories = cwd.ancestors().take_while(|directory| directory.starts_with(root));
-    let below = |directory: &Path| PROJECT_DIRECTORIES.map(|name| directory.join(name));
-    directories.flat_map(below).flat_map(|directory| read_directory(&directory, root)).collect()
+/// The definitions in `cwd` and the directories above it, up to the root of the repository. Links
+/// that lead out of the repository and files of other users are skipped.
+fn project(cwd: &Path, places: &DataPaths) -> Vec<AgentDefinition> {
+    let project = ProjectDirs::of(cwd, Some(places));
+    let below = |dir: &Path| PROJECT_DIRECTORIES.map(|name| (dir.to_owned(), dir.join(name)));
+    let directories = project.dirs.iter().rev().flat_map(|dir| below(dir));
+    let read = |(dir, directory): (PathBuf, PathBuf)| {
+        let is_own = |path: &Path| project.inside(path).is_some_and(|real| !project.is_foreign(&dir, path, &real));
+        read_directory(&directory, is_own)
+    };
+    directories.flat_map(read).collect()
 }
 
-/// Reads the definitions of a directory, in the order of their file names. Links that lead out of
-/// `root` and files of other users are skipped.
-fn read_directory(directory: &Path, root: &Path) -> Vec<AgentDefinition> {
-    let Ok(real_root) = root.canonicalize() else { return Vec::new() };
+/// Reads the definitions of a directory that `accepts` returns true for, in the order of their file
+/// names.
+fn read_directory(directory: &Path, accepts: impl Fn(&Path) -> bool) -> Vec<AgentDefinition> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     paths.sort();
     paths.truncate(limits::AGENT_DEFINITIONS_MAX);
-    let inside = |path: &PathBuf| {
-        let real = path.canonicalize().is_ok_and(|real| real.starts_with(&real_root) && !is_foreign(&real_root, &real));
-        real && !is_foreign(root, path)
-    };
-    paths.into_iter().filter(inside).filter_map(|path| read(&path)).collect()
+    paths.iter().filter(|path| accepts(path)).filter_map(|path| read(path)).collect()
 }
 
 /// Reads a definition. A file without a name or a description is skipped.

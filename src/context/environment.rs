@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::DataPaths;
 use crate::workspace::{one_line, read_small_text};
 
 /// Returns the date and the state of the repository of `cwd`. `today` is a date in UTC.
-pub(crate) fn block(cwd: &Path, today: &str) -> String {
-    let git = match git_dir(cwd) {
+pub(crate) fn block(cwd: &Path, today: &str, places: &DataPaths) -> String {
+    let git = match git_dir(cwd, places) {
         Some((root, dir)) => format!("{}, repository {}", branch(&dir), one_line(root.display().to_string())),
         None => "not a repository".into(),
     };
@@ -16,9 +17,13 @@ pub(crate) fn block(cwd: &Path, today: &str) -> String {
 }
 
 /// Finds the repository of `cwd`: its directory and its Git directory (gitrepository-layout(5)).
-fn git_dir(cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+/// A repository of another user is skipped, unless it is trusted.
+fn git_dir(cwd: &Path, places: &DataPaths) -> Option<(PathBuf, PathBuf)> {
     cwd.ancestors().find_map(|dir| {
         let git = dir.join(".git");
+        if git.exists() && [dir, &git].into_iter().any(|part| places.is_of_other_user(part)) {
+            return None;
+        }
         if git.is_dir() {
             return Some((dir.into(), git));
         }

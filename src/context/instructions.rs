@@ -17,7 +17,7 @@ pub(crate) struct Instruction {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundInstructions {
     pub taken: Vec<Instruction>,
-    /// Files and `.git` directories that were ignored because another user owns them.
+    /// Files and directories that were ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
 }
 
@@ -44,13 +44,14 @@ impl InstructionSearch<'_> {
     /// outermost files come first, so that the nearest files take precedence. Each file is followed
     /// by the files that it imports. A file that exceeds the size limits is truncated. Only regular
     /// files count, and symlinks that lead out of the repository are not followed. Files that
-    /// another user owns in a world-writable directory, such as /tmp, are ignored.
+    /// another user owns in a world-writable directory, such as /tmp, are ignored, and so are the
+    /// directories of other users, unless they are trusted.
     pub(crate) fn find(&self) -> FoundInstructions {
         self.read().found
     }
 
     fn read(&self) -> Reader<'_> {
-        let project = ProjectDirs::of(self.cwd);
+        let project = ProjectDirs::of(self.cwd, self.trust);
         let found = FoundInstructions { taken: Vec::new(), foreign: project.foreign.clone() };
         let left = limits::INSTRUCTIONS_BYTES_MAX;
         let mut reader = Reader { search: self, dirs: project.dirs.clone(), project, seen: Vec::new(), left, found };
@@ -89,7 +90,7 @@ enum Importer {
 /// Reads instruction files within the size limits.
 struct Reader<'a> {
     search: &'a InstructionSearch<'a>,
-    project: ProjectDirs,
+    project: ProjectDirs<'a>,
     /// The directories to search.
     dirs: Vec<PathBuf>,
     /// Real paths of the files that were read. One file under two names (CLAUDE.md as a link to

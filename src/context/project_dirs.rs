@@ -1,43 +1,51 @@
 //! The directories whose files nuncio adds to prompts: the session's directory and its parents up
 //! to the repository's root. Also checks that such a file belongs to the project and to the user.
 
+use std::fs::Metadata;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use crate::config::DataPaths;
 use crate::workspace;
 
 /// The directories of a project.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProjectDirs {
+pub(crate) struct ProjectDirs<'a> {
     /// From the repository's root down to the session's directory. Without a repository, only the
     /// session's directory.
     pub dirs: Vec<PathBuf>,
     /// The first of the directories, without symlinks. Empty if it does not exist.
     pub root: PathBuf,
-    /// `.git` directories that were ignored because another user owns them.
+    /// Directories, also `.git`, that were ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
+    /// Where the list of trusted directories is; `None`: the project is trusted.
+    trust: Option<&'a DataPaths>,
 }
 
-impl ProjectDirs {
+impl<'a> ProjectDirs<'a> {
     /// Finds the directories of `cwd`. The root is the nearest directory that contains `.git`.
-    pub(crate) fn of(cwd: &Path) -> ProjectDirs {
+    /// Directories of other users are skipped, unless they are trusted.
+    pub(crate) fn of(cwd: &Path, trust: Option<&'a DataPaths>) -> ProjectDirs<'a> {
+        let is_other = |directory: &Path| trust.is_some_and(|places| places.is_of_other_user(directory));
         let mut foreign = Vec::new();
         let root = cwd.ancestors().find(|dir| {
             let git = dir.join(".git");
-            let is_foreign = git.exists() && is_foreign(dir, &git);
+            let is_foreign = git.exists() && (is_other(dir) || is_foreign(dir, &git, trust));
             if is_foreign {
                 foreign.push(git.clone());
             }
             git.exists() && !is_foreign
         });
         let root = root.unwrap_or(cwd);
-        let Ok(real) = root.canonicalize() else { return ProjectDirs { foreign, ..ProjectDirs::default() } };
-        let mut dirs: Vec<PathBuf> = cwd.ancestors().take_while(|dir| dir.starts_with(root)).map(PathBuf::from).collect();
+        let Ok(real) = root.canonicalize() else { return ProjectDirs { foreign, trust, ..ProjectDirs::default() } };
+        let dirs = cwd.ancestors().take_while(|dir| dir.starts_with(root)).map(PathBuf::from);
+        let (others, mut dirs): (Vec<PathBuf>, Vec<PathBuf>) = dirs.partition(|dir| is_other(dir));
+        foreign.extend(others);
         dirs.reverse();
-        ProjectDirs { dirs, root: real, foreign }
+        ProjectDirs { dirs, root: real, foreign, trust }
     }
 
     /// Returns the real path of a file in `dir`. `None` if the file does not exist or symlinks lead
@@ -48,17 +56,20 @@ impl ProjectDirs {
 
     /// Returns whether another user owns the file `path` in `dir`, or its target `real`.
     pub(crate) fn is_foreign(&self, dir: &Path, path: &Path, real: &Path) -> bool {
-        is_foreign(dir, path) || is_foreign(&self.root, real)
+        is_foreign(dir, path, self.trust) || is_foreign(&self.root, real, self.trust)
     }
 }
 
 /// Returns whether `path`, or a directory between it and `top`, is owned by another user (not root)
-/// and lies in a world-writable directory.
-pub(super) fn is_foreign(top: &Path, path: &Path) -> bool {
+/// and lies in a world-writable directory, or is a directory that was not trusted.
+fn is_foreign(top: &Path, path: &Path, trust: Option<&DataPaths>) -> bool {
     let below = path.ancestors().take_while(|part| part.starts_with(top) && *part != top);
-    let pairs = below.filter_map(|part| Some((part.symlink_metadata().ok()?, part.parent()?.metadata().ok()?)));
-    let known = [0, geteuid().as_raw()];
-    pairs.into_iter().any(|(part, parent)| !known.contains(&part.uid()) && parent.mode() & 0o002 != 0)
+    let owners = |part: &Path| Some((part.symlink_metadata().ok()?, part.parent()?.metadata().ok()?));
+    let pairs: Vec<(Metadata, Metadata)> = below.clone().filter_map(owners).collect();
+    let is_own = |uid| trust.map_or([0, geteuid().as_raw()].contains(&uid), |places| places.is_own(uid));
+    let is_open = |(part, parent): &(Metadata, Metadata)| !is_own(part.uid()) && parent.mode() & 0o002 != 0;
+    pairs.iter().any(is_open)
+        || trust.is_some_and(|places| below.clone().any(|part| part.is_dir() && places.is_of_other_user(part)))
 }
 
 /// Reads a regular file as text, without following symlinks. A longer file is truncated, and a note

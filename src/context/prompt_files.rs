@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::frontmatter::Frontmatter;
 use super::project_dirs::{ProjectDirs, read};
+use crate::config::DataPaths;
 use crate::limits;
 
 /// Where the files are searched: the directories of the project, then those of the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PromptDirs<'a> {
     pub cwd: &'a Path,
-    /// The user's configuration directory of nuncio.
-    pub config: &'a Path,
-    pub home: Option<&'a Path>,
+    /// Where the files of the user and the list of trusted directories are.
+    pub places: &'a DataPaths,
 }
 
 /// A file with its front matter.
@@ -34,7 +34,7 @@ pub(super) enum PromptFiles {
 impl PromptDirs<'_> {
     /// Returns the files, the nearest first: a later file with a name that is taken is left out.
     pub(super) fn files(&self, kind: PromptFiles) -> Vec<PromptFile> {
-        let project = ProjectDirs::of(self.cwd);
+        let project = ProjectDirs::of(self.cwd, Some(self.places));
         let (folder, tools): (_, &[&str]) = match kind {
             PromptFiles::Commands => ("commands", &[".nuncio", ".claude"]),
             PromptFiles::Skills => ("skills", &[".nuncio", ".claude", ".agents"]),
@@ -62,8 +62,8 @@ impl PromptDirs<'_> {
 
     fn user_dirs(&self, folder: &str, tools: &[&str]) -> Vec<PathBuf> {
         let home =
-            self.home.into_iter().flat_map(|home| tools.iter().filter(|tool| **tool != ".nuncio").map(|tool| home.join(tool)));
-        std::iter::once(self.config.to_path_buf()).chain(home).map(|dir| dir.join(folder)).collect()
+            self.places.home.iter().flat_map(|home| tools.iter().filter(|tool| **tool != ".nuncio").map(|tool| home.join(tool)));
+        std::iter::once(self.places.config.clone()).chain(home).map(|dir| dir.join(folder)).collect()
     }
 
     /// The directories of the user's skills, which tools may read.

@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::workspace::{create_private_dir, replace_private, write_private};
+use crate::workspace::{create_private_dir, read_small, read_small_text, replace_private, write_private};
 
 /// Principal of the owner token, which is in the file `token`.
 const OWNER: &str = "owner";
@@ -62,7 +62,7 @@ impl Tokens {
 
     /// The owner token, generated if the file does not exist.
     pub(crate) fn owner(&self) -> Result<String> {
-        match std::fs::read_to_string(&self.owner) {
+        match read_small_text(&self.owner) {
             Ok(text) if text.trim().len() >= limits::TOKEN_CHARS_MIN => return Ok(text.trim().into()),
             Ok(_) => {
                 return Err(Error::invalid_params(format!("{} does not contain a token", self.owner.display()))
@@ -129,7 +129,7 @@ impl Tokens {
         if known.read == read {
             return;
         }
-        let owner = std::fs::read_to_string(&self.owner).ok();
+        let owner = read_small_text(&self.owner).ok();
         let owner = owner.as_deref().map(str::trim).filter(|token| token.len() >= limits::TOKEN_CHARS_MIN);
         known.owner = owner.map(sha256);
         known.hook = owner.map(|owner| sha256(&hook_token(owner)));
@@ -146,7 +146,7 @@ impl Tokens {
 
     /// The named tokens.
     pub(crate) fn list(&self) -> Result<Vec<NamedToken>> {
-        match std::fs::read(&self.named) {
+        match read_small(&self.named) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|error| Error::invalid_params(format!("reading {}: {error}", self.named.display()))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),

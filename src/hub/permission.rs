@@ -187,7 +187,8 @@ impl<'a> PermissionDecider<'a> {
             AccessKind::Read | AccessKind::Write => !paths.is_empty(),
             AccessKind::Mcp => call.is_described(),
         };
-        let decision = decide(&rules, mode, default, &PermissionRequest { tool, kind, paths, line, writes, url });
+        let decision =
+            decide(&rules, mode, default, &PermissionRequest { paths, line, writes, url, ..PermissionRequest::new(tool, kind) });
         // Without a description of its effect, a call is allowed only by an answer.
         match decision.policy {
             Policy::Allow if !described => Decision { policy: Policy::Ask, rule: None },

@@ -104,7 +104,7 @@ impl McpConnection {
         let handle = handle.map_err(|error| self.failure(error))?;
         let id = handle.id.clone();
         let (on_progress, requests) = (options.on_progress.clone(), options.requests.clone());
-        let call = self.handler.calls.register(handle.progress_token.clone(), on_progress, requests);
+        let mut call = self.handler.calls.register(handle.progress_token.clone(), on_progress, requests);
         let end = Instant::now() + limits::MCP_CALL_MAX.max(options.timeout);
         let mut answer = pin!(handle.await_response());
         loop {
@@ -115,7 +115,11 @@ impl McpConnection {
                     self.send_cancellation(id).await;
                     return Err(CallError::Cancelled);
                 }
-                answer = &mut answer => return answer.map_err(|error| self.failure(error)),
+                answer = &mut answer => {
+                    call.show();
+                    return answer.map_err(|error| self.failure(error));
+                }
+                () = call.reported() => call.show(),
                 () = sleep_until(due) => {
                     if call.due(options.timeout).min(end) <= Instant::now() {
                         self.send_cancellation(id).await;

@@ -20,6 +20,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::Notify;
 
+use super::identity::server_identity;
 use super::launch::McpLaunch;
 use super::open_calls::OpenCalls;
 use super::server_requests;
@@ -33,6 +34,8 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 /// The client's side of one connection.
 pub(super) struct McpHandler {
     pub(super) name: String,
+    /// Digest of the program or URL of the server.
+    pub(super) identity: String,
     roots: Vec<PathBuf>,
     /// The server may send requests to the model.
     pub(super) sampling: bool,
@@ -45,7 +48,8 @@ impl McpHandler {
     pub(super) fn new(launch: &McpLaunch) -> McpHandler {
         let McpLaunch { name, roots, sampling, .. } = launch;
         let (name, roots, sampling) = (name.clone(), roots.clone(), *sampling);
-        McpHandler { name, roots, sampling, lists_changed: Notify::new(), calls: Arc::default() }
+        let identity = server_identity(launch);
+        McpHandler { name, identity, roots, sampling, lists_changed: Notify::new(), calls: Arc::default() }
     }
 
     /// The answer to `roots/list`.
@@ -97,7 +101,7 @@ impl ClientHandler for McpHandler {
         if !self.sampling {
             return Err(rmcp::ErrorData::method_not_found::<CreateMessageRequestMethod>());
         }
-        let query = server_requests::query(&self.name, params).map_err(refused)?;
+        let query = server_requests::query(&self.name, &self.identity, params).map_err(refused)?;
         let call = self.calls.of_request().ok_or_else(|| refused("no tool call of one session is running".into()))?;
         let reply = tokio::select! {
             biased;

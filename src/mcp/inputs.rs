@@ -32,7 +32,7 @@ pub(super) async fn answer(
                 serde_json::to_value(server_requests::form_result(answer, link.as_ref()))
             }
             InputRequest::CreateMessage(request) => {
-                let query = server_requests::query(&handler.name, request.params)?;
+                let query = server_requests::query(&handler.name, &handler.identity, request.params)?;
                 let requests = requests.filter(|_| handler.sampling).ok_or("it asked for sampling, which is off")?;
                 serde_json::to_value(server_requests::query_result(requests.query(query).await?))
             }

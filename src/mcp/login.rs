@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::connection::chain;
 use super::launch::OauthClient;
+use super::server_requests::is_web;
 use super::tokens::{McpTokens, UrlTokens};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -71,6 +72,13 @@ impl McpLogin {
             .map_err(|_| unanswered())?
             .map_err(|error| Error::internal(chain(&error)))?;
         let OAuthState::Session(session) = state else { return Err(Error::internal("the sign-in has not started")) };
+        // A browser would run code or open files at other addresses.
+        if !is_web(&session.auth_url) {
+            return Err(Error::invalid_params(format!(
+                "the authorization server names an address that is not on the web: {}",
+                session.auth_url
+            )));
+        }
         Ok(McpLogin { session, tokens, listener })
     }
 

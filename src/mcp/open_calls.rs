@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 use crate::content::{Form, FormAnswer, ModelQuery, ModelReply, shortened};
 use crate::limits;
@@ -42,15 +43,17 @@ struct Calls {
 
 struct OpenCall {
     number: u64,
-    on_progress: OnProgress,
     /// The highest progress so far; reports are handled concurrently, and may be out of order.
     reached: f64,
     requests: Option<Arc<dyn ServerRequests>>,
     activity: Arc<Activity>,
 }
 
-/// A call is registered while this exists.
+/// A call is registered while this exists. It passes the progress on.
 pub(super) struct CallGuard {
+    on_progress: OnProgress,
+    /// When the next report may be shown.
+    next: Instant,
     calls: Arc<OpenCalls>,
     token: ProgressToken,
     activity: Arc<Activity>,
@@ -68,6 +71,24 @@ impl CallGuard {
     pub(super) fn due(&self, timeout: Duration) -> Instant {
         let state = self.activity.state();
         if state.open_requests > 0 { Instant::now() + timeout } else { state.last + timeout }
+    }
+
+    /// Waits for a report that may be shown: several within [`limits::MCP_PROGRESS_INTERVAL`] count
+    /// as one, the last of them.
+    pub(super) async fn reported(&self) {
+        while self.activity.state().unshown.is_none() {
+            self.activity.reported.notified().await;
+        }
+        sleep_until(self.next).await;
+    }
+
+    /// Shows the last report, unless it was shown.
+    pub(super) fn show(&mut self) {
+        let unshown = self.activity.state().unshown.take();
+        if let Some(report) = unshown {
+            (self.on_progress)(report);
+            self.next = Instant::now() + limits::MCP_PROGRESS_INTERVAL;
+        }
     }
 }
 
@@ -88,7 +109,7 @@ impl OpenCalls {
             let mut calls = self.calls();
             calls.count += 1;
             let (number, reached) = (calls.count, f64::NEG_INFINITY);
-            let call = OpenCall { number, on_progress, reached, requests, activity: activity.clone() };
+            let call = OpenCall { number, reached, requests, activity: activity.clone() };
             calls.running.insert(token.clone(), call);
             let (ours, others) = std::mem::take(&mut calls.early).into_iter().partition(|report| report.progress_token == token);
             calls.early = others;
@@ -97,30 +118,28 @@ impl OpenCalls {
         for report in early {
             self.report(report);
         }
-        CallGuard { calls: self.clone(), token, activity }
+        CallGuard { on_progress, next: Instant::now(), calls: self.clone(), token, activity }
     }
 
     /// Passes a progress report to its call.
     pub(super) fn report(&self, report: ProgressNotificationParam) {
-        let on_progress = {
-            let mut calls = self.calls();
-            match calls.running.get_mut(&report.progress_token) {
-                Some(call) if report.progress < call.reached => return,
-                Some(call) => {
-                    call.reached = report.progress;
-                    call.activity.state().last = Instant::now();
-                    call.on_progress.clone()
-                }
-                None => {
-                    if calls.early.len() >= limits::MCP_PROGRESS_EARLY_MAX {
-                        calls.early.remove(0);
-                    }
-                    calls.early.push(report);
-                    return;
-                }
+        let mut calls = self.calls();
+        match calls.running.get_mut(&report.progress_token) {
+            Some(call) if report.progress < call.reached => {}
+            Some(call) => {
+                call.reached = report.progress;
+                let mut state = call.activity.state();
+                (state.last, state.unshown) = (Instant::now(), Some(text(&report)));
+                drop(state);
+                call.activity.reported.notify_one();
             }
-        };
-        on_progress(text(&report));
+            None => {
+                if calls.early.len() >= limits::MCP_PROGRESS_EARLY_MAX {
+                    calls.early.remove(0);
+                }
+                calls.early.push(report);
+            }
+        }
     }
 
     /// Returns the call to which a request of the server belongs. The protocol does not name it, so
@@ -153,21 +172,28 @@ impl Drop for RequestOfCall {
 }
 
 /// The signs of life of a call.
-struct Activity(Mutex<ActivityState>);
+struct Activity {
+    state: Mutex<ActivityState>,
+    /// Notified when there is a report to show.
+    reported: Notify,
+}
 
 struct ActivityState {
     /// The last report, answer to a request, or the start.
     last: Instant,
     open_requests: usize,
+    /// The last report, until it is shown.
+    unshown: Option<String>,
 }
 
 impl Activity {
     fn new() -> Activity {
-        Activity(Mutex::new(ActivityState { last: Instant::now(), open_requests: 0 }))
+        let state = ActivityState { last: Instant::now(), open_requests: 0, unshown: None };
+        Activity { state: Mutex::new(state), reported: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::{McpConnection, chain, login_required, offer, requires_login};
 use super::handler::McpHandler;
+use super::identity::server_identity;
 use super::launch::{McpLaunch, McpTransport, TokenProgram};
 use super::lifecycle::{RunEnd, RunStart, initialization_failed, notify_changes, signed_in};
 use super::process_end::{log_stderr, terminate};
@@ -24,6 +25,8 @@ use crate::web::HttpClients;
 /// Handle to a server. Dropping the last handle ends the server.
 pub struct McpServerHandle {
     state: watch::Receiver<State>,
+    /// Digest of the program or URL of the server.
+    pub(crate) identity: String,
     _stop: DropGuard,
 }
 
@@ -60,7 +63,8 @@ impl McpServerHandle {
         stop: CancellationToken,
     ) -> (McpServerHandle, impl Future<Output = ()> + Send + use<>) {
         let (sender, state) = watch::channel(State::Starting { fault: None });
-        let server = McpServerHandle { state, _stop: stop.clone().drop_guard() };
+        let identity = server_identity(&launch);
+        let server = McpServerHandle { state, identity, _stop: stop.clone().drop_guard() };
         let supervised =
             async move { Run { launch: &launch, resources: &resources, state: &sender, stop: &stop }.supervise().await };
         (server, supervised)

@@ -19,8 +19,7 @@ pub(super) fn form(server: &str, params: ElicitRequestParams) -> Option<Form> {
             (message, serde_json::to_value(requested_schema).ok()?, None)
         }
         ElicitRequestParams::UrlElicitationParams { message, url, elicitation_id, .. } => {
-            let is_web = url.starts_with("https://") || url.starts_with("http://");
-            if !is_web || url.contains(|character: char| character.is_whitespace() || character.is_control()) {
+            if !is_web(&url) {
                 return None;
             }
             (message, json!({ "type": "object", "properties": {} }), Some(FormLink { url, id: elicitation_id }))
@@ -30,6 +29,12 @@ pub(super) fn form(server: &str, params: ElicitRequestParams) -> Option<Form> {
     let link_bytes = link.as_ref().map_or(0, |link| link.url.len() + link.id.len());
     let fits = message.len() + schema.to_string().len() + link_bytes <= limits::MCP_FORM_BYTES_MAX;
     fits.then(|| Form { server: server.into(), message, schema, link })
+}
+
+/// Returns whether an address that the user is asked to open is on the web.
+pub(super) fn is_web(url: &str) -> bool {
+    let unusual = |character: char| character.is_whitespace() || character.is_control();
+    (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(unusual)
 }
 
 pub(super) fn form_result(answer: FormAnswer, link: Option<&FormLink>) -> ElicitResult {
@@ -43,7 +48,7 @@ pub(super) fn form_result(answer: FormAnswer, link: Option<&FormLink>) -> Elicit
 
 /// Converts a request to the model. Preferences, such as a temperature, are not used. The error is
 /// a message.
-pub(super) fn query(server: &str, params: CreateMessageRequestParams) -> Result<ModelQuery, String> {
+pub(super) fn query(server: &str, identity: &str, params: CreateMessageRequestParams) -> Result<ModelQuery, String> {
     if params.tools.is_some_and(|tools| !tools.is_empty()) {
         return Err("tools are not supported".into());
     }
@@ -76,7 +81,8 @@ pub(super) fn query(server: &str, params: CreateMessageRequestParams) -> Result<
         return Err("the first and the last message must be messages of the user".into());
     }
     let max_tokens = params.max_tokens.clamp(1, limits::MCP_SAMPLING_TOKENS_MAX);
-    Ok(ModelQuery { server: server.into(), system: params.system_prompt.unwrap_or_default(), messages, max_tokens })
+    let (server, identity) = (server.into(), identity.into());
+    Ok(ModelQuery { server, identity, system: params.system_prompt.unwrap_or_default(), messages, max_tokens })
 }
 
 pub(super) fn query_result(reply: ModelReply) -> CreateMessageResult {

@@ -43,9 +43,16 @@ pub struct PermissionRequest<'a> {
     /// determined.
     pub writes: Vec<Option<AccessPath>>,
     pub url: Option<&'a str>,
+    /// Digest of the server and the definition of an MCP tool.
+    pub definition: Option<&'a str>,
 }
 
-impl PermissionRequest<'_> {
+impl<'a> PermissionRequest<'a> {
+    /// Creates a request about a call that accesses nothing that a rule can name.
+    pub fn new(tool: &'a str, kind: AccessKind) -> PermissionRequest<'a> {
+        PermissionRequest { tool, kind, paths: Vec::new(), line: None, writes: Vec::new(), url: None, definition: None }
+    }
+
     /// Returns whether `rule` was remembered for exactly this command line in this directory.
     fn is_remembered_by(&self, rule: &Rule) -> bool {
         let exactly = |(line, pattern): (&CommandLine, &String)| line.is_exactly(pattern);
@@ -183,13 +190,16 @@ pub(crate) fn can_be_remembered(request: &PermissionRequest<'_>) -> bool {
 }
 
 /// Returns the rule to remember for an answer with `always`. The rule matches this tool, with only
-/// this path, only this URL, or only this command line in this directory.
+/// this path, only this URL, or only this command line in this directory. A rule that allows an MCP
+/// tool has the digest of its definition as its pattern.
 pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rule {
+    let definition = request.definition.filter(|_| policy == Policy::Allow);
+    let pattern = request.line.as_ref().map(CommandLine::exactly).or_else(|| request.url.or(definition).map(escape));
     Rule {
         tool: Some(escape(request.tool)),
         kind: Some(request.kind),
         path: request.paths.first().map(|place| escape(&place.real.to_string_lossy())),
-        pattern: request.line.as_ref().map(CommandLine::exactly).or_else(|| request.url.map(escape)),
+        pattern,
         policy,
     }
 }
@@ -211,16 +221,19 @@ fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
         // session's roots.
         None => cautious || request.paths.iter().all(|place| !place.guarded && (rule.pattern.is_none() || place.inside)),
     };
+    let named = request.url.or(request.definition);
     let pattern =
-        rule.pattern.as_ref().is_none_or(|pattern| request.line.is_some() || request.url.is_some_and(|url| wildcard(pattern, url)));
+        rule.pattern.as_ref().is_none_or(|pattern| request.line.is_some() || named.is_some_and(|text| wildcard(pattern, text)));
     tool && kind && path && pattern
 }
 
 /// Returns whether a rule that concerns the call matches this command. A remembered rule allows
-/// exactly the command line that the permission request showed.
+/// exactly the command line that the permission request showed, and only the MCP tool whose
+/// definition it has.
 fn fit(rule: &Rule, request: &PermissionRequest<'_>, command: Option<&ShellCommand>, remembered: bool) -> Match {
     let inside = rule.path.is_some() || request.paths.iter().all(|place| place.inside);
-    if remembered && rule.policy == Policy::Allow && !inside {
+    let undefined = request.kind == AccessKind::Mcp && rule.pattern.is_none();
+    if remembered && rule.policy == Policy::Allow && (!inside || undefined) {
         return Match::No;
     }
     let (Some(pattern), Some(line), Some(command)) = (&rule.pattern, &request.line, command) else { return Match::Yes };

@@ -7,6 +7,7 @@ mod code;
 mod command;
 mod effect;
 mod environment;
+mod file_options;
 mod git;
 mod grammar;
 mod interpreters;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
+use crate::limits;
 use crate::local_socket::PeerAddress;
-use crate::workspace::create_private_dir;
+use crate::workspace::{create_private_dir, read_small_text};
 
 /// The lock of an owned session. Dropping it removes the file.
 pub(crate) struct SessionLock {
@@ -63,12 +64,12 @@ impl Drop for SessionLock {
 /// The process that owns the session, or that owned the session until it died. `None` if no process
 /// owns the session.
 pub(crate) fn owner(dir: &Path, id: &SessionId) -> Option<PeerAddress> {
-    read(&mut File::open(dir.join(id.as_str())).ok()?)
+    PeerAddress::parse(&read_small_text(&dir.join(id.as_str())).ok()?)
 }
 
 fn read(file: &mut File) -> Option<PeerAddress> {
     let mut text = String::new();
-    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    file.rewind().and_then(|()| file.take(limits::OWN_FILE_BYTES_MAX).read_to_string(&mut text)).ok()?;
     PeerAddress::parse(&text)
 }
 

@@ -55,8 +55,9 @@ impl WorkView {
                 }
             }
             Body::VerifyStarted { tool_call_id, .. } => self.check = Some((tool_call_id.clone(), String::new())),
-            Body::VerifyCompleted { round: 1.., passed, error: None, .. } => {
+            Body::VerifyCompleted { round: 1.., passed, error, .. } => {
                 let output = self.check.take().map(|(_, output)| output).unwrap_or_default();
+                let output = error.as_ref().map_or(output, |error| format!("they could not be run: {error}"));
                 self.unresolved.failing_checks = (!passed).then_some(output);
             }
             Body::ChildCompleted { end, .. } => {

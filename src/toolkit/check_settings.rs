@@ -15,15 +15,47 @@ pub struct CheckSettings {
     pub trusted: bool,
     /// Time limit of each command.
     pub timeout: Duration,
+    /// The commands of the project when the session began, or when the directory was trusted.
+    pub initial: Arc<[String]>,
 }
 
 impl Default for CheckSettings {
     fn default() -> CheckSettings {
-        CheckSettings { commands: Arc::new([]), trusted: false, timeout: limits::VERIFY_TIMEOUT }
+        let commands: Arc<[String]> = Arc::new([]);
+        CheckSettings { initial: commands.clone(), commands, trusted: false, timeout: limits::VERIFY_TIMEOUT }
     }
 }
 
 impl CheckSettings {
+    /// Finds the commands of the project in `cwd`, of those that AGENTS.md declares only the ones
+    /// that were trusted, if that is known. Those of `before` remain, unless its directory has been
+    /// trusted since then.
+    pub(crate) fn started(self, cwd: &Path, before: Option<&CheckSettings>, trusted: Option<&[String]>) -> CheckSettings {
+        let initial = match before.filter(|before| before.trusted == self.trusted) {
+            Some(before) => before.initial.clone(),
+            None => {
+                let undeclared = check_commands::find(cwd, false);
+                let mut commands = check_commands::find(cwd, self.trusted);
+                commands.retain(|one| undeclared.contains(one) || trusted.is_none_or(|trusted| trusted.contains(one)));
+                commands.into()
+            }
+        };
+        CheckSettings { initial, ..self }
+    }
+
+    /// The commands that nuncio runs by itself: those of the settings, else those that the project
+    /// had at the start. Commands that the project has got since then follow; the returned flag
+    /// says whether there are some. The model may have written them.
+    pub(crate) fn automatic(&self, cwd: &Path) -> (Vec<String>, bool) {
+        if !self.commands.is_empty() {
+            return (self.commands.to_vec(), false);
+        }
+        let mut commands = self.initial.to_vec();
+        commands.extend(check_commands::find(cwd, self.trusted).into_iter().filter(|command| !self.initial.contains(command)));
+        let changed = commands.len() > self.initial.len();
+        (commands, changed)
+    }
+
     /// The check commands that are known in `cwd`: those of the settings, else those of the
     /// project.
     pub(crate) fn known(&self, cwd: &Path) -> Vec<String> {

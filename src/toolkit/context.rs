@@ -59,6 +59,8 @@ pub struct ToolContext {
     pub client_roots: Arc<[PathBuf]>,
     /// True if commands run in the client's terminals.
     pub client_terminal: bool,
+    /// The repository of the workspace belongs to another user: its directory and the owner.
+    pub foreign_repository: Option<Arc<str>>,
     /// The sandbox of the call's commands.
     pub sandbox: Option<Sandbox>,
     /// The model writes files without a question.
@@ -100,6 +102,7 @@ impl ToolContext {
             client: None,
             client_roots: Arc::new([]),
             client_terminal: false,
+            foreign_repository: None,
             sandbox: None,
             unasked: false,
             checks: CheckSettings::default(),

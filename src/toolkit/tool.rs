@@ -130,6 +130,9 @@ pub struct PreparedCall {
     pub access: Access,
     /// The resolved paths of `access`, in the same order, for the permission check.
     pub resolved: Vec<ResolvedPath>,
+    /// Digest of the definition of an MCP tool and its server, which a remembered permission
+    /// depends on.
+    pub definition: Option<String>,
     /// The input with the tool's own names and types of the arguments, however the model wrote
     /// them. Hooks receive this input.
     pub input: Value,
@@ -153,7 +156,19 @@ impl PreparedCall {
     ) -> PreparedCall {
         let resolved = access.paths.iter().map(|path| workspace.resolve(path)).collect();
         let (properties, locations) = (ToolProperties::NONE, Vec::new());
-        PreparedCall { name: name.into(), kind, properties, title, locations, access, resolved, input, target: None, call }
+        PreparedCall {
+            name: name.into(),
+            kind,
+            properties,
+            title,
+            locations,
+            access,
+            resolved,
+            definition: None,
+            input,
+            target: None,
+            call,
+        }
     }
 
     /// See [`Tool::preview`].

@@ -18,7 +18,7 @@ pub(crate) use search::Search;
 use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind, shortened};
 use crate::limits;
-use crate::mcp::{CallError, CallOptions, McpConnection, McpServerHandle, ServerRequests};
+use crate::mcp::{CallError, CallOptions, McpConnection, McpServerHandle, ServerRequests, definition_digest};
 use crate::model::ToolSpec;
 use crate::permission::{Access, AccessKind};
 use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
@@ -34,6 +34,8 @@ pub(crate) struct McpTool {
     tool: String,
     server: Arc<McpServerHandle>,
     timeout: Duration,
+    /// Digest of the server and of the definition of the tool.
+    definition: String,
 }
 
 impl McpTool {
@@ -55,7 +57,16 @@ impl McpTool {
         let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref()));
         let label = shortened(format!("{server_name}: {}", title.map_or(&*tool.name, String::as_str)), limits::MCP_TITLE_CHARS_MAX);
         let spec = ToolSpec { name, description, input_schema };
-        McpTool { spec, label: one_line(label), server_name: server_name.into(), tool: tool.name.clone().into(), server, timeout }
+        let definition = definition_digest(&server.identity, &json!([tool.name, tool.description, tool.input_schema]));
+        McpTool {
+            spec,
+            label: one_line(label),
+            server_name: server_name.into(),
+            tool: tool.name.clone().into(),
+            server,
+            timeout,
+            definition,
+        }
     }
 }
 
@@ -95,14 +106,25 @@ impl AnyTool for McpTool {
         let title = title(&self.server_name, &self.tool, &arguments);
         let name = self.spec.name.clone();
         let input = Value::Object(arguments.clone());
-        Ok(prepared(&name, title, context, input, McpCall { tool: self, arguments }))
+        let definition = self.definition.clone();
+        Ok(prepared(&name, &definition, title, context, input, McpCall { tool: self, arguments }))
     }
 }
 
 /// A call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
-fn prepared(name: &str, title: String, context: &ToolContext, input: Value, call: impl AnyCall + 'static) -> PreparedCall {
+/// `definition`: see [`PreparedCall::definition`].
+fn prepared(
+    name: &str,
+    definition: &str,
+    title: String,
+    context: &ToolContext,
+    input: Value,
+    call: impl AnyCall + 'static,
+) -> PreparedCall {
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
-    PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, input, Box::new(call))
+    let mut call = PreparedCall::new(name, ToolKind::Other, title, access, &context.workspace, input, Box::new(call));
+    call.definition = Some(definition.into());
+    call
 }
 
 /// The title of a call in one line: server, tool and the beginning of the arguments.

@@ -72,7 +72,7 @@ impl WorktreeName {
 /// A new worktree.
 pub(crate) struct CreatedWorktree {
     pub row: WorkspaceRow,
-    /// The failures of a hook and of its preparation.
+    /// The failures of its preparation.
     pub warnings: Vec<String>,
 }
 
@@ -106,16 +106,13 @@ impl Worktrees {
             written.map_err(|error| Error::io(format_args!("writing {}", marker.display()), error))?;
         }
         let (row, start) = self.reserve(&new).await?;
-        let mut warnings = match self.add(repository, &row, &start, &new.preparation).await {
-            Ok(warning) => Vec::from_iter(warning),
-            Err(error) => {
-                if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
-                    self.store.remove_workspace(&row.id)?;
-                }
-                return Err(error);
+        if let Err(error) = self.add(repository, &row, &start, &new.preparation).await {
+            if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
+                self.store.remove_workspace(&row.id)?;
             }
-        };
-        warnings.extend(new.preparation.prepare(&self.git.launcher, repository, &row.path).await);
+            return Err(error);
+        }
+        let warnings = new.preparation.prepare(&self.git.launcher, repository, &row.path, start.commit.as_deref()).await;
         self.set_state(&row, WorkspaceState::Ready)?;
         Ok(CreatedWorktree { row: WorkspaceRow { state: WorkspaceState::Ready, ..row }, warnings })
     }
@@ -203,17 +200,11 @@ impl Worktrees {
         Ok(Some(found.text()).filter(|name| found.code == 0 && !name.is_empty()))
     }
 
-    /// Creates the branch and the worktree. Returns the failure of a hook as a warning. On an
-    /// error, removes the worktree, and the branch if it was created here.
-    async fn add(
-        &self,
-        repository: &Repository,
-        row: &WorkspaceRow,
-        start: &BranchStart,
-        preparation: &Preparation,
-    ) -> Result<Option<String>> {
+    /// Creates the branch and the worktree. On an error, removes the worktree, and the branch if it
+    /// was created here.
+    async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart, preparation: &Preparation) -> Result<()> {
         let git_dirs = vec![repository.common.clone(), row.path.clone()];
-        let programs = if preparation.trusted { Programs::All } else { Programs::Confined(git_dirs) };
+        let programs = if preparation.trusted { Programs::Filters } else { Programs::Untrusted(git_dirs) };
         let (main, branch) = (&repository.main, start.name.as_str());
         let run = async |arguments: Vec<OsString>| self.git.change(main, &programs, limits::WORKTREE_CREATE, arguments).await;
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
@@ -236,11 +227,10 @@ impl Worktrees {
         // An entry of an earlier worktree, whose directory is gone, stays.
         let is_known = repository.git_dir_of(&row.path).is_some();
         let error = match run(arguments).await {
-            Ok(added) if added.code == 0 || self.is_complete(repository, &row.path).await => {
+            Ok(added) if added.code == 0 => {
                 // Sandboxed commands cannot create this directory, see `linked_git_dirs`.
                 let _ = std::fs::create_dir(repository.common.join("logs"));
-                // git reports the status of the hook, which runs last.
-                return Ok((added.code != 0).then(|| format!("hook post-checkout: {}", added.problem())));
+                return Ok(());
             }
             Ok(added) => added.failed(&format!("creating worktree {}", row.path.display())),
             Err(error) => error,
@@ -262,10 +252,5 @@ impl Worktrees {
             undo("branch", words(&["update-ref", "-d", &reference, commit])).await;
         }
         Err(error)
-    }
-
-    /// Returns whether git has created a worktree completely: it removes one that it cannot create.
-    async fn is_complete(&self, repository: &Repository, path: &Path) -> bool {
-        repository.git_dir_of(path).is_some() && matches!(self.commit(path, "HEAD").await, Ok(Some(_)))
     }
 }

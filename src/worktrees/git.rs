@@ -4,12 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::config::{DataPaths, Trust, owner_name};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::{Command, ExitStatus, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox};
 
 /// Exit code of a program that was not found. The error output then has its name, after `nuncio: `.
 const NOT_FOUND: i32 = 127;
+
+/// Environment of commands that fetch nothing: the programs of transports do not run, such as
+/// `core.sshCommand`, `remote.NAME.uploadpack` and `ext::`.
+const NO_FETCH: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
 /// Runs git commands with a timeout.
 #[derive(Clone)]
@@ -19,6 +24,8 @@ pub(super) struct GitRunner {
     pub private: Vec<PathBuf>,
     /// Directory for the temporary files of filters.
     pub temp: PathBuf,
+    /// Where the list of trusted directories is.
+    pub places: DataPaths,
 }
 
 /// The result of a git command.
@@ -32,10 +39,12 @@ pub(super) struct GitResult {
 
 /// The programs that a command that changes the repository may run.
 pub(super) enum Programs {
-    /// The hooks and the filters of the repository.
-    All,
+    /// The filters of the repository. Hooks do not run.
+    Filters,
     /// Filters that write only in these directories, without network. Hooks do not run.
     Confined(Vec<PathBuf>),
+    /// The same for a repository that is not trusted: without a sandbox, git does not run.
+    Untrusted(Vec<PathBuf>),
 }
 
 impl GitResult {
@@ -66,11 +75,14 @@ impl GitRunner {
     /// Like [`GitRunner::read`], with arguments that may not be UTF-8.
     pub(super) async fn read_with(&self, cwd: &Path, readable: Option<&Path>, arguments: Vec<OsString>) -> Result<GitResult> {
         let settings = SAFE_GIT_SETTINGS.iter().flat_map(|setting| ["-c", setting]);
+        self.check_owner(cwd)?;
         let own = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from);
-        let mut command = Command::program(own.chain(arguments), cwd).git_environment().git_read_only();
+        let command = Command::program(own.chain(arguments), cwd).git_environment().git_read_only();
         // Without its own reference to a repository, a directory belongs to none.
-        command = command.env("GIT_CEILING_DIRECTORIES", cwd.parent().unwrap_or(cwd));
-        self.run(command.sandbox(Some(self.sandbox(Vec::new(), readable))), limits::GIT_READ).await
+        let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        let command = command.env("GIT_CEILING_DIRECTORIES", cwd.parent().unwrap_or(cwd));
+        let required = !Trust::load(&self.places).covers(cwd);
+        self.run(command.sandbox(Some(self.sandbox(Vec::new(), readable, required))), limits::GIT_READ).await
     }
 
     /// Runs a command that changes the repository.
@@ -93,32 +105,52 @@ impl GitRunner {
         variables: &[(&'static str, Option<OsString>)],
         arguments: Vec<OsString>,
     ) -> Result<GitResult> {
+        self.check_owner(cwd)?;
         let mut own = vec!["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"];
         let sandbox = match programs {
-            Programs::All => None,
-            Programs::Confined(writable) => {
+            Programs::Filters => {
+                own.extend(["-c", NO_GIT_HOOKS]);
+                None
+            }
+            Programs::Confined(writable) | Programs::Untrusted(writable) => {
                 own.extend(["-c", NO_GIT_HOOKS, "-c", "core.fsmonitor=false"]);
-                Some(self.sandbox(writable.clone(), None))
+                let required = matches!(programs, Programs::Untrusted(_)) || !Trust::load(&self.places).covers(cwd);
+                Some(self.sandbox(writable.clone(), None, required))
             }
         };
         let all = own.into_iter().map(OsString::from).chain(arguments);
-        let command = Command::program(all, cwd).git_environment().variables(variables);
+        let mut command = Command::program(all, cwd).git_environment().variables(variables);
+        if sandbox.is_some() {
+            command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        }
         self.run(command.sandbox(sandbox), timeout).await
     }
 
-    fn sandbox(&self, writable: Vec<PathBuf>, readable: Option<&Path>) -> Sandbox {
+    /// Refuses a directory or repository of another user that the user did not trust.
+    fn check_owner(&self, cwd: &Path) -> Result<()> {
+        let git_dir = cwd.join(".git");
+        let Some(other) = [cwd, &git_dir].into_iter().find(|part| self.places.is_of_other_user(part)) else { return Ok(()) };
+        let message = format!("{} belongs to another user ({})", other.display(), owner_name(other));
+        Err(Error::new(Kind::Forbidden, message).hint(format!("if you trust it: nuncio trust {}", cwd.display())))
+    }
+
+    fn sandbox(&self, writable: Vec<PathBuf>, readable: Option<&Path>, required: bool) -> Sandbox {
         Sandbox {
             writable,
             private: self.private.clone(),
             readable: readable.into_iter().map(Path::to_owned).collect(),
             temp: self.temp.clone(),
             network: false,
-            required: false,
+            required,
         }
     }
 
     /// Runs a command to its end. On a timeout, its processes are killed.
     async fn run(&self, command: Command, timeout: Duration) -> Result<GitResult> {
+        if command.sandbox.as_ref().is_some_and(|sandbox| sandbox.required) && !Sandbox::is_available() {
+            let message = "the repository is not trusted, and this system has no Landlock to confine the programs that it names";
+            return Err(Error::new(Kind::Unsupported, message).hint("if you trust it: nuncio trust DIR"));
+        }
         let (mut child, input, mut errors) = self.launcher.spawn_captured(&command)?;
         drop(input);
         let read = async {

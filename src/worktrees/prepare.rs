@@ -20,8 +20,15 @@ pub(crate) struct Preparation {
 }
 
 impl Preparation {
-    /// Copies the files and runs the commands. Returns a line for each failure.
-    pub(super) async fn prepare(&self, launcher: &ProcessLauncher, repository: &Repository, worktree: &Path) -> Vec<String> {
+    /// Runs the hook for the checkout of the commit `head`, copies the files and runs the commands.
+    /// Returns a line for each failure.
+    pub(super) async fn prepare(
+        &self,
+        launcher: &ProcessLauncher,
+        repository: &Repository,
+        worktree: &Path,
+        head: Option<&str>,
+    ) -> Vec<String> {
         let WorktreeSettings { copy, setup, .. } = &self.settings;
         let main = &repository.main;
         if !self.trusted {
@@ -33,8 +40,9 @@ impl Preparation {
             );
             return unused.then_some(message).into_iter().collect();
         }
+        let hook = self.run_hook(launcher, worktree, head).await.err().map(|why| format!("hook post-checkout: {why}{}", self.hint));
         let copies = copy.iter().filter_map(|name| copy_file(main, worktree, name).err().map(|why| format!("{name}: {why}")));
-        let mut warnings: Vec<String> = copies.collect();
+        let mut warnings: Vec<String> = hook.into_iter().chain(copies).collect();
         for line in setup {
             let command = Command::shell(line, worktree).env("NUNCIO_WORKSPACE", worktree);
             if let Err(why) = run(launcher, &(self.confine)(command, worktree)).await {
@@ -44,6 +52,16 @@ impl Preparation {
             }
         }
         warnings
+    }
+
+    /// Runs the hook `post-checkout` (githooks(5)) confined, because its file may be one of the
+    /// working tree (`core.hooksPath`).
+    async fn run_hook(&self, launcher: &ProcessLauncher, worktree: &Path, head: Option<&str>) -> Result<(), String> {
+        let Some(head) = head else { return Ok(()) };
+        let before = "0".repeat(head.len());
+        let words = ["git", "hook", "run", "--ignore-missing", "post-checkout", "--", &before, head, "1"];
+        let command = Command::program(words, worktree).git_environment();
+        run(launcher, &(self.confine)(command, worktree)).await
     }
 }
 

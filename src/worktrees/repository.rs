@@ -68,6 +68,14 @@ impl Repository {
         }
     }
 
+    /// Returns whether the repository refers to the working tree of `directory`. Any directory can
+    /// refer to the repository: by a link, `gitdir:` or `commondir`.
+    pub(crate) fn has(&self, directory: &Path) -> bool {
+        let directory = absolute(directory);
+        let top = top(&directory);
+        top == self.main || self.git_dir_of(top).is_some()
+    }
+
     /// The name of the directory of its worktrees: the name of the repository and a digest of its
     /// path.
     pub(super) fn project(&self) -> String {

@@ -127,7 +127,7 @@ fn open_to_all(path: &Path) {
 }
 
 #[tokio::test]
-async fn instructions_of_other_user_in_world_writable_directory_are_ignored() {
+async fn instructions_of_other_users_are_ignored() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can give files to another user");
         return;
@@ -157,6 +157,18 @@ async fn instructions_of_other_user_in_world_writable_directory_are_ignored() {
             link(home, "AGENTS.md", "sub/notes");
             give_away(&home.work().join("AGENTS.md"));
             open_to_all(&home.work());
+        }),
+        ("our file in another user's repository", false, |home| {
+            home.put("AGENTS.md", SECRET);
+            give_away(&home.work());
+        }),
+        ("our file in another user's directory", false, |home| {
+            home.put(&format!("{SUB}/AGENTS.md"), SECRET);
+            give_away(&home.work().join(SUB));
+        }),
+        ("our file in another user's .nuncio", false, |home| {
+            home.put(".nuncio/instructions.md", SECRET);
+            give_away(&home.work().join(".nuncio"));
         }),
         ("our file above, by another user's .git", false, |home| {
             home.put("AGENTS.md", SECRET);
@@ -198,4 +210,39 @@ async fn notice_names_ignored_instructions() {
     let (_, second) = agent.turn(&session, "go").await;
     assert_eq!(second.iter().filter(notice).count(), 0, "once is enough");
     agent.finish().await;
+}
+
+#[tokio::test]
+async fn directory_of_other_user_needs_trust() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give files to another user");
+        return;
+    }
+    let home = Home::new();
+    home.put("AGENTS.md", SECRET);
+    home.put(".claude/skills/one/SKILL.md", &format!("---\nname: one\ndescription: {SECRET}-skill\n---\nText.\n"));
+    home.put(".nuncio/config.toml", "[[permissions.rules]]\ntool = \"list\"\npolicy = \"deny\"\n");
+    home.put(".git/HEAD", "ref: refs/heads/their-branch\n");
+    give_away(&home.work());
+    let told = async |words: &str| {
+        let model = home.script(serde_json::json!([{"text": "ok", "expect": words}]));
+        home.run(&["run", "--model", &model, "go"], "").await.code == 0
+    };
+    let git = async || home.run(&["tool", "git_status", "{}"], "").await.stdout.contains("belongs to another user (");
+    let settings = async || home.run(&["tool", "list", "{}"], "").await.code == 4;
+    let skill = format!("{SECRET}-skill");
+    for words in [SECRET, &skill, "their-branch"] {
+        assert!(!told(words).await, "{words}");
+    }
+    assert!(!settings().await && git().await);
+    let ran = home.run(&["workspaces", "create", "new"], "").await;
+    assert!(ran.stderr.contains("belongs to another user (uid 61234)"), "{ran:?}");
+    let model = home.script(serde_json::json!([{"text": "ok"}]));
+    let log = home.run(&["run", "--json", "--model", &model, "go"], "").await.stdout;
+    assert!(log.contains("owner: uid 61234") && log.contains("nuncio trust"), "{log}");
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    for words in [SECRET, &skill, "their-branch"] {
+        assert!(told(words).await, "{words}");
+    }
+    assert!(settings().await && !git().await);
 }

@@ -17,6 +17,7 @@ mod modern;
 mod oauth;
 mod oauth_challenge;
 mod prompts;
+mod remembered;
 mod requests;
 mod terminal;
 

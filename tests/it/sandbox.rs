@@ -152,13 +152,29 @@ fn without_landlock_confined_commands_do_not_run() {
 }
 
 #[test]
-fn without_landlock_git_tools_run_only_in_modes_without_sandbox() {
+fn without_landlock_git_tools_run_only_in_trusted_directories_and_modes_without_sandbox() {
     let home = Home::new();
     let made = std::process::Command::new("git").args(["init", "--quiet", "-b", "main"]).current_dir(home.work()).status();
     assert!(made.unwrap().success());
     let told = |mode| tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["git_status", "--mode", mode, "{}"]);
+    let refused = |mode| told(mode)["output"].as_str().unwrap().contains("the sandbox cannot be applied");
+    assert!(refused("plan"), "filters of an untrusted repository");
+    output_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["trust", "."]);
     assert_eq!(told("plan")["output"], "on main, no commits yet\nno changes\n");
-    assert!(told("auto")["output"].as_str().unwrap().contains("the sandbox cannot be applied"));
+    assert!(refused("auto"));
+}
+
+#[test]
+fn without_landlock_workspaces_of_untrusted_repositories_are_refused() {
+    let home = crate::workspaces::repository();
+    let landlock = libc::SYS_landlock_create_ruleset;
+    let create = |name: &str| output_without(landlock, libc::ENOSYS, &home, &["workspaces", "create", name]);
+    let ran = create("before");
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(!ran.status.success() && errors.contains("this system has no Landlock"), "{ran:?}");
+    output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
+    let ran = create("after");
+    assert!(ran.status.success(), "{ran:?}");
 }
 
 #[test]

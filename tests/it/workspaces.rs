@@ -5,6 +5,7 @@ mod apply;
 mod commits;
 mod create;
 mod delete;
+mod untrusted;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -76,7 +76,6 @@ pub(crate) fn runs(program: &Program<'_>, arguments: &[Word]) -> Runs {
 pub(crate) fn effect(program: &Program<'_>, arguments: &[Word]) -> Effect {
     let runs_code = program.runs_by_option(arguments) || evaluates(program.name, arguments);
     match runs_code || (!program.runs_no_other(arguments) && passes_code(arguments)) {
-        true if program.name == "find" => Effect::SideEffect,
         true => Effect::Opaque,
         false => Effect::Transparent,
     }

@@ -15,9 +15,11 @@ pub struct ShellCommand {
     pub(super) names: Vec<Text>,
     /// The arguments of a program that may run some of its arguments as a command; else empty.
     operands: Vec<Text>,
-    /// The file that the shell writes through a redirection; an empty string if the file is
-    /// unknown.
+    /// The file that the shell writes through a redirection, or a program by an option; an empty
+    /// string if the file is unknown.
     pub(super) writes: Option<String>,
+    /// The option that has the effect. A pattern that names it allows the effect.
+    option: String,
 }
 
 impl ShellCommand {
@@ -35,7 +37,7 @@ impl ShellCommand {
                 }
             }
         }
-        ShellCommand { effect, text: shown(words), names, operands: Vec::new(), writes: None }
+        ShellCommand { effect, text: shown(words), names, operands: Vec::new(), writes: None, option: String::new() }
     }
 
     /// Marks the command as possibly running its operands.
@@ -44,9 +46,21 @@ impl ShellCommand {
         self
     }
 
-    /// Records that the shell writes `file` through a redirection; `None` if the file is unknown.
+    /// Records that the command writes `file`; `None` if the file is unknown.
     pub(super) fn with_write(mut self, file: Option<String>) -> ShellCommand {
         self.writes = Some(file.unwrap_or_default());
+        self
+    }
+
+    /// Records that a relative file is in an unknown directory.
+    pub(super) fn with_unknown_directory(self) -> ShellCommand {
+        let file = self.writes.clone().filter(|file| file.starts_with('/'));
+        if self.writes.is_some() { self.with_write(file) } else { self }
+    }
+
+    /// Records that `option` has the effect.
+    pub(super) fn by_option(mut self, option: &str) -> ShellCommand {
+        self.option = option.into();
         self
     }
 
@@ -58,7 +72,12 @@ impl ShellCommand {
 
     /// Returns whether an allow pattern with wildcards allows the command.
     pub(crate) fn is_allowed_by(&self, pattern: &str) -> bool {
-        matches!(self.effect, Effect::Transparent | Effect::Wrapper) && fits(pattern, &self.text, false)
+        let named = || {
+            let known = pattern.split('*').next().unwrap_or_default();
+            let names = |word: &str| word.split('=').next() == Some(self.option.as_str());
+            !self.option.is_empty() && known.split(' ').any(names)
+        };
+        (matches!(self.effect, Effect::Transparent | Effect::Wrapper) || named()) && fits(pattern, &self.text, false)
     }
 
     /// Returns whether the command only runs another command, so that it is allowed if the other

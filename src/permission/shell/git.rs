@@ -2,6 +2,7 @@
 
 use super::command::ShellCommand;
 use super::effect::Effect;
+use super::file_options::git_writes;
 use super::word::{Word, is_one_of};
 
 /// Options before the subcommand whose value is the next word.
@@ -37,6 +38,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("fetch", &["--upload-pack", "ext::"]),
     ("fetch-pack", &["--upload-pack", "--exec"]),
     ("grep", &["-O", "--open-files-in-pager"]),
+    ("init", &["--template"]),
+    ("init-db", &["--template"]),
     ("ls-remote", &["--upload-pack", "--exec", "ext::"]),
     ("pull", &["--upload-pack", "ext::"]),
     ("push", &["--receive-pack", "--exec", "ext::"]),
@@ -44,11 +47,16 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("remote", &["ext::"]),
 ];
 
-/// Creates the command `git` with these arguments, written as `words`. Deny and ask rules are also
-/// matched against the command without the options before the subcommand.
-pub(crate) fn command(arguments: &[Word], words: &[Word], raw: &str) -> ShellCommand {
+/// Creates the command `git` with these arguments, written as `words`, and its writes by options.
+/// Deny and ask rules are also matched against the command without the options before the
+/// subcommand.
+pub(crate) fn commands(arguments: &[Word], words: &[Word], raw: &str) -> Vec<ShellCommand> {
     let (effect, plain) = subcommand(arguments);
-    ShellCommand::new(effect, words, raw).also(&plain)
+    let name = plain.get(1).and_then(Word::value).unwrap_or_default();
+    let writes = git_writes(&name, plain.get(2..).unwrap_or_default(), words, raw).into_iter();
+    // An option before the subcommand can name another directory.
+    let writes = writes.map(|write| if plain.len() < words.len() { write.with_unknown_directory() } else { write });
+    [ShellCommand::new(effect, words, raw).also(&plain)].into_iter().chain(writes).collect()
 }
 
 /// Returns the effect of the command, and its words without the options before the subcommand.

@@ -49,7 +49,7 @@ impl CommandLine {
 
     /// Returns the files that the shell writes through redirections, as named in the line; `None`
     /// for a file that cannot be determined.
-    pub(crate) fn writes(&self) -> impl Iterator<Item = Option<&str>> {
+    pub fn writes(&self) -> impl Iterator<Item = Option<&str>> {
         let changes = |pattern| self.commands.iter().any(|command| command.match_pattern(pattern) == Match::Yes);
         let changes_directory = ["cd *", "pushd *", "popd *"].into_iter().any(changes);
         let known = move |path: &&str| !path.is_empty() && (!changes_directory || path.starts_with('/'));

@@ -44,7 +44,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     // Files and text.
     (
         "arch b2sum base32 base64 basename basenc bzcat bzip2 cal cat chattr chcon chgrp chmod chown cksum cmp column comm cp csplit \
-         cut date dd df diff diff3 dir dircolors dirname du expand expr factor file fmt fold getconf getfacl gunzip gzip head hexdump \
+         cut date dd df diff dir dircolors dirname du expand expr factor file fmt fold getconf getfacl gunzip gzip head hexdump \
          iconv join jq link ln locale look ls lsattr md5 md5sum mkdir mkfifo mknod mktemp mv nl numfmt od paste patch \
          pathchk pr ptx readelf readlink realpath rev rm rmdir seq setfacl sha1sum sha224sum sha256sum sha384sum sha512sum shasum \
          shred shuf sleep strings stty sum sync tac tail tee touch tr tree truncate tsort tty unexpand uniq unlink unxz \
@@ -52,14 +52,15 @@ const KNOWN: &[(&str, &[&str])] = &[
         &[],
     ),
     ("awk egrep fgrep gawk grep mawk nawk zgrep", &[]),
-    ("nm objdump size strip", &["--plugin"]),
+    ("diff3 sdiff", &["--diff-program"]),
+    ("nm objdump size strip", &["--plugin", "@"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("fd fdfind", &["-x", "-X", "--exec"]),
-    ("find", &["-fprint", "-fls", "-delete"]),
+    ("find", &[]),
     ("install", &["--strip-program"]),
     ("less", &["+", "-k", "--lesskey", "--pattern"]),
     ("more", &["+"]),
-    ("man", &["-P", "--pager", "-H", "--html", "-p", "--preprocessor"]),
+    ("man", &["-C", "--config-file", "-P", "--pager", "-H", "--html", "-p", "--preprocessor", "-X", "--gxditview"]),
     ("sed gsed", &[]),
     ("sort", &["--compress-program"]),
     ("split", &["--filter"]),
@@ -75,6 +76,9 @@ const KNOWN: &[(&str, &[&str])] = &[
             "-F",
             "--info-script",
             "--new-volume",
+            // A list of files may contain options.
+            "-T",
+            "--files=",
         ],
     ),
     ("zip", &["-T", "--unzip-command"]),
@@ -92,8 +96,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("pip pip3", &["--editor", "--python"]),
     // Access to other machines.
     ("curl", &[]),
-    ("wget", &["--use-askpass", "-e", "--execute"]),
-    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("wget", &["--use-askpass", "-e", "--execute", "--config"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path", "--config", "--daemon"]),
     ("scp sftp", &["-S", "-o", "-F", "-D", "-b"]),
     // Compilers, which run only their own components.
     (
@@ -101,7 +105,8 @@ const KNOWN: &[(&str, &[&str])] = &[
         &["-wrapper", "-fplugin", "-fpass-plugin", "-specs", "--specs", "-B=", "-fuse-ld", "--ld-path", "-Xclang", "*plugin", "@"],
     ),
     ("rustc rustdoc", &["*linker", "*link-arg", "*codegen-backend", "-Z", "--test-runtool", "--runtool", "@"]),
-    ("javac rustfmt gofmt", &["-J", "@"]),
+    ("javac", &["-J", "@", "-processor", "--processor"]),
+    ("rustfmt gofmt", &["-J", "@"]),
 ];
 
 /// Programs that start no other programs, with their subcommands; the options listed in the same
@@ -204,7 +209,7 @@ impl<'a> Program<'a> {
         let listed = KNOWN.iter().chain(OTHERS).find(|(names, _)| is_one_of(names, self.name)).map(|(_, options)| *options);
         let subcommands = || SUBCOMMANDS.iter().find(|(program, ..)| *program == self.name).map(|(.., options)| *options);
         let options = listed.or_else(subcommands).unwrap_or_default();
-        let ends = |word: &Word| word.value().is_some_and(|word| word == "--") && !is_one_of(NO_END_OF_OPTIONS, self.name);
+        let ends = |word: &Word| word.value().is_some_and(|word| word == "--") && has_end_of_options(self.name);
         // The option letters of tar can be given without a dash.
         let bare = arguments.first().filter(|_| self.name == "tar").map(|word| Word::literal(&format!("-{}", word.known_prefix())));
         let runs = |word: &Word| options.iter().any(|option| is_option(word, option));
@@ -216,6 +221,11 @@ impl<'a> Program<'a> {
         let asks = |word: &Word| word.value().is_some_and(|word| word == "--version");
         self.standard && is_one_of(VERSIONED, self.name) && matches!(arguments, [word] if asks(word))
     }
+}
+
+/// Returns whether the program accepts no options after `--`.
+pub(super) fn has_end_of_options(name: &str) -> bool {
+    !is_one_of(NO_END_OF_OPTIONS, name)
 }
 
 /// Returns whether `word` may be `option`. An option with a leading `*` can occur anywhere in the

@@ -9,7 +9,7 @@ use super::read::ScriptReader;
 use super::runs::Runs;
 use super::word::{Word, is_one_of};
 use super::wrappers::{wrapped, wrapper};
-use super::{code, git};
+use super::{code, file_options, git};
 
 /// Bash reserved words. If a reserved word is parsed as a command name, the grammar has misparsed
 /// the line.
@@ -37,6 +37,9 @@ impl ScriptReader<'_> {
             None if program.name == "find" => find(arguments),
             None => code::runs(&program, arguments),
         };
+        for write in file_options::writes(&program, words, raw) {
+            self.push(write);
+        }
         for effect in effects {
             self.push(ShellCommand::new(effect, &[], raw));
         }
@@ -44,11 +47,11 @@ impl ScriptReader<'_> {
         let with_operands = |command: ShellCommand| if program.standard { command } else { command.with_operands(arguments) };
         match runs {
             Runs::Nothing => self.push(ShellCommand::new(Effect::Transparent, words, raw)),
-            Runs::Itself if program.name == "git" => self.push(git::command(arguments, words, raw)),
+            Runs::Itself if program.name == "git" => self.push_all(git::commands(arguments, words, raw)),
             Runs::Itself if path_name(&path).starts_with("git-") => {
                 let subcommand = Word::literal(&path_name(&path)["git-".len()..]);
                 let arguments: Vec<Word> = [subcommand].into_iter().chain(arguments.iter().cloned()).collect();
-                self.push(git::command(&arguments, words, raw));
+                self.push_all(git::commands(&arguments, words, raw));
             }
             Runs::Itself => {
                 let command = ShellCommand::new(code::effect(&program, arguments), words, raw);
@@ -69,7 +72,7 @@ impl ScriptReader<'_> {
                 let commands = reader.script(&script);
                 let effect = if commands.is_empty() { Effect::Transparent } else { wrapper };
                 reader.push(with_operands(ShellCommand::new(effect, words, raw)));
-                commands.into_iter().for_each(|command| reader.push(command));
+                reader.push_all(commands);
             }),
         }
     }

@@ -14,8 +14,11 @@ use crate::workspace::read_small;
 
 impl<'c> Git<'c> {
     /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
-    /// does not belong to the directory.
+    /// does not belong to the directory or to the user.
     pub(crate) async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
+        if let Some(foreign) = &context.foreign_repository {
+            return Err(ToolError(format!("{foreign}; the git tools do not access it until the user runs nuncio trust")));
+        }
         let mut git = Git { context, top: PathBuf::new(), large_files: None };
         let origin = find(&git).await?;
         git.large_files = Some(origin.common.join("lfs"));

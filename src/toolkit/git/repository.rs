@@ -65,7 +65,7 @@ impl<'c> Git<'c> {
         let settings = SAFE_GIT_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
         let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
-        let command = self.command(all).git_read_only().sandbox(Some(self.read_sandbox()));
+        let command = self.command(all).git_read_only().env("GIT_ALLOW_PROTOCOL", "none").sandbox(Some(self.read_sandbox()));
         self.run(&command, limits::GIT_READ, &self.context.cancel).await
     }
 
@@ -90,7 +90,7 @@ impl<'c> Git<'c> {
     }
 
     /// The sandbox for read-only commands. If the kernel has no Landlock, the commands run without
-    /// this sandbox, unless the session requires one.
+    /// this sandbox in a trusted directory, unless the session requires one.
     fn read_sandbox(&self) -> Sandbox {
         let temp = self.context.shell.temp().to_owned();
         Sandbox {
@@ -99,7 +99,7 @@ impl<'c> Git<'c> {
             readable: Vec::new(),
             temp,
             network: false,
-            required: self.context.sandbox.is_some(),
+            required: self.context.sandbox.is_some() || !self.context.checks.trusted,
         }
     }
 
@@ -124,7 +124,7 @@ impl<'c> Git<'c> {
         };
         match ended {
             Ok(Some(status)) => {
-                let required = command.sandbox.as_ref().filter(|sandbox| sandbox.required);
+                let required = command.sandbox.as_ref().filter(|_| self.context.sandbox.is_some());
                 let sandbox_notes = required.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
                 Ok(GitOutput { bytes, truncated: false, code: status.code, sandbox_notes })
             }

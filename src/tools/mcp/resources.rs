@@ -84,7 +84,8 @@ impl AnyTool for ResourceReader {
             None => super::title(wanted, "list resources", &Map::new()),
         };
         let name = tool_names(&[(wanted, "read_resource")]).remove(0);
-        let mut prepared = super::prepared(&name, title, context, input, ResourceCall { server: server.clone(), uri });
+        let mut prepared =
+            super::prepared(&name, &server.1.identity, title, context, input, ResourceCall { server: server.clone(), uri });
         prepared.target = Some(self.clone());
         Ok(prepared)
     }

@@ -49,14 +49,17 @@ async fn requests_of_concurrent_subagents_never_exceed_the_limit() {
 
 #[tokio::test]
 async fn requests_of_nested_subagents_count() {
-    let home = Home::new();
-    home.config("[budget]\nmax_requests = 5\n");
-    define(&home, "inner", "", (0..20).map(plan).collect());
-    define(&home, "outer", "", json!([calls(&[task("inner", "inner work")]), {"text": "outer is done"}]));
-    let model = home.script(json!([calls(&[task("outer", "outer work")]), {"text": "done"}]));
-    let ran = home.run(&["run", "--json", "--model", &model, "go"], "").await;
-    let session = ran.lines()[0]["sessionId"].as_str().unwrap().to_owned();
-    assert_eq!((ran.code, requests(&home, &session).await), (1, 5), "{ran:?}");
+    for (limit, width) in [(5, 1), (6, 3)] {
+        let home = Home::new();
+        home.config(&format!("[budget]\nmax_requests = {limit}\n"));
+        let tasks = |name: &str| calls(&(0..width).map(|number| task(name, &format!("work {number}"))).collect::<Vec<_>>());
+        define(&home, "inner", "", (0..20).map(plan).collect());
+        define(&home, "outer", "", json!([tasks("inner"), {"text": "outer is done"}]));
+        let model = home.script(json!([tasks("outer"), {"text": "done"}]));
+        let ran = home.run(&["run", "--json", "--model", &model, "go"], "").await;
+        let session = ran.lines()[0]["sessionId"].as_str().unwrap().to_owned();
+        assert_eq!((ran.code, requests(&home, &session).await), (1, limit), "{width} tasks of each session: {ran:?}");
+    }
 }
 
 /// The requests of earlier turns' subagents count for the session, also after a restart.

@@ -98,3 +98,19 @@ async fn run_forwards_its_prompt_or_takes_the_idle_session() {
     assert!(stop == "end_turn" && said.ends_with("again"), "{stop}: {said}");
     agent.finish().await;
 }
+
+/// Only a regular, small file names the owner of a session.
+#[tokio::test]
+async fn lock_file_that_is_a_pipe_does_not_block() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "one"}]), &[]).await;
+    agent.turn(&session, "go").await;
+    agent.finish().await;
+    let lock = home.data().join("locks").join(&session);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let mut agent = start(&home).await;
+    let listed = agent.call("session/list", json!({})).await;
+    assert_eq!(listed["sessions"][0]["sessionId"], json!(session));
+    agent.request("session/load", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await.unwrap_err();
+    agent.finish().await;
+}

@@ -1,6 +1,6 @@
 //! Calls of the tools of MCP servers: results, permissions, progress, cancellation.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{call, calls, home, setting, text, turn};
 use crate::harness::{Home, tool};
@@ -131,6 +131,29 @@ async fn progress_is_shown_while_the_call_runs() {
     assert!(shown.contains("3/3: part 3"), "{shown}");
     assert_eq!(text(&tool(&updates, 0)), "done");
     agent.finish().await;
+}
+
+#[tokio::test]
+async fn many_progress_reports_are_shown_as_a_few() {
+    let home = home(&[]);
+    let steps = json!([call("mcp__docs__progress", json!({"reports": 500}))]);
+    let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    let shown: Vec<String> = updates.iter().map(Value::to_string).filter(|update| update.contains("/500: part")).collect();
+    assert!(shown.len() <= 25, "{} reports are shown", shown.len());
+    assert!(shown.last().unwrap().contains("500/500: part 500"), "{shown:?}");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn secrets_of_cloud_services_reach_only_servers_that_name_them() {
+    let home = Home::new();
+    home.env("AWS_SECRET_ACCESS_KEY", "secret");
+    let environment = || call("mcp__docs__environment", json!({"name": "AWS_SECRET_ACCESS_KEY"}));
+    for (more, expected) in [("", "none"), ("env = { AWS_SECRET_ACCESS_KEY = \"$AWS_SECRET_ACCESS_KEY\" }\n", "secret")] {
+        home.config(&(setting("docs", &[]) + more));
+        assert_eq!(text(&calls(&home, &[environment()]).await[0]), expected);
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-"""An MCP server that requires OAuth, with its authorization server: oauth.py LOG SECONDS [challenge].
-Prints its port. With `challenge`, only the answer to a request without a token tells where the
+"""An MCP server that requires OAuth, with its authorization server: oauth.py LOG SECONDS [challenge]
+[authorize=ADDRESS]. Prints its port. With `challenge`, only the answer to a request without a token tells where the
 metadata are and which scope is required. The tool `admin` requires the scope `admin`.
 
 Each access token is valid for one minute, each refresh token once. `POST /revoke` makes all tokens
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         if url.path == "/.well-known/oauth-authorization-server":
             return self.answer(200, {
                 "issuer": base,
-                "authorization_endpoint": f"{base}/authorize",
+                "authorization_endpoint": named or f"{base}/authorize",
                 "token_endpoint": f"{base}/token",
                 "registration_endpoint": f"{base}/register",
                 "response_types_supported": ["code"],
@@ -150,6 +150,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 challenges = "challenge" in sys.argv
+named = next((argument.partition("=")[2] for argument in sys.argv if argument.startswith("authorize=")), None)
 METADATA = "/private/metadata" if challenges else "/.well-known/oauth-protected-resource/mcp"
 if len(sys.argv) > 2:
     lifetime[0] = int(sys.argv[2])

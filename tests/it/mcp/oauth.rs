@@ -194,6 +194,16 @@ async fn redirections_of_others_do_not_end_the_login() {
 }
 
 #[tokio::test]
+async fn address_that_is_not_on_the_web_is_refused() {
+    for address in ["javascript:alert(1)//", "file:///etc/passwd", "data:text/html,x"] {
+        let home = Home::new();
+        let _guarded = Guarded::with(&home, &["600", &format!("authorize={address}")], "").await;
+        let ran = home.run(&["mcp", "login", "docs"], "").await;
+        assert!(ran.code != 0 && !ran.stdout.contains("open this address"), "{address}: {ran:?}");
+    }
+}
+
+#[tokio::test]
 async fn wrong_uses_are_errors() {
     let home = Home::new();
     home.env("KEY", "k");

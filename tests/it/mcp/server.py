@@ -58,7 +58,7 @@ def tools():
     many = ["tool_%03d" % number for number in range(int(modes.get("many", "0")))]
     wide = {"type": "string", "enum": ["x" * 100] * int(modes.get("wide", "0"))}
     found += [tool(name, "Number of a long list of tools. " * 20, value=wide) for name in names + many]
-    return found + [tool(name, "New.") for name in grown]
+    return [known for known in found if known["name"] not in grown] + [tool(name, "New.") for name in grown]
 
 
 def result(identity, *content, **more):
@@ -118,8 +118,9 @@ def call(identity, name, arguments, token):
             return result(identity, text("short"), structuredContent={"value": value})
         result(identity, *[text("first\n" + value + "\nlast\n")] * arguments.get("parts", 1))
     elif name == "progress":
-        for number in (1, 2, 3):
-            report = {"progressToken": token, "progress": number, "total": 3, "message": "part %d" % number}
+        count = arguments.get("reports", 3)
+        for number in range(1, count + 1):
+            report = {"progressToken": token, "progress": number, "total": count, "message": "part %d" % number}
             send({"method": "notifications/progress", "params": report})
         # The client must have shown the last report before the result.
         time.sleep(0.1)

@@ -2,6 +2,7 @@
 //! `allow git status *`.
 
 mod arithmetic;
+mod file_options;
 mod lines;
 mod ordinary;
 mod programs;
@@ -29,8 +30,7 @@ fn rules() -> Rules {
 /// The policy for a command line under these rules in this mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
     let line = Some(CommandLine::parse(environment, line));
-    let subject =
-        PermissionRequest { tool: "bash", kind: AccessKind::Exec, paths: Vec::new(), line, writes: Vec::new(), url: None };
+    let subject = PermissionRequest { line, ..PermissionRequest::new("bash", AccessKind::Exec) };
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 
