@@ -51,8 +51,8 @@ pub(crate) struct TurnBudget<'a> {
 }
 
 impl<'a> TurnBudget<'a> {
-    /// The budget of `turn`. A subagent has at most [`SUBAGENT_REQUESTS_MAX`] requests per turn; it
-    /// shares the other limits of the settings with the sessions above it.
+    /// Creates the budget of `turn`. A subagent has at most [`SUBAGENT_REQUESTS_MAX`] requests per
+    /// turn; it shares the other limits of the settings with the sessions above it.
     pub(crate) fn new(turn: &'a Turn, environment: &SessionEnvironment, subagent: bool) -> TurnBudget<'a> {
         let settings = &environment.loaded.settings;
         let timeout = Duration::from_secs(settings.permissions.timeout_s);
@@ -70,8 +70,8 @@ impl<'a> TurnBudget<'a> {
         self.stops_work.load(Ordering::Relaxed)
     }
 
-    /// The time left of the turn and of its session, as the limit of a child session that may
-    /// outlast the turn. At least 1 second is left.
+    /// Returns the time left of the turn and of its session, as the limit of a child session that
+    /// may outlast the turn. At least 1 second is left.
     fn time_left(&self) -> BudgetLimits {
         let Some(own) = self.turn.budget_owners().pop() else { return BudgetLimits::default() };
         let left = |limit| Some(self.limit(&own, limit)?.0.saturating_sub(own.spent(limit)).max(1));
@@ -156,7 +156,7 @@ impl<'a> TurnBudget<'a> {
         }
     }
 
-    /// The time limit of the session of the turn that is reached first, and when.
+    /// Returns the time limit of the session of the turn that is reached first, and when.
     fn deadline(&self) -> Option<(ReachedLimit, Instant)> {
         let own = self.turn.budget_owners().pop()?;
         let left = |limit| {
@@ -261,7 +261,7 @@ struct ReachedLimit {
     amount: u64,
 }
 
-/// The amounts that the turn and the session of a budget have used.
+/// Describes the amounts that the turn and the session of a budget have used.
 fn summary(owner: &BudgetOwner<'_>) -> String {
     let shown = |session| {
         let amounts = [Resource::Requests, Resource::Tokens, Resource::Cost, Resource::Time];

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// The requests to the user that a call has open, by key.
+/// Open requests of a call to the user, by the key under which the client answers them.
 #[derive(Default)]
 pub(crate) struct InputRounds {
     open: Mutex<BTreeMap<String, OpenForm>>,
@@ -79,7 +79,7 @@ impl Drop for OpenFormGuard<'_> {
     }
 }
 
-/// The request of the client that waits for the result of a call: where progress is reported.
+/// The client's request that waits for the result of a call. Progress is reported to it.
 #[derive(Clone)]
 pub(crate) struct ProgressTarget {
     pub peer: Peer<RoleServer>,

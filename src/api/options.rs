@@ -77,9 +77,9 @@ fn mode_option(current: &str) -> acp::SessionConfigOption {
 /// Prefix of the ids of a hosted agent's options.
 const AGENT_PREFIX: &str = "agent.";
 
-/// The options of the session's hosted agent, if it is running. Its mode besides nuncio's has no
-/// category, so that clients do not confuse the two. With `booleans`, options that are on or off
-/// are boolean options; else they have the values `true` and `false`.
+/// Returns the options of the session's hosted agent, if it is running. Its mode besides nuncio's
+/// has no category, so that clients do not confuse the two. With `booleans`, options that are on or
+/// off are boolean options; else they have the values `true` and `false`.
 fn agent_options(session: &Session, booleans: bool) -> Vec<acp::SessionConfigOption> {
     let option = |option: AgentOption| {
         let choices = option.choices.iter().map(|choice| {

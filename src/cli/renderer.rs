@@ -243,8 +243,8 @@ impl TerminalRenderer {
         progress(&format!("{} {}", self.paint(Style::Cyan, mark), output_line(title)))
     }
 
-    /// Renders the result of a call. The title of the call precedes it, unless the last line with a
-    /// title is that of this call.
+    /// Renders the result of a call. Repeats the title of the call if another call was shown since
+    /// its start.
     fn tool_end(&mut self, end: &ToolEnd<'_>) -> Vec<RenderedText> {
         let content = self.tool_content(end.outcome, end.content);
         let follows = self.last_call.as_ref().is_some_and(|(id, title)| id == end.id && *title == end.title);

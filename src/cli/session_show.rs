@@ -72,7 +72,7 @@ impl Spent {
         self.cost = Cost::sum(self.cost, cost);
     }
 
-    /// A line with the totals, unless there are none.
+    /// Returns a line with the totals, unless there are none.
     fn line(&self) -> Option<String> {
         let usage = self.usage?;
         let cost = self.cost.map(|cost| format!(", {cost}")).unwrap_or_default();

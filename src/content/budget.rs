@@ -101,7 +101,7 @@ impl BudgetLimits {
         BudgetLimits { max_requests: None, max_tokens: None, max_cost: None, max_wall_s: None, ..self }
     }
 
-    /// The limits of the turn only.
+    /// Returns the limits of the turn only.
     pub(crate) fn of_turn(self) -> BudgetLimits {
         let BudgetLimits { max_requests, max_tokens, max_cost, max_wall_s, .. } = self;
         BudgetLimits { max_requests, max_tokens, max_cost, max_wall_s, ..BudgetLimits::default() }

@@ -172,7 +172,7 @@ impl AcpState {
 }
 
 const SET_CONFIG_OPTION: &str = "session/set_config_option";
-/// The type of an option that is on or off.
+/// Value of `type`, in an option and in the request that sets it, for an option that is on or off.
 const BOOLEAN: &str = "boolean";
 
 /// The choices of an option; groups of choices are flattened.
@@ -339,8 +339,9 @@ fn plan_entry(entry: &Value) -> PlanEntry {
     }
 }
 
-/// The options of a permission request, without those of an unknown kind. Of options with the same
-/// id, only one that refuses is kept, if there is one: the id would not tell the agent more.
+/// Returns the options of a permission request, without those of an unknown kind. Of options with
+/// the same id, only one that refuses is kept, if there is one: the id would not tell the agent
+/// more.
 pub(super) fn options(list: &Value) -> Vec<PermissionOption> {
     let option = |option: &Value| {
         let kind = match option["kind"].as_str()? {

@@ -32,8 +32,8 @@ pub(super) trait LineHandler: Send + Sync + 'static {
         tracing::debug!(line, "an agent's line is not a message");
     }
 
-    /// Called for a message that cannot be read. Returns false if the sender or the receiver of a
-    /// call cannot be told, so that the loss must end the connection.
+    /// Handles a message that cannot be read. Returns false if the sender or the receiver of a call
+    /// cannot be told, so that the loss must end the connection.
     fn unreadable(&self, _message: &InvalidMessage) -> bool {
         false
     }
@@ -166,7 +166,7 @@ impl AgentProcess {
         }
     }
 
-    /// The error for a request without a response, with the last line of standard error.
+    /// Returns the error for a request without a response, with the last line of standard error.
     pub(super) fn late(&self, what: &str, bound: Duration) -> Error {
         let stderr = self.stderr();
         let last = stderr.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
@@ -184,7 +184,7 @@ pub(super) fn unavailable(name: &str, why: impl std::fmt::Display) -> Error {
     Error::new(Kind::AgentUnavailable, format!("agent {name}: {why}"))
 }
 
-/// The error for an agent that needs a login; `why` is its own message.
+/// Returns the error for an agent that needs a login; `why` is its own message.
 pub(super) fn not_logged_in(name: &str, why: impl std::fmt::Display) -> Error {
     Error { kind: Kind::Unauthenticated, ..unavailable(name, why) }.hint("log in with the agent's own program")
 }

@@ -40,7 +40,7 @@ pub(super) struct AnswerStream {
 }
 
 impl AnswerStream {
-    /// An answer of which no byte was read.
+    /// Creates an answer of which no byte was read.
     pub(super) fn new(
         bytes: BoxStream<'static, reqwest::Result<Bytes>>,
         decoder: Frames,

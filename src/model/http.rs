@@ -106,8 +106,8 @@ impl HttpModel {
         sent
     }
 
-    /// The context window: a smaller one that the server has named precedes the settings and the
-    /// server's report.
+    /// Returns the context window: a smaller one that the server has named precedes the settings
+    /// and the server's report.
     fn window(&self, reported: Option<u64>) -> u64 {
         self.servers.observed().window(&self.endpoint, self.endpoint.window(reported))
     }

@@ -76,8 +76,8 @@ impl Observations {
         self.with(|known| known.get(&server(endpoint)).is_some_and(|known| known.lacks_responses))
     }
 
-    /// The context window of the model. `assumed` is that of the settings or of the server's
-    /// report. Once this value changes, an earlier observation no longer applies.
+    /// Returns the context window of the model. `assumed` is that of the settings or of the
+    /// server's report. Once this value changes, an earlier observation no longer applies.
     pub(super) fn window(&self, endpoint: &Endpoint, assumed: u64) -> u64 {
         let observed = self.with(|known| known.get(&key(endpoint)).and_then(|known| known.window));
         observed.filter(|window| window.assumed == assumed).map_or(assumed, |window| window.tokens)

@@ -111,7 +111,7 @@ async fn execute(
     client.execute(request).await.map_err(|error| send_error(&url, &error))
 }
 
-/// The error for a response that is not a stream.
+/// Returns the error for a response that is not a stream.
 async fn error_response(endpoint: &Endpoint, clients: &HttpClients, response: reqwest::Response) -> ModelError {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let body = limited_body::read(response, MODEL_ERROR_BYTES_MAX).await;

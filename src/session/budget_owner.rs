@@ -31,8 +31,8 @@ pub(crate) struct BudgetOwner<'a> {
 }
 
 impl Turn {
-    /// The sessions whose budgets limit the turn, outermost first: a shared limit is named before
-    /// that of a subagent.
+    /// Returns the sessions whose budgets limit the turn, outermost first: a shared limit is named
+    /// before that of a subagent.
     pub(crate) fn budget_owners(&self) -> Vec<BudgetOwner<'_>> {
         let (log, children, turn, given) = (&self.log, &*self.children, &self.id, BudgetLimits::default());
         let own = BudgetOwner { asks: self, log, children, turn, given, level: 0 };
@@ -68,7 +68,7 @@ impl Turn {
 }
 
 impl BudgetOwner<'_> {
-    /// The limits that a client gave, and the limits that answers raised.
+    /// Returns the limits that a client gave, and the limits that answers raised.
     pub(crate) fn limits(&self) -> (BudgetLimits, BudgetLimits) {
         let (given, raised) = self.log.state(|state| (state.budget.given(), state.budget.raised()));
         match self.is_newest() {
@@ -83,7 +83,7 @@ impl BudgetOwner<'_> {
         self.log.state(|state| state.turns.last().is_some_and(|last| last.id == *self.turn))
     }
 
-    /// The amount of a limited resource that was used.
+    /// Returns the amount of a limited resource that was used.
     pub(crate) fn spent(&self, limit: BudgetLimit) -> u64 {
         let turn = (!limit.session).then_some(self.turn);
         if limit.resource == Resource::Time {
@@ -97,7 +97,7 @@ impl BudgetOwner<'_> {
         }
     }
 
-    /// The time in which `turn`, or without `turn` any turn, ran.
+    /// Returns the time in which `turn`, or without `turn` any turn, ran.
     fn time_ms(&self, turn: Option<&TurnId>) -> u64 {
         let now = now_ms();
         let time_ms = |turn: &TurnRecord| {

@@ -20,15 +20,17 @@ pub(crate) struct RunningChildren {
     used: Mutex<Used>,
     /// Cancels the subagents that are running now.
     cancel: Mutex<CancellationToken>,
-    /// Held while a request of the session or of a session below it is reserved. Only that of the
-    /// outermost session is used, so that concurrent requests cannot exceed a limit.
+    /// Locked while a request of the session or of one of its subagents is reserved. All sessions
+    /// of a tree lock that of the outermost session, so that concurrent requests cannot exceed a
+    /// limit.
     pub(super) reserving: Mutex<()>,
-    /// Held during a question about the session's budget. The value is the last refusal.
+    /// Locked during a permission request about the session's budget. The value is the last
+    /// refusal.
     pub(super) refused: tokio::sync::Mutex<Option<RefusedBudget>>,
 }
 
-/// A question whether to raise a limit that was not answered with yes: later requests of the turn
-/// do not ask again.
+/// A permission request to raise a limit that was not granted: later requests of the turn do not
+/// ask again.
 #[derive(Clone, PartialEq)]
 pub(super) struct RefusedBudget {
     pub turn: TurnId,
@@ -46,7 +48,7 @@ struct Used {
     reserved: Option<(TurnId, u64)>,
 }
 
-/// A running subagent, whose log has the amounts that it has used.
+/// A running subagent. Its log contains the amounts that it has used.
 struct UsedByChild {
     /// The turn that started the subagent.
     turn: TurnId,
@@ -85,8 +87,8 @@ impl RunningChildren {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The amounts that `turn` of the session with this log, or without `turn` the whole session,
-    /// has used, with those of its subagents and of reserved requests.
+    /// Returns the amounts that `turn` of the session with this log, or without `turn` the whole
+    /// session, has used, with those of its subagents and of reserved requests.
     pub(super) fn spent(&self, log: &SessionLog, turn: Option<&TurnId>) -> Spending {
         // Holding the lock keeps a subagent that ends either in the list or in the log. Only a
         // subagent whose end is not in the log counts as running.

@@ -12,7 +12,7 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
-    /// The amounts of some turns, with those of their subagents that have ended.
+    /// Adds the amounts of some turns, with those of their subagents that have ended.
     pub(crate) fn of(turns: &[TurnRecord]) -> Spending {
         let tokens = |usage: Usage| usage.input_tokens + usage.output_tokens;
         let of_turn = |turn: &TurnRecord| {

@@ -60,8 +60,8 @@ pub(crate) struct ChildAmounts {
 }
 
 impl TurnRecord {
-    /// Usage and cost of the turn and of its subagents that have ended; `None` without requests, or
-    /// if no price is known.
+    /// Returns usage and cost of the turn and of its subagents that have ended; `None` without
+    /// requests, or if no price is known.
     pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
         (sum(self.usage, self.children.usage), Cost::sum(self.cost, self.children.cost))
     }
@@ -237,8 +237,8 @@ impl TurnRecords {
         }
     }
 
-    /// Usage and cost of all turns and of their subagents that have ended; `None` without requests,
-    /// or if no price is known.
+    /// Returns usage and cost of all turns and of their subagents that have ended; `None` without
+    /// requests, or if no price is known.
     pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
         (self.usage, self.cost)
     }

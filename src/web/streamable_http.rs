@@ -122,7 +122,7 @@ impl HttpFailure {
     }
 }
 
-/// The scope that a refused request required, if the server named it.
+/// Returns the scope that a refused request required, if the server named it.
 pub(crate) fn required_scope<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::InsufficientScope(error)) => error.get_required_scope(),
