@@ -41,6 +41,7 @@ mod terminal_command;
 mod terminal_sessions;
 mod transcript_end;
 mod turn_commands;
+mod turn_size;
 
 use std::sync::Arc;
 

@@ -24,6 +24,7 @@ mod settings;
 mod status;
 mod terminals;
 mod titles;
+mod turn_size;
 mod untrusted;
 
 const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/agent.py");

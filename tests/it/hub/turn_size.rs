@@ -1,0 +1,49 @@
+//! Limits on the size of what a hosted agent sends in one turn.
+
+use nuncio::limits::MODEL_ANSWER_BYTES_MAX;
+
+use super::{PLAYED, bodies, home, home_of, session};
+use crate::harness::text;
+
+#[tokio::test]
+async fn turn_with_too_much_text_fails_and_its_rest_is_not_recorded() {
+    for (kind, script) in PLAYED {
+        let home = home_of(kind, script, &[], "").await;
+        let (mut agent, session) = session(&home, &[]).await;
+        let failed = agent.failure(&session, "flood 10").await;
+        assert_eq!(failed["data"]["code"], "agent_unavailable", "{kind}: {failed}");
+        assert!(failed["message"].as_str().unwrap().contains("more than 8 MiB of text"), "{kind}: {failed}");
+        // The next turn uses a new process.
+        let (stop, updates) = agent.turn(&session, "say").await;
+        assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "Hello, world"), "{kind}");
+        agent.finish().await;
+        let messages = bodies(&home, &session, &["message.completed"]).await;
+        let texts = messages.iter().filter(|message| message["role"] == "assistant");
+        let recorded: usize = texts.map(|message| message["parts"][0]["text"].as_str().unwrap().len()).sum();
+        assert_eq!(recorded, MODEL_ANSWER_BYTES_MAX + "Hello, world".len(), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn turn_with_too_large_calls_fails() {
+    let home = home(&[]).await;
+    let (mut agent, session) = session(&home, &[]).await;
+    let failed = agent.failure(&session, "flood-calls 6").await;
+    assert!(failed["message"].as_str().unwrap().contains("64 MiB in all"), "{failed}");
+    agent.finish().await;
+    let (started, ended) = (bodies(&home, &session, &["tool.started"]).await, bodies(&home, &session, &["tool.completed"]).await);
+    assert_eq!((started.len(), ended.len()), (4, 4));
+}
+
+#[tokio::test]
+async fn updates_of_a_call_end_before_its_result() {
+    let home = home(&[]).await;
+    let (mut agent, session) = session(&home, &[]).await;
+    let (stop, updates) = agent.turn(&session, "flood-output 50").await;
+    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "done"));
+    agent.finish().await;
+    let live = bodies(&home, &session, &["tool.updated"]).await;
+    assert_eq!(live.iter().filter(|update| update["content"].is_array()).count(), MODEL_ANSWER_BYTES_MAX / (200 << 10));
+    let result = bodies(&home, &session, &["tool.completed"]).await.remove(0);
+    assert!(result["output"][0]["text"].as_str().unwrap().starts_with("49 xx"), "the last content is the result");
+}
