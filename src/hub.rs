@@ -31,6 +31,7 @@ mod peer;
 mod permission;
 mod private_file;
 mod process;
+mod project_config;
 pub(crate) mod project_files;
 mod questions;
 mod raw_output;

@@ -19,6 +19,7 @@ mod native;
 mod opencode;
 mod opencode_subagents;
 mod permissions;
+mod project_config;
 mod refused;
 mod settings;
 mod status;
