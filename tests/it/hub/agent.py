@@ -235,10 +235,6 @@ def work(prompt):
     elif word == "flood":
         for _ in range(int(words[1])):
             say("x" * (1 << 20))
-    elif word == "flood-calls":
-        for number in range(int(words[1])):
-            update(sessionUpdate="tool_call", toolCallId=f"big-{len(history)}-{number}", title="big", kind="other", status="completed",
-                   rawInput={"text": "x" * (16 << 20)})
     elif word == "flood-output":
         update(sessionUpdate="tool_call", toolCallId="live", title="prints", kind="execute", status="in_progress")
         for number in range(int(words[1])):
