@@ -9,18 +9,12 @@ use crate::harness::text;
 async fn turn_with_too_much_text_fails_and_its_rest_is_not_recorded() {
     for (kind, script) in PLAYED {
         let home = home_of(kind, script, &[], "").await;
-        let (mut agent, session) = session(&home, &[]).await;
-        let failed = agent.failure(&session, "flood 10").await;
-        assert_eq!(failed["data"]["code"], "agent_unavailable", "{kind}: {failed}");
-        assert!(failed["message"].as_str().unwrap().contains("more than 8 MiB of text"), "{kind}: {failed}");
+        let ran = home.run(&["run", "--agent", "other", "flood 9"], "").await;
+        assert!(ran.code != 0 && ran.stderr.contains("more than 8 MiB of text"), "{kind}: {}", ran.stderr);
+        assert_eq!(ran.stdout.matches('x').count(), MODEL_ANSWER_BYTES_MAX, "{kind}");
         // The next turn uses a new process.
-        let (stop, updates) = agent.turn(&session, "say").await;
-        assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "Hello, world"), "{kind}");
-        agent.finish().await;
-        let messages = bodies(&home, &session, &["message.completed"]).await;
-        let texts = messages.iter().filter(|message| message["role"] == "assistant");
-        let recorded: usize = texts.map(|message| message["parts"][0]["text"].as_str().unwrap().len()).sum();
-        assert_eq!(recorded, MODEL_ANSWER_BYTES_MAX + "Hello, world".len(), "{kind}");
+        let ran = home.run(&["run", "--continue", "say"], "").await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "Hello, world\n"), "{kind}: {}", ran.stderr);
     }
 }
 
