@@ -31,6 +31,7 @@ mod peer;
 mod permission;
 mod private_file;
 mod process;
+mod project_config;
 pub(crate) mod project_files;
 mod questions;
 mod raw_output;
@@ -41,6 +42,7 @@ mod terminal_command;
 mod terminal_sessions;
 mod transcript_end;
 mod turn_commands;
+mod turn_size;
 
 use std::sync::Arc;
 

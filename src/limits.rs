@@ -971,6 +971,9 @@ pub(crate) const AGENT_OUTPUT_BYTES_MAX: usize = 256 << 10;
 pub(crate) const AGENT_PATHS_SHOWN: usize = 3;
 /// Size at which a message of a hosted agent is recorded, in bytes. Its rest is another message.
 pub(crate) const AGENT_MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Maximum size of the events of one turn of a hosted agent, in bytes. Its text and thoughts are
+/// limited by [`MODEL_ANSWER_BYTES_MAX`], as is the content of its calls before their results.
+pub(crate) const AGENT_TURN_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of options, commands, plan entries and parts of a call of a hosted agent.
 pub(crate) const AGENT_ITEMS_MAX: usize = 500;
 /// Time to wait for an explanation on the standard error of an agent that answered nothing.

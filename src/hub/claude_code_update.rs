@@ -13,7 +13,7 @@ use crate::content::{
     ToolStatus, Usage,
 };
 use crate::context::commands::SlashCommand;
-use crate::event::{Body, Severity};
+use crate::event::Severity;
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 
@@ -199,7 +199,7 @@ impl ClaudeTurn {
             Some("compact_boundary") => (Severity::Info, "the context was compacted", String::new()),
             _ => return,
         };
-        events.turn().emit(Body::notice(severity, format!("agent {}: {title}", self.name), description)).await;
+        events.notice(severity, format!("agent {}: {title}", self.name), description).await;
     }
 
     /// Records the usage of the turn.

@@ -13,6 +13,7 @@ use super::conversation::{AgentFacts, HostedConversation, Opening};
 use super::events::TurnEvents;
 use super::peer::{Observer, Peer, Response};
 use super::process::{AgentProcess, lost, not_logged_in, unavailable};
+use super::project_config::untrusted_projects;
 use super::questions::OpenQuestions;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
@@ -183,6 +184,7 @@ fn config(opening: &Opening) -> Result<Map<String, Value>> {
         Some(text) => serde_json::from_str(text).map_err(|error| unavailable(&opening.name, format_args!("config: {error}")))?,
         None => Map::new(),
     };
+    config.entry("projects").or_insert_with(|| untrusted_projects(&opening.cwd));
     let plain = |values: &BTreeMap<String, SecretText>| -> Map<String, Value> {
         values.iter().map(|(name, value)| (name.clone(), value.plain().into())).collect()
     };

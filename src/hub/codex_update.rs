@@ -13,7 +13,7 @@ use crate::content::{
     Location, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind, ToolStatus,
     Usage,
 };
-use crate::event::{Body, Severity};
+use crate::event::Severity;
 use crate::limits;
 
 /// The reported parts of items, and the usage of the thread.
@@ -144,7 +144,7 @@ impl CodexItems {
 
 /// Records a notice.
 pub(super) async fn notice(title: &str, description: &str, events: &TurnEvents<'_>) {
-    events.turn().emit(Body::notice(Severity::Warning, title, description)).await;
+    events.notice(Severity::Warning, title, description).await;
 }
 
 fn tokens(breakdown: &Value) -> Usage {

@@ -6,10 +6,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::raw_output;
+use super::turn_size::BoundedTurn;
 use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
-use crate::event::{Body, MessageExtra, ToolChange};
+use crate::event::{Body, MessageExtra, Severity, ToolChange};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
 use crate::session::Turn;
@@ -135,7 +137,7 @@ struct Text {
 
 /// Records what the agent does in a turn.
 pub(super) struct TurnEvents<'a> {
-    turn: &'a Turn,
+    recorded: BoundedTurn<'a>,
     text: Option<Text>,
     calls: HashMap<String, Call>,
     /// Ids of the calls, in the order of their first report.
@@ -146,12 +148,17 @@ pub(super) struct TurnEvents<'a> {
 
 impl<'a> TurnEvents<'a> {
     pub(super) fn new(turn: &'a Turn) -> TurnEvents<'a> {
-        TurnEvents { turn, text: None, calls: HashMap::new(), order: Vec::new(), active: false }
+        TurnEvents { recorded: BoundedTurn::new(turn), text: None, calls: HashMap::new(), order: Vec::new(), active: false }
     }
 
     /// The turn whose events are recorded.
     pub(super) fn turn(&self) -> &'a Turn {
-        self.turn
+        self.recorded.turn
+    }
+
+    /// Returns a token that is cancelled when the agent has sent more than a turn may have.
+    pub(super) fn exceeded(&self) -> CancellationToken {
+        self.recorded.exceeded()
     }
 
     /// Adds text to the message with this role and id, or starts it.
@@ -160,6 +167,7 @@ impl<'a> TurnEvents<'a> {
         if !self.text.as_ref().is_some_and(continues) {
             self.end_text().await;
         }
+        let text = self.recorded.fitting(text);
         if text.is_empty() {
             return;
         }
@@ -174,7 +182,7 @@ impl<'a> TurnEvents<'a> {
         open.text.push_str(text);
         let is_long = open.text.len() >= limits::AGENT_MESSAGE_BYTES_MAX;
         let delta = Body::MessageDelta { message_id: open.id.clone(), role, offset, text: text.into() };
-        self.turn.emit(delta).await;
+        self.recorded.emit(delta).await;
         if is_long {
             self.end_text().await;
         }
@@ -182,6 +190,9 @@ impl<'a> TurnEvents<'a> {
 
     /// Records a part of a message that is not text.
     pub(super) async fn part(&mut self, role: Role, part: Part) {
+        if self.recorded.is_exceeded() {
+            return;
+        }
         self.end_text().await;
         self.active = true;
         self.message(MessageId::new(), role, part).await;
@@ -196,7 +207,8 @@ impl<'a> TurnEvents<'a> {
 
     async fn message(&self, message_id: MessageId, role: Role, part: Part) {
         let (parts, extra) = (vec![part], MessageExtra::default());
-        self.turn.emit(Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }).await;
+        let message = Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra };
+        self.recorded.emit(message).await;
     }
 
     /// Returns the call with an id if it has not ended.
@@ -211,6 +223,9 @@ impl<'a> TurnEvents<'a> {
 
     /// Records the update of a call. A call with an unknown id is announced first.
     pub(super) async fn call(&mut self, given: &str, update: CallUpdate) {
+        if self.recorded.is_exceeded() {
+            return;
+        }
         self.active = true;
         let Some(call) = self.calls.get_mut(given) else {
             self.end_text().await;
@@ -244,10 +259,11 @@ impl<'a> TurnEvents<'a> {
         }
         let starts = status == Some(ToolStatus::InProgress) && !std::mem::replace(&mut call.running, true);
         let ends = matches!(status, Some(ToolStatus::Completed | ToolStatus::Failed));
+        let content = content.filter(|content| ends || self.recorded.records_unfinished(content));
         if starts || !change.is_empty() || (content.is_some() && !ends) {
             let status = starts.then_some(ToolStatus::InProgress);
             let update = Body::ToolUpdated { tool_call_id: call.id.clone(), status, content, change };
-            self.turn.emit(update).await;
+            self.recorded.emit(update).await;
         }
         if let Some(status) = status.filter(|_| ends) {
             self.end_call(given, status, None).await;
@@ -255,7 +271,7 @@ impl<'a> TurnEvents<'a> {
     }
 
     async fn announce(&mut self, given: &str, update: CallUpdate) {
-        let taken = given.is_empty() || self.turn.log.state(|state| state.history.has_call(given));
+        let taken = given.is_empty() || self.turn().log.state(|state| state.history.has_call(given));
         let id = if taken { ToolCallId::new() } else { given.into() };
         let CallUpdate { title, kind, status, input, content, locations, output, more_output } = update;
         let call = Call {
@@ -283,7 +299,7 @@ impl<'a> TurnEvents<'a> {
             provider_state: None,
             automatic: false,
         };
-        self.turn.emit(started).await;
+        self.recorded.emit(started).await;
         self.calls.insert(given.into(), call);
         self.order.push(given.into());
         let rest = CallUpdate { status, content, output, more_output, ..CallUpdate::default() };
@@ -324,20 +340,28 @@ impl<'a> TurnEvents<'a> {
         };
         // The id is kept, so that later updates of the call are ignored.
         (call.input, call.output) = (Value::Null, None);
-        self.turn.emit(completed).await;
+        self.recorded.emit(completed).await;
     }
 
     /// Records the plan of the agent.
     pub(super) async fn plan(&mut self, mut entries: Vec<PlanEntry>) {
+        if self.recorded.is_exceeded() {
+            return;
+        }
         entries.truncate(limits::AGENT_ITEMS_MAX);
         self.active = true;
-        self.turn.emit(Body::PlanUpdated { entries }).await;
+        self.recorded.emit(Body::PlanUpdated { entries }).await;
     }
 
     /// Records usage. `cost` is the cost since the last report.
     pub(super) async fn usage(&self, model: String, usage: Usage, cost: Option<Cost>, context: (u64, u64)) {
         let (context_tokens, context_window) = context;
-        self.turn.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.recorded.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+    }
+
+    /// Records a notice of the agent.
+    pub(super) async fn notice(&self, severity: Severity, title: impl Into<String>, description: impl Into<String>) {
+        self.recorded.emit(Body::notice(severity, title, description)).await;
     }
 
     /// Ends everything that is open: the message, and the calls, whose effect is unknown.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::conversation::{ForeignTurn, HostedConversation};
@@ -18,6 +19,7 @@ use super::process::AgentProcess;
 use super::questions::OpenQuestions;
 use super::start::{LiveSetup, Start, Started};
 use super::turn_commands::{CommandTurn, TurnCommands};
+use super::turn_size::BoundedTurn;
 use super::{options, registry};
 use crate::agent::{AgentToken, Services};
 use crate::config::{self, HostedAgent, Loaded, McpServer};
@@ -133,6 +135,7 @@ impl HostedSession {
         let permissions = PermissionDecider::new(turn, loaded, &workspace);
         let mut questions = OpenQuestions::new(&permissions, turn.cancel.child_token());
         let mut events = TurnEvents::new(turn);
+        let exceeded = events.exceeded();
         let started = StartTime::now();
         let (services, parent) = (&self.services, self.setup.parent.as_ref());
         let during = CommandTurn { services, turn, parent, conversation: &*conversation };
@@ -140,7 +143,7 @@ impl HostedSession {
             true => conversation.follow(&mut events, &mut questions),
             false => conversation.prompt(&turn.prompt, &mut events, &mut questions),
         };
-        let work = self.commands.serve(during, work);
+        let work = within_size(&self.name, &exceeded, self.commands.serve(during, work));
         let result = match with_login_notice(&self.name, turn, conversation.process(), work).await {
             // The agent answers to the cancel with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
@@ -300,6 +303,17 @@ impl HostedSession {
         let mut live = self.live.lock().await;
         self.end_live(&mut live).await;
     }
+}
+
+/// Runs the work of a turn. Fails when the agent has sent more than a turn may have.
+async fn within_size<R>(name: &str, exceeded: &CancellationToken, work: impl Future<Output = Result<R>>) -> Result<R> {
+    let result = tokio::select! {
+        biased;
+        () = exceeded.cancelled() => None,
+        result = work => Some(result),
+    };
+    // The last message of the turn may exceed the limit.
+    result.filter(|_| !exceeded.is_cancelled()).unwrap_or_else(|| Err(BoundedTurn::error(name)))
 }
 
 /// Runs the work of a turn, and emits a notice if the agent asks for a login during it.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::conversation::Open;
 use super::project_files::project_files;
-use super::{acp, attach, claude_code, codex, opencode, process::unavailable};
+use super::{acp, attach, claude_code, codex, opencode, process::unavailable, project_config};
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
 use crate::error::{Error, Kind, Result};
@@ -63,7 +63,7 @@ pub(super) fn idle_ttl(services: &Services, agent: &HostedAgent) -> Duration {
 /// The command of an agent in a directory, with its environment.
 pub(super) fn command(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path, data: &Path) -> Result<Command> {
     let command = program(services, name, agent, cwd)?;
-    Ok(match agent.kind {
+    let command = match agent.kind {
         AgentKind::Fake => {
             let script = agent.config.as_deref().unwrap_or_default();
             command.arguments(["acp", "--model", &format!("scripted:{script}"), "--data-dir", &data.to_string_lossy()])
@@ -71,7 +71,8 @@ pub(super) fn command(services: &Services, name: &str, agent: &HostedAgent, cwd:
         AgentKind::Codex => command.arguments(["app-server"]),
         AgentKind::ClaudeCode => command.arguments(claude_code::ARGUMENTS),
         AgentKind::Acp | AgentKind::Opencode => command,
-    })
+    };
+    project_config::exclude(services, name, agent, command, data)
 }
 
 /// The program and the arguments of the settings, with the environment of the agent.
@@ -91,7 +92,7 @@ pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd:
         command = command.env(key, value);
     }
     if let Some(config) = config(services, name, agent)?.filter(|_| agent.kind == AgentKind::Opencode) {
-        command = command.env("OPENCODE_CONFIG_CONTENT", config);
+        command = command.env(project_config::OPENCODE_CONFIG, config);
     }
     Ok(command)
 }

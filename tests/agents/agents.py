@@ -85,6 +85,7 @@ api_key_env = "MOCK_KEY"
 context_window = 1000000
 """
 
+
 def recording(name):
     return f"touch {{home}}/ran-{name}"
 
@@ -93,8 +94,24 @@ def hooks(*events):
     return {event: [{"hooks": [{"type": "command", "command": recording(event)}]}] for event in events}
 
 
+CODEX_REPOSITORY = {
+    ".codex/config.toml": '[mcp_servers.repository]\ncommand = "sh"\nargs = ["-c", "' + recording("codex-server") + '"]\n',
+    ".codex/hooks.json": {"hooks": hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop")},
+}
+
 # Files of the repository, which no agent may run, although the repository is trusted.
 REPOSITORY = {
+    **CODEX_REPOSITORY,
+    ".gemini/settings.json": {
+        "hooks": hooks("SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool"),
+        "mcpServers": {"repository": {"command": "sh", "args": ["-c", recording("gemini-server")]}},
+        "tools": {"discoveryCommand": recording("gemini-discovery")},
+    },
+    ".opencode/tool/repository.js": 'import { writeFileSync } from "fs"\nwriteFileSync("{home}/ran-tool", "")\n',
+    "opencode.json": {
+        "mcp": {"repository": {"type": "local", "command": ["sh", "-c", recording("opencode-server")], "enabled": True}},
+        "permission": "allow",
+    },
     ".claude/settings.json": {
         "enableAllProjectMcpServers": True,
         "hooks": hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"),
@@ -103,12 +120,15 @@ REPOSITORY = {
     ".mcp.json": {"mcpServers": {"repository": {"command": "sh", "args": ["-c", recording("server")]}}},
 }
 
+OPENCODE_PLUGIN = {".opencode/plugin/repository.js": 'import { writeFileSync } from "fs"\nwriteFileSync("{home}/ran-plugin", "")\n'}
+
 # By name: `kind`, `command` and `env` of the agent's settings, and `files` in its home. `{port}` is
 # the port of the model server, `{home}` the home, `{nuncio}` the tested program. `arguments` are
 # further arguments of its shell tool. `asks` is False for an agent that runs commands without
 # asking. `denied` is the stop reason of a turn with a denied call, if it is not "end_turn".
 # `resumes_next_minute`: the agent loses a session that is loaded in the minute in which it was
-# created, because both processes then write to the same file.
+# created, because both processes then write to the same file. nuncio does not start the agent beside
+# the files `refused`, which the agent would run.
 AGENTS = {
     "gemini": {
         "kind": "acp",
@@ -117,7 +137,6 @@ AGENTS = {
             "GEMINI_API_KEY": "mock",
             "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:{port}",
             "GEMINI_MODEL": "gemini-2.5-flash",
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
             "GEMINI_CLI_NO_RELAUNCH": "true",
         },
         "files": {".gemini/settings.json": GEMINI_SETTINGS},
@@ -133,6 +152,7 @@ AGENTS = {
         "command": script("@agentclientprotocol/codex-acp/dist/index.js"),
         "env": CODEX,
         "files": {".codex/config.toml": codex("on-request", "danger-full-access")},
+        "refused": CODEX_REPOSITORY,
         "asks": False,
     },
     "codex-acp-0.16": {
@@ -140,6 +160,7 @@ AGENTS = {
         "command": program(f"@zed-industries/codex-acp-{PLATFORM}/bin/codex-acp"),
         "env": CODEX,
         "files": {".codex/config.toml": codex("untrusted", "danger-full-access")},
+        "refused": CODEX_REPOSITORY,
         "denied": "refusal",
     },
     "opencode-acp": {
@@ -147,6 +168,7 @@ AGENTS = {
         "command": program(f"opencode-{PLATFORM}/bin/opencode") + ["acp"],
         "env": OPENCODE,
         "files": {"opencode.json": OPENCODE_CONFIG},
+        "refused": OPENCODE_PLUGIN,
     },
     "pi": {
         "kind": "acp",
@@ -178,6 +200,7 @@ AGENTS = {
         "command": program(f"opencode-{PLATFORM}/bin/opencode"),
         "env": OPENCODE,
         "files": {"opencode.json": OPENCODE_CONFIG},
+        "refused": OPENCODE_PLUGIN,
     },
     "nuncio-acp": {
         "kind": "acp",

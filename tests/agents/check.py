@@ -172,8 +172,10 @@ class Check:
         subprocess.run(["git", "init", "-q", "-b", "main"], cwd=self.work, check=True)
         for name, content in self.agent.get("files", {}).items():
             self.write(name, content)
+        refused = self.agent.get("refused", {})
         for name, content in REPOSITORY.items():
-            self.write(f"work/{name}", content)
+            if name not in refused:
+                self.write(f"work/{name}", content)
         command, environment = json.dumps(self.fill(self.agent["command"])), self.fill(self.agent["env"])
         lines = [f"{key} = {json.dumps(value)}" for key, value in environment.items()]
         self.write(
@@ -285,6 +287,28 @@ class Check:
     def repository(self):
         """No program of the repository has run."""
         expect([name for name in os.listdir(self.home) if name.startswith("ran-")], [], "programs of the repository")
+        user = ".codex/config.toml"
+        if user in self.agent.get("files", {}):
+            with open(os.path.join(self.home, user)) as file:
+                expect(file.read(), self.fill(self.agent["files"][user]), "the user's configuration of Codex")
+
+    def refused(self):
+        """The agent is not started beside files that it would run."""
+        for name, content in self.agent["refused"].items():
+            self.write(f"work/{name}", content)
+        self.start()
+        meta = {"nuncio": {"agent": self.name}}
+        session = self.client.call("session/new", cwd=self.work, mcpServers=[], _meta=meta)["sessionId"]
+        self.client.prompt(session, "SAY started")
+        try:
+            self.client.wait()
+        except Failure as failure:
+            if "would run programs" not in str(failure):
+                raise
+        else:
+            raise Failure("the agent was started")
+        self.client.end()
+        self.repository()
 
     def terminal(self):
         """The agent's own terminal client."""
@@ -302,7 +326,8 @@ class Check:
 
     def run(self):
         names = ["prepare", "allow", "deny", "rule", "auto", "cancel", "second", "resume", "end", "repository"]
-        for name in names + ["terminal"] * self.agent.get("terminal", False):
+        names += ["refused"] * ("refused" in self.agent) + ["terminal"] * self.agent.get("terminal", False)
+        for name in names:
             started = time.monotonic()
             try:
                 getattr(self, name)()

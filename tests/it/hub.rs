@@ -19,11 +19,13 @@ mod native;
 mod opencode;
 mod opencode_subagents;
 mod permissions;
+mod project_config;
 mod refused;
 mod settings;
 mod status;
 mod terminals;
 mod titles;
+mod turn_size;
 mod untrusted;
 
 const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/agent.py");

@@ -232,6 +232,16 @@ def work(prompt):
         update(sessionUpdate="tool_call", toolCallId="waits", title="waits", kind="execute", status="in_progress")
         cancelled.wait()
         return "cancelled"
+    elif word == "flood":
+        for _ in range(int(words[1])):
+            say("x" * (1 << 20))
+    elif word == "flood-output":
+        update(sessionUpdate="tool_call", toolCallId="live", title="prints", kind="execute", status="in_progress")
+        for number in range(int(words[1])):
+            content = [{"type": "content", "content": {"type": "text", "text": f"{number} " + "x" * (200 << 10)}}]
+            update(sessionUpdate="tool_call_update", toolCallId="live", content=content)
+        update(sessionUpdate="tool_call_update", toolCallId="live", status="completed")
+        say("done")
     elif word == "many":
         for number in range(int(words[1])):
             say(f"{number} ")

@@ -86,6 +86,9 @@ def work(prompt):
     if word == "say":
         say("thinking", "thinking")
         say("Hello, world")
+    elif word == "flood":
+        for number in range(int(words[1])):
+            assistant([{"type": "text", "text": "x" * (1 << 20)}], f"flood-{number}")
     elif word == "whole":
         assistant([{"type": "text", "text": "never streamed"}], "unstreamed")
     elif word == "env":

@@ -89,6 +89,9 @@ def work(prompt, params):
         # Codex repeats reports without new usage.
         use_tokens(100)
         notify("thread/tokenUsage/updated", tokenUsage=state["usage"])
+    elif word == "flood":
+        for number in range(int(words[1])):
+            item("agentMessage", f"flood-{number}", "completed", text="x" * (1 << 20))
     elif word == "whole":
         item("agentMessage", "whole", "completed", text="never streamed")
     elif word == "env":

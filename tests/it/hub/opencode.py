@@ -225,6 +225,9 @@ class Session:
         if word == "say":
             self.say(message, "thin", "king", kind="reasoning")
             self.say(message, "Hello, ", "world")
+        elif word == "flood":
+            for _ in range(int(rest)):
+                self.say(message, "x" * (1 << 20))
         elif word == "run":
             return self.run(message, rest)
         elif word == "late":

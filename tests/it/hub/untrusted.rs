@@ -132,8 +132,11 @@ impl World {
         let start = home
             .put("../start.sh", &format!("case $PWD in */empty) ;; *) sh {script} $1 < /dev/null;; esac; shift; exec \"$@\"\n"));
         let start = start.canonicalize().unwrap().display().to_string();
+        // With its default settings, OpenCode does not start beside plugins.
         let agents = PLAYED.iter().map(|(kind, script)| played(kind, kind, script, &[])).collect::<String>();
-        let agents = agents + &native(&home, "fake", json!([{"text": "Hello"}]));
+        let loads = "env = { OPENCODE_DISABLE_PROJECT_CONFIG = \"false\" }\n";
+        let agents = agents.replace("kind = \"opencode\"\n", &format!("kind = \"opencode\"\n{loads}"))
+            + &native(&home, "fake", json!([{"text": "Hello"}]));
         let wrapped: Vec<String> = agents
             .split("[agents.")
             .skip(1)

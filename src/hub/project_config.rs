@@ -1,0 +1,142 @@
+//! Starts agents without the configuration of the project, which names programs that they run: in a
+//! trusted directory, too, its files may have changed since. docs/AGENTS.md lists the exceptions.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::process::unavailable;
+use crate::agent::Services;
+use crate::config::{AgentKind, HostedAgent};
+use crate::error::{Error, Result};
+use crate::process::Command;
+use crate::workspace::{create_private_dir, read_small, read_small_text, replace_private};
+
+/// Gemini CLI ignores the settings, the `.env` files and the MCP servers of an untrusted directory.
+const GEMINI: &str = "GEMINI_CLI_TRUST_WORKSPACE";
+/// OpenCode ignores the project's configuration, and also its instructions such as AGENTS.md.
+const OPENCODE: &str = "OPENCODE_DISABLE_PROJECT_CONFIG";
+/// The variable with the configuration that OpenCode reads last, as JSON.
+pub(super) const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+/// The directory of Codex's configuration, login and sessions.
+const CODEX: &str = "CODEX_HOME";
+
+/// The instructions that OpenCode reads in each project: the first name that exists.
+const OPENCODE_INSTRUCTIONS: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
+/// Directories of plugins, which OpenCode 1.18 loads although the project's configuration is off.
+const OPENCODE_PLUGINS: [&str; 2] = [".opencode/plugin", ".opencode/plugins"];
+/// Files that may name such plugins.
+const OPENCODE_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
+/// Files in which codex-acp 2 finds MCP servers and hooks, because it trusts each directory itself.
+const CODEX_FILES: [&str; 2] = [".codex/config.toml", ".codex/hooks.json"];
+/// The user's files that codex-acp uses through links, so that they are the same in both homes: a
+/// copy of the login would end it, because it can be refreshed once.
+const CODEX_LINKS: [&str; 8] =
+    ["auth.json", "sessions", "archived_sessions", "history.jsonl", "AGENTS.md", "prompts", "rules", "skills"];
+
+/// Completes the command of an agent, so that it does not load the configuration of the project.
+/// Variables in the agent's settings take precedence. Fails if the agent would load it anyway.
+pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, command: Command, data: &Path) -> Result<Command> {
+    if !matches!(agent.kind, AgentKind::Acp | AgentKind::Opencode) {
+        return Ok(command);
+    }
+    let home = services.places.home.as_deref();
+    let is_set = |variable: &str| command.env_set.iter().any(|(set, _)| set == variable);
+    let runs = |program: &str| agent.command_line().iter().any(|word| word.contains(program));
+    let (gemini, opencode, codex) = (!is_set(GEMINI), !is_set(OPENCODE), !is_set(CODEX) && runs("codex-acp"));
+    let cwd = command.cwd.clone();
+    let mut command = command;
+    if gemini {
+        command = command.env(GEMINI, "false");
+    }
+    if opencode {
+        if agent.kind == AgentKind::Opencode || runs("opencode") {
+            check(name, &cwd, home, opencode_plugins, &format!("{OPENCODE} = \"false\""))?;
+        }
+        let given = command.env_set.iter().rev().find(|(set, _)| set == OPENCODE_CONFIG).and_then(|(_, value)| value.to_str());
+        if let Some(config) = with_instructions(given, &cwd) {
+            command = command.env(OPENCODE_CONFIG, config);
+        }
+        command = command.env(OPENCODE, "1");
+    }
+    if codex {
+        let user = services.environment.get(CODEX).map(PathBuf::from).or_else(|| Some(home?.join(".codex")));
+        if let Some(user) = user {
+            check(name, &cwd, home, codex_files, &format!("{CODEX} = \"{}\"", user.display()))?;
+            command = command.env(CODEX, codex_home(&user, &data.join("codex"))?);
+        }
+    }
+    Ok(command)
+}
+
+/// The `projects` of a thread's configuration with which Codex ignores the project's configuration
+/// and does not add the project to the user's configuration.
+pub(super) fn untrusted_projects(cwd: &Path) -> Value {
+    let real = std::fs::canonicalize(cwd).unwrap_or_default();
+    let directories: BTreeSet<&Path> = cwd.ancestors().chain(real.ancestors()).collect();
+    let untrusted = |directory: &Path| (directory.to_string_lossy().into_owned(), json!({ "trust_level": "untrusted" }));
+    directories.into_iter().map(untrusted).collect::<Map<_, _>>().into()
+}
+
+/// Fails if `found` returns a file in `cwd` or above it. The user's home is not part of a project.
+/// `setting` lets the agent load such files.
+fn check(name: &str, cwd: &Path, home: Option<&Path>, found: fn(&Path) -> Option<PathBuf>, setting: &str) -> Result<()> {
+    let Some(file) = cwd.ancestors().filter(|directory| Some(*directory) != home).find_map(found) else { return Ok(()) };
+    let message = format_args!("it would run programs that {} names", file.display());
+    Err(unavailable(name, message).hint(format!("to allow it, set in [agents.{name}.env]: {setting}")))
+}
+
+/// Returns a file of `directory` that may name plugins of OpenCode.
+fn opencode_plugins(directory: &Path) -> Option<PathBuf> {
+    let has_entry = |path: &PathBuf| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    // The key may be written with escapes, and the file may contain comments.
+    let may_name = |path: &PathBuf| match read_small(path) {
+        Ok(text) => ["plugin", "\\u"].iter().any(|word| memchr::memmem::find(&text, word.as_bytes()).is_some()),
+        Err(_) => path.exists(),
+    };
+    let directories = OPENCODE_PLUGINS.iter().map(|path| directory.join(path)).find(has_entry);
+    directories.or_else(|| OPENCODE_FILES.iter().map(|path| directory.join(path)).find(may_name))
+}
+
+/// Returns a file of `directory` that codex-acp reads.
+fn codex_files(directory: &Path) -> Option<PathBuf> {
+    CODEX_FILES.iter().map(|path| directory.join(path)).find(|path| path.symlink_metadata().is_ok())
+}
+
+/// Returns the configuration of OpenCode with the instructions of the project; `None` if there are
+/// none, or if `given` is not an object.
+fn with_instructions(given: Option<&str>, cwd: &Path) -> Option<String> {
+    let mut config: Map<String, Value> = serde_json::from_str(given.unwrap_or("{}")).ok()?;
+    let repository = cwd.ancestors().position(|directory| directory.join(".git").exists()).unwrap_or(0);
+    let files = |name: &&str| -> Vec<Value> {
+        let paths = cwd.ancestors().take(repository + 1).map(|directory| directory.join(name));
+        paths.filter(|path| path.is_file()).filter_map(|path| Some(path.to_str()?.into())).collect()
+    };
+    let found = OPENCODE_INSTRUCTIONS.iter().map(files).find(|files| !files.is_empty())?;
+    config.entry("instructions").or_insert_with(|| json!([])).as_array_mut()?.extend(found);
+    Some(Value::from(config).to_string())
+}
+
+/// Creates the directory of Codex's configuration for codex-acp, which writes to it that the
+/// project is trusted: a copy of the user's configuration, and links to the user's other files.
+fn codex_home(user: &Path, ours: &Path) -> Result<PathBuf> {
+    create_private_dir(ours)?;
+    create_private_dir(&user.join("sessions"))?;
+    let prepare = || {
+        for name in CODEX_LINKS {
+            let (target, link) = (user.join(name), ours.join(name));
+            // The login may be created later, through the link.
+            if link.symlink_metadata().is_err() && (target.exists() || name == "auth.json") {
+                std::os::unix::fs::symlink(target, link)?;
+            }
+        }
+        let config = match read_small_text(&user.join("config.toml")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            read => read?,
+        };
+        replace_private(&ours.join("config.toml"), config.as_bytes())
+    };
+    prepare().map_err(|error| Error::io(format_args!("preparing {}", ours.display()), error))?;
+    Ok(ours.to_owned())
+}

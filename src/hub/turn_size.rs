@@ -1,0 +1,92 @@
+//! Limits on the size of what a hosted agent sends during a turn.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, Kind};
+use crate::event::Body;
+use crate::limits::{AGENT_TURN_BYTES_MAX, MODEL_ANSWER_BYTES_MAX};
+use crate::session::Turn;
+
+/// Records the events of a turn, and reports when they exceed a limit.
+pub(super) struct BoundedTurn<'a> {
+    pub turn: &'a Turn,
+    /// Bytes of text and thoughts.
+    text: usize,
+    /// Bytes of the content of calls that have not ended.
+    unfinished: usize,
+    /// Bytes of all events.
+    all: AtomicUsize,
+    exceeded: CancellationToken,
+}
+
+impl<'a> BoundedTurn<'a> {
+    pub(super) fn new(turn: &'a Turn) -> BoundedTurn<'a> {
+        BoundedTurn { turn, text: 0, unfinished: 0, all: AtomicUsize::new(0), exceeded: CancellationToken::new() }
+    }
+
+    /// Returns a token that is cancelled when a limit is exceeded. The turn must end then.
+    pub(super) fn exceeded(&self) -> CancellationToken {
+        self.exceeded.clone()
+    }
+
+    /// Returns the error with which a turn ends that exceeds a limit.
+    pub(super) fn error(name: &str) -> Error {
+        let (text, all) = (MODEL_ANSWER_BYTES_MAX >> 20, AGENT_TURN_BYTES_MAX >> 20);
+        let message = format!("agent {name}: it sent more than {text} MiB of text, or {all} MiB in all, in one turn and was ended");
+        Error::new(Kind::AgentUnavailable, message)
+    }
+
+    /// Returns the part of a text that does not exceed the limit.
+    pub(super) fn fitting<'t>(&mut self, text: &'t str) -> &'t str {
+        let left = MODEL_ANSWER_BYTES_MAX.saturating_sub(self.text);
+        self.text += text.len();
+        if text.len() > left {
+            self.exceeded.cancel();
+        }
+        &text[..text.floor_char_boundary(left)]
+    }
+
+    /// Counts the content of a call that has not ended. Returns whether it is recorded: the result
+    /// of the call repeats it.
+    pub(super) fn records_unfinished(&mut self, content: &impl Serialize) -> bool {
+        self.unfinished += size(content);
+        self.unfinished <= MODEL_ANSWER_BYTES_MAX
+    }
+
+    /// Returns whether a limit is exceeded, so that further reports are ignored.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.exceeded.is_cancelled()
+    }
+
+    /// Counts and records an event.
+    pub(super) async fn emit(&self, body: Body) {
+        let size = size(&body);
+        if self.all.fetch_add(size, Ordering::Relaxed) + size > AGENT_TURN_BYTES_MAX {
+            self.exceeded.cancel();
+        }
+        self.turn.emit(body).await;
+    }
+}
+
+/// Returns the size of a value as JSON.
+fn size(value: &impl Serialize) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // A value that is not JSON is counted up to there.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
