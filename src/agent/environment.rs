@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -11,7 +10,7 @@ use super::models::Models;
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
-use crate::config::{self, DataPaths, HookSettings, Loaded, Rule, SandboxMode, SessionVariables, Trust};
+use crate::config::{self, DataPaths, HookSettings, Loaded, Rule, SandboxMode, SessionVariables};
 use crate::context::project_dirs::ProjectDirs;
 use crate::error::Result;
 use crate::event::SessionParent;
@@ -51,7 +50,8 @@ pub(crate) struct SessionEnvironment {
     writable: Vec<PathBuf>,
     files: Arc<FilesSeen>,
     checks: CheckSettings,
-    foreign_repository: Option<Arc<str>>,
+    /// The repository belongs to another user: its directory and the owner.
+    pub(super) foreign_repository: Option<Arc<str>>,
     /// The files that the running turn changed.
     pub(super) changes: Arc<TurnChanges>,
     languages: Arc<Languages>,
@@ -103,7 +103,7 @@ impl SessionEnvironment {
                 SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone()))
             }
         };
-        let verify = &loaded.settings.verify;
+        let checks = before.filter(|before| before.cwd == cwd).map(|before| &before.checks);
         let secrets = Models::secret_names(&loaded.settings);
         let variables = services.session_variables(session, &workspace.cwd);
         let hook = |settings: &HookSettings| {
@@ -117,13 +117,7 @@ impl SessionEnvironment {
             variables: Arc::new(variables),
             writable: workspace.roots.iter().cloned().chain(writable).chain(git_dirs).collect(),
             client_roots: workspace.roots_of(&directories).into(),
-            checks: CheckSettings {
-                commands: verify.commands.as_slice().into(),
-                trusted: Trust::load(places).covers(&workspace.cwd),
-                timeout: Duration::from_secs(verify.timeout_s.max(1)),
-                ..CheckSettings::default()
-            }
-            .started(&workspace.cwd, before.filter(|before| before.cwd == cwd).map(|before| &before.checks)),
+            checks: CheckSettings::new(&loaded.settings.verify, places, &workspace.cwd, checks),
             foreign_repository: foreign_repository(&workspace.cwd, places),
             changes: Arc::default(),
             files: Arc::new(FilesSeen::new(services.writing.clone())),
