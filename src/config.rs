@@ -51,6 +51,6 @@ pub use settings::{AccessKind, Durability, Policy, Rule};
 pub(crate) use settings::{HttpSettings, LanguageServer, SandboxMode, Settings, Telemetry, ToolSettings};
 pub(crate) use trust::{Trust, Trusted};
 pub(crate) use trusted_content::{TrustedContent, referenced_files};
-pub(crate) use verify_settings::ReviewMode;
+pub(crate) use verify_settings::{ReviewMode, VerifySettings};
 pub(crate) use worktree_origin::{REPOSITORY_FILE, worktree_origin, worktrees_in};
 pub(crate) use worktree_settings::WorktreeSettings;

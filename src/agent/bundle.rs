@@ -27,7 +27,8 @@ use crate::workspace::{PathFilter, one_line, read_small_text};
 pub(super) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
     let tokens = environment.loaded.settings.context.bundle_tokens;
     let first = turn.log.state(|state| state.history.is_unanswered_without(bundle::START));
-    let repository = || environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists());
+    let repository =
+        || environment.foreign_repository.is_none() && environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists());
     if tokens == 0 || !first || !repository() {
         return Ok(());
     }

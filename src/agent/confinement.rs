@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::config::ProjectProgram;
-use crate::process::{Confined, Sandbox};
+use crate::process::{Command, Confined, Sandbox};
 use crate::workspace::{create_private_dir, linked_git_dirs};
 
 /// Variables with the directories in which package managers keep their caches. The user's own
@@ -44,6 +44,15 @@ pub(crate) fn variables(program: &ProjectProgram, command: &[String]) -> Vec<(&'
     let caches = CACHES.into_iter().map(|(variable, name)| (variable, cache.join(name).into()));
     let safe_path = runs_module(command).then(|| ("PYTHONSAFEPATH", "1".into()));
     caches.chain(safe_path).collect()
+}
+
+/// Returns a command that prints a token. A command of the user runs outside of all projects, one
+/// that a project names runs confined in the project.
+pub(super) fn token_command(words: &[String], project: Option<&ProjectProgram>) -> Command {
+    let Some(program) = project else { return Command::program(words, "/") };
+    let directory = program.directory.clone();
+    let confined = confined(program.clone(), std::slice::from_ref(&directory));
+    Command::program(words, directory).confined(&confined)
 }
 
 /// Returns whether a command is a Python that runs a module (`-m`) or a line of code (`-c`).

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,9 +12,7 @@ use super::program_place::command_hook;
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
-use crate::config::{
-    self, DataPaths, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables, Trust,
-};
+use crate::config::{self, DataPaths, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables};
 use crate::context::project_dirs::ProjectDirs;
 use crate::error::Result;
 use crate::event::SessionParent;
@@ -55,7 +52,8 @@ pub(crate) struct SessionEnvironment {
     writable: Vec<PathBuf>,
     files: Arc<FilesSeen>,
     checks: CheckSettings,
-    foreign_repository: Option<Arc<str>>,
+    /// The repository belongs to another user: its directory and the owner.
+    pub(super) foreign_repository: Option<Arc<str>>,
     /// The files that the running turn changed.
     pub(super) changes: Arc<TurnChanges>,
     languages: Arc<Languages>,
@@ -104,8 +102,7 @@ impl SessionEnvironment {
                 SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone()))
             }
         };
-        let (verify, trust) = (&loaded.settings.verify, Trust::load(places));
-        let trusted_checks = trust.trusted_checks(places, &workspace.cwd);
+        let checks = before.filter(|before| before.cwd == cwd).map(|before| &before.checks);
         let secrets = Models::secret_names(&loaded.settings);
         let variables = services.session_variables(session, &workspace.cwd);
         let hook = |settings: &HookSettings| command_hook(settings, &services, &workspace, &secrets, &variables);
@@ -117,17 +114,7 @@ impl SessionEnvironment {
             variables: Arc::new(variables),
             writable: workspace.roots.iter().cloned().chain(writable).chain(git_dirs).collect(),
             client_roots: workspace.roots_of(&directories).into(),
-            checks: CheckSettings {
-                commands: verify.commands.as_slice().into(),
-                trusted: trust.covers(&workspace.cwd),
-                timeout: Duration::from_secs(verify.timeout_s.max(1)),
-                ..CheckSettings::default()
-            }
-            .started(
-                &workspace.cwd,
-                before.filter(|before| before.cwd == cwd).map(|before| &before.checks),
-                trusted_checks.as_deref(),
-            ),
+            checks: CheckSettings::new(&loaded.settings.verify, places, &workspace.cwd, checks),
             foreign_repository: foreign_repository(&workspace.cwd, places),
             changes: Arc::default(),
             files: Arc::new(FilesSeen::new(services.writing.clone())),

@@ -37,7 +37,7 @@ pub(crate) struct ToolUse {
     pub state: Option<ProviderState>,
 }
 
-/// Whether nuncio makes a call by itself.
+/// The party that makes a call.
 #[derive(Clone, Copy, PartialEq)]
 enum Automatic {
     /// The model makes the call.

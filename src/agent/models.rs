@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::confinement;
+use super::confinement::token_command;
 use crate::config::{
-    Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, ProjectProgram, Protocol, Provider,
-    SecretText, Settings, has_credentials, model_settings,
+    Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, Protocol, Provider, SecretText,
+    Settings, has_credentials, model_settings,
 };
 use crate::limits;
 use crate::model::catalog::Index;
@@ -257,7 +257,7 @@ impl Models {
 
     async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<ApiKey>, ModelError> {
         if let Some(command) = &own.api_key_command {
-            return self.key_of_command(provider, command, own.project.as_ref()).await.map(Some);
+            return self.key_of_command(provider, token_command(command, own.project.as_ref())).await.map(Some);
         }
         let Some(name) = &own.api_key_env else { return Ok(None) };
         match self.environment.get(name) {
@@ -268,23 +268,9 @@ impl Models {
         }
     }
 
-    /// Runs a command that prints a key. A command of the user runs outside of all projects, one
-    /// that a project names runs confined in the project.
-    async fn key_of_command(
-        &self,
-        provider: &str,
-        command: &[String],
-        project: Option<&ProjectProgram>,
-    ) -> Result<ApiKey, ModelError> {
+    /// Runs a command that prints a key.
+    async fn key_of_command(&self, provider: &str, command: Command) -> Result<ApiKey, ModelError> {
         let origin = format!("providers.{provider}.api_key_command");
-        let command = match project {
-            None => Command::program(command, "/"),
-            Some(program) => {
-                let directory = program.directory.clone();
-                let confined = confinement::confined(program.clone(), std::slice::from_ref(&directory));
-                Command::program(command, directory).confined(&confined)
-            }
-        };
         let printed = self.launcher.printed(&command).await;
         printed.map(|key| ApiKey::new(key, origin.clone())).map_err(|why| permanent(format!("{origin}: {why}")).unreachable())
     }

@@ -78,7 +78,8 @@ impl SystemPrompt {
         kept.as_ref().filter(|(known, _)| known == inputs).map(|(_, text)| text.clone())
     }
 
-    /// Emits one notice for the files and directories that were skipped because another user owns them.
+    /// Emits one notice for the files and directories that were skipped because another user owns
+    /// them.
     async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
         {
             let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);

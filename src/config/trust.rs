@@ -165,8 +165,8 @@ impl Trust {
         serde_json::from_str(parts).ok().filter(|_| recorded == digest)
     }
 
-    /// The check commands of AGENTS.md that were trusted with the directory that covers `directory`.
-    /// `None` if they are unknown.
+    /// The check commands of AGENTS.md that were trusted with the directory that covers
+    /// `directory`. `None` if they are unknown.
     pub(crate) fn trusted_checks(&self, places: &DataPaths, directory: &Path) -> Option<Vec<String>> {
         let parts = self.trusted_parts(places, &self.covering(directory)?)?;
         Some(parts.get(CHECKS).map(|text| text.lines().map(String::from).collect()).unwrap_or_default())

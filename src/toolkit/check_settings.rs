@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::{DataPaths, Trust, VerifySettings};
 use crate::context::check_commands;
 use crate::limits;
 
@@ -27,10 +28,18 @@ impl Default for CheckSettings {
 }
 
 impl CheckSettings {
+    /// Creates the settings of a session in `cwd`; see [`CheckSettings::started`].
+    pub(crate) fn new(verify: &VerifySettings, places: &DataPaths, cwd: &Path, before: Option<&CheckSettings>) -> CheckSettings {
+        let (trust, timeout) = (Trust::load(places), Duration::from_secs(verify.timeout_s.max(1)));
+        let trusted = trust.covers(cwd);
+        let settings = CheckSettings { commands: verify.commands.as_slice().into(), trusted, timeout, ..CheckSettings::default() };
+        settings.started(cwd, before, trust.trusted_checks(places, cwd).as_deref())
+    }
+
     /// Finds the commands of the project in `cwd`, of those that AGENTS.md declares only the ones
     /// that were trusted, if that is known. Those of `before` remain, unless its directory has been
     /// trusted since then.
-    pub(crate) fn started(self, cwd: &Path, before: Option<&CheckSettings>, trusted: Option<&[String]>) -> CheckSettings {
+    fn started(self, cwd: &Path, before: Option<&CheckSettings>, trusted: Option<&[String]>) -> CheckSettings {
         let initial = match before.filter(|before| before.trusted == self.trusted) {
             Some(before) => before.initial.clone(),
             None => {

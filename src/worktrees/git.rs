@@ -43,7 +43,7 @@ pub(super) enum Programs {
     Filters,
     /// Filters that write only in these directories, without network. Hooks do not run.
     Confined(Vec<PathBuf>),
-    /// The same for a repository that is not trusted: without a sandbox, git does not run.
+    /// Like `Confined`, for a repository that is not trusted: without a sandbox, git does not run.
     Untrusted(Vec<PathBuf>),
 }
 

@@ -58,7 +58,8 @@ def tools():
     many = ["tool_%03d" % number for number in range(int(modes.get("many", "0")))]
     wide = {"type": "string", "enum": ["x" * 100] * int(modes.get("wide", "0"))}
     found += [tool(name, "Number of a long list of tools. " * 20, value=wide) for name in names + many]
-    return [known for known in found if known["name"] not in grown] + [tool(name, "New.") for name in grown]
+    found = [known for known in found if not (isinstance(known, dict) and known.get("name") in grown)]
+    return found + [tool(name, "New.") for name in grown]
 
 
 def result(identity, *content, **more):
@@ -123,7 +124,7 @@ def call(identity, name, arguments, token):
             report = {"progressToken": token, "progress": number, "total": count, "message": "part %d" % number}
             send({"method": "notifications/progress", "params": report})
         # The client must have shown the last report before the result.
-        time.sleep(0.1)
+        time.sleep(0.3)
         result(identity, text("done"))
     elif name == "hang":
         pass

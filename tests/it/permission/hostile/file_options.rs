@@ -173,8 +173,14 @@ const MANUALS: &[Manual] = &[
     Manual { program: "zstdcat", asks: &["-o f a", "--output-dir-flat d a", "--output-dir-mirror d a"], reads: &["a"] },
     Manual {
         program: "javac",
-        asks: &["-processor X A.java", "-processorpath p A.java", "-J-javaagent:x A.java"],
-        reads: &["A.java"],
+        asks: &[
+            "-processor X A.java",
+            "-processorpath p A.java",
+            "--processor-path p A.java",
+            "--processor-module-path p A.java",
+            "-J-javaagent:x A.java",
+        ],
+        reads: &["A.java", "--class-path p --module-path p --source-path p --boot-class-path p --upgrade-module-path p A.java"],
     },
     Manual { program: "rsync", asks: &["-e x a b", "--rsync-path=x a b", "--daemon --config=f"], reads: &["-a a b"] },
     Manual {
