@@ -101,7 +101,8 @@ impl Trust {
 
     /// Returns whether `directory` or a parent directory is trusted and unchanged. Only then may
     /// programs that no setting names run code in `directory`. A worktree of nuncio counts as a
-    /// directory at the place of its repository.
+    /// directory at the place of its repository. A repository inside another one is not covered by
+    /// the trust of the outer one.
     pub(crate) fn covers(&self, directory: &Path) -> bool {
         self.covering(directory).is_some()
     }
@@ -119,10 +120,10 @@ impl Trust {
             }));
         }
         pairs.retain(|(recorded, _)| self.digests.contains_key(recorded));
-        pairs
-            .into_iter()
-            .find(|(recorded, actual)| self.compared(recorded, || TrustedContent::read(actual)) == Trusted::Yes)
-            .map(|(recorded, _)| recorded)
+        let covers = |recorded: &Path, actual: &Path| {
+            same_repository(actual, &directory) && self.compared(recorded, || TrustedContent::read(actual)) == Trusted::Yes
+        };
+        pairs.into_iter().find(|(recorded, actual)| covers(recorded, actual)).map(|(recorded, _)| recorded)
     }
 
     /// The directories of the list, with their status.
@@ -207,6 +208,18 @@ fn save_content(places: &DataPaths, directory: &Path, content: &TrustedContent) 
 
 fn canonical(directory: &Path) -> PathBuf {
     fs::canonicalize(directory).unwrap_or_else(|_| directory.into())
+}
+
+/// Returns whether no repository lies between `above`, a trusted directory, and `directory`. If
+/// `above` is in no repository, there may be one below it.
+fn same_repository(above: &Path, directory: &Path) -> bool {
+    let tops = |directory: &Path| {
+        directory.ancestors().filter(|top| top.join(".git").symlink_metadata().is_ok()).map(Path::to_owned).collect::<Vec<_>>()
+    };
+    match tops(above).first() {
+        Some(top) => tops(directory).first() == Some(top),
+        None => tops(directory).len() <= 1,
+    }
 }
 
 fn is_digest(text: &str) -> bool {

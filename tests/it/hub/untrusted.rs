@@ -93,7 +93,6 @@ const TRUSTED: &[&str] = &[
     "git-core.fsmonitor",
     "git-filter.evil.smudge",
     "git-post-checkout",
-    "git-reference-transaction",
     "nuncio-lsp",
     "nuncio-mcp",
     "nuncio-prompt-hook",
@@ -148,7 +147,9 @@ impl World {
                 )
             })
             .collect();
-        home.config(&(allowed(&KINDS) + &wrapped.concat()));
+        // Setup commands and hooks of a new worktree can write there only.
+        let grant = format!("[trust.\"{}\".setup]\nwritable = [\"ignored/ran\"]\n", home.work().display());
+        home.config(&(allowed(&KINDS) + &wrapped.concat() + &grant));
         let call = |name: &str, input: Value| json!({"tool_calls": [{"name": name, "input": input}]});
         let model = home.script(json!([
             call("read", json!({"file_path": "a.x"})),

@@ -62,10 +62,11 @@ async fn notice_lists_unused_project_settings() {
     agent.finish().await;
 }
 
-/// Returns whether the sandbox confines a command in mode auto, and the output of `config check`.
+/// Returns whether a command is refused that the project's settings allow, and the output of
+/// `config check`.
 async fn confined(home: &Home) -> (bool, String) {
     let input = json!({"command": "touch ../escaped"}).to_string();
-    let ran = home.run(&["tool", "bash", "--mode", "auto", &input], "").await;
+    let ran = home.run(&["tool", "bash", "--mode", "ask", &input], "").await;
     let escaped = home.work().join("../escaped");
     let confined = !escaped.exists();
     let _ = std::fs::remove_file(escaped);
@@ -73,7 +74,7 @@ async fn confined(home: &Home) -> (bool, String) {
     (confined, home.run(&["config", "check"], "").await.stdout)
 }
 
-const OPEN: &str = "[sandbox]\nmode = \"off\"\n";
+const OPEN: &str = "[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n";
 
 #[tokio::test]
 async fn changed_settings_of_a_trusted_project_only_restrict() {
@@ -85,7 +86,7 @@ async fn changed_settings_of_a_trusted_project_only_restrict() {
     for changed in [format!("# more\n{OPEN}"), format!("{OPEN}[lsp.x]\ncommand = [\"x\"]\nfiles = [\"*.x\"]\n")] {
         home.put(".nuncio/config.toml", &changed);
         let (confined, check) = confined(&home).await;
-        assert!(confined && check.contains("not used: sandbox.mode") && check.contains("changed since"), "{check}");
+        assert!(confined && check.contains("not used: permissions.rules that allow") && check.contains("changed since"), "{check}");
     }
     home.put(".nuncio/config.toml", OPEN);
     assert!(!confined(&home).await.0, "what was trusted is trusted again");
@@ -110,7 +111,7 @@ async fn notice_reports_changed_trusted_settings() {
     let session = agent.new_session(&home).await;
     let (_, updates) = agent.turn(&session, "go").await;
     let told = updates.iter().find(|update| update["sessionUpdate"] == "notice").expect("a notice").to_string();
-    for word in ["changed since", "sandbox.mode", "nuncio trust"] {
+    for word in ["changed since", "permissions.rules", "nuncio trust"] {
         assert!(told.contains(word), "{word}: {told}");
     }
     agent.finish().await;
@@ -153,7 +154,7 @@ async fn trust_of_a_directory_excludes_settings_in_subdirectories() {
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     let sub = home.work().join("sub").display().to_string();
     let check = home.run(&["config", "check", "--cwd", &sub], "").await;
-    assert!(check.stdout.contains("not used: sandbox.mode"), "{check:?}");
+    assert!(check.stdout.contains("not used: permissions.rules that allow"), "{check:?}");
 }
 
 #[tokio::test]
@@ -174,7 +175,7 @@ async fn trust_is_listed_and_removed() {
     let expected = format!("{sub} is no longer trusted\n{work} is trusted, so hosted agents may still run below it\n");
     assert_eq!((removed.code, removed.stdout), (0, expected));
     let check = home.run(&["config", "check", "--cwd", &sub], "").await;
-    assert!(check.stdout.contains("not used: sandbox.mode"), "{check:?}");
+    assert!(check.stdout.contains("not used: permissions.rules that allow"), "{check:?}");
     let again = home.run(&["trust", "remove", "sub"], "").await;
     assert!(again.code == 2 && again.stderr.contains("not in the list of trusted directories"), "{again:?}");
     // A directory that no longer exists can be removed, too.

@@ -164,7 +164,8 @@ fn base64(bytes: &[u8]) -> String {
 #[tokio::test]
 async fn cancel_ends_the_preparation_of_a_prompt() {
     let home = Home::new();
-    let key = "touch started; sleep 60; touch ended; echo key";
+    let work = home.work().display().to_string();
+    let key = format!("cd {work}; touch started; sleep 60; touch ended; echo key");
     home.config(&format!(
         "model = \"test/model\"\n[providers.test]\nprotocol = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1\"\n\
          api_key_command = [\"sh\", \"-c\", \"{key}\"]\n"

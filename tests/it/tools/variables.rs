@@ -21,8 +21,9 @@ fn home() -> Home {
 #[tokio::test]
 async fn programs_of_a_session_find_it() {
     let home = home();
-    let hook =
-        format!("[[hooks]]\nevent = \"tool.execute.after\"\nmatch = \"bash\"\ncommand = [\"sh\", \"-c\", '{PRINT} > hook']\n");
+    let hook = format!(
+        "[[hooks]]\nevent = \"tool.execute.after\"\nmatch = \"bash\"\ncommand = [\"sh\", \"-c\", '{PRINT} > \"$NUNCIO_WORKSPACE/hook\"']\n"
+    );
     home.config(&hook);
     let bash = json!({"name": "bash", "input": {"command": format!("{PRINT} > bash")}});
     let verify = json!({"name": "verify", "input": {"commands": [format!("{PRINT} > verify")]}});

@@ -144,3 +144,20 @@ async fn confined_downloader_fails_at_once_and_names_the_setting() {
     let told = notices(&ran);
     assert!(told.contains("needs the network") && told.contains("mcp.docs]"), "{told}");
 }
+
+/// Trust of a repository does not extend to a repository inside it.
+#[tokio::test]
+async fn nested_repository_is_not_covered_by_the_trust_of_the_outer_one() {
+    let home = crate::workspaces::repository();
+    home.config("[mcp.x]\ncommand = [\"touch\", \"ran\"]\ncwd = \"$WORKSPACE\"\n");
+    home.put("inner/a.txt", "alpha\n");
+    home.put("plain/a.txt", "alpha\n");
+    crate::workspaces::git(&home.work().join("inner"), &["init", "--quiet"]);
+    trust(&home).await;
+    let model = home.script(json!([{"text": "end"}]));
+    for (directory, runs) in [("plain", true), ("inner", false)] {
+        let cwd = home.work().join(directory);
+        home.run(&["run", "--cwd", cwd.to_str().unwrap(), "--model", &model, "go"], "").await;
+        assert_eq!(cwd.join("ran").exists(), runs, "{directory}");
+    }
+}
