@@ -154,7 +154,7 @@ pub(super) async fn create(
     cx.client.require_dir(&repository.main)?;
     let services = &cx.app.services;
     let loaded = services.settings(&repository.main)?;
-    let of_project = loaded.from_project("worktree.setup");
+    let of_project = loaded.set_by_project("worktree.setup");
     let settings = loaded.settings.worktree;
     if settings.retention_days > 0 {
         let kept = Duration::from_secs(settings.retention_days.saturating_mul(86_400));

@@ -174,7 +174,7 @@ pub(crate) fn project_settings(user: &Settings, cwd: &Path) -> Result<Option<(Se
 
 impl Loaded {
     /// Returns whether the project's file sets `name` or a setting below it.
-    pub(crate) fn from_project(&self, name: &str) -> bool {
+    pub(crate) fn set_by_project(&self, name: &str) -> bool {
         let within = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         self.origins.iter().any(|(path, origin)| matches!(origin, Origin::Project(_)) && within(path))
     }
@@ -194,17 +194,17 @@ impl Loaded {
     fn mark_project_programs(&mut self, user: &Loaded, places: &DataPaths, cwd: &Path) {
         let program = |kind| Some(ProjectProgram::new(places, &user.settings.trust, cwd, kind, true));
         let mut settings = std::mem::take(&mut self.settings);
-        if self.from_project("hooks") {
+        if self.set_by_project("hooks") {
             let own = user.settings.hooks.len();
             settings.hooks.iter_mut().skip(own).for_each(|hook| hook.project = program(ProgramKind::Hook));
         }
-        for (name, server) in settings.mcp.iter_mut().filter(|(name, _)| self.from_project(&format!("mcp.{name}"))) {
+        for (name, server) in settings.mcp.iter_mut().filter(|(name, _)| self.set_by_project(&format!("mcp.{name}"))) {
             server.project = program(ProgramKind::Mcp(name));
         }
-        for (name, server) in settings.lsp.iter_mut().filter(|(name, _)| self.from_project(&format!("lsp.{name}"))) {
+        for (name, server) in settings.lsp.iter_mut().filter(|(name, _)| self.set_by_project(&format!("lsp.{name}"))) {
             server.project = program(ProgramKind::Lsp(name));
         }
-        for (_, provider) in settings.providers.iter_mut().filter(|(name, _)| self.from_project(&format!("providers.{name}"))) {
+        for (_, provider) in settings.providers.iter_mut().filter(|(name, _)| self.set_by_project(&format!("providers.{name}"))) {
             provider.project = program(ProgramKind::Token);
         }
         self.settings = settings;

@@ -26,6 +26,9 @@ pub struct Languages {
     used: Mutex<HashMap<Launch, Used>>,
 }
 
+/// Returns the confinement of the server with a name.
+pub(crate) type Confine = Box<dyn Fn(&str) -> Sandbox + Send + Sync>;
+
 /// Configuration that determines the servers of a session.
 #[derive(Default)]
 pub(crate) struct LanguageConfig {
@@ -38,8 +41,7 @@ pub(crate) struct LanguageConfig {
     pub places: Option<DataPaths>,
     /// Roots of the session, without symlinks.
     pub roots: Vec<PathBuf>,
-    /// Returns the confinement of the server with a name.
-    pub confine: Option<Box<dyn Fn(&str) -> Sandbox + Send + Sync>>,
+    pub confine: Option<Confine>,
 }
 
 /// How a server that must be started is confined.
@@ -144,7 +146,7 @@ impl Languages {
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
         }
-        let own = |confine: &Box<dyn Fn(&str) -> Sandbox + Send + Sync>| confine(&choice.name);
+        let own = |confine: &Confine| confine(&choice.name);
         choice.launch.sandbox = match server_limits.sandbox {
             Some(sandbox) if choice.launch.project.is_none() => Some(sandbox.clone()),
             None if choice.launch.project.is_none() && trusted && !server_limits.unasked => None,

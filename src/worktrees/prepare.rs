@@ -8,13 +8,15 @@ use crate::config::WorktreeSettings;
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 
+/// Confines a setup command in a new worktree.
+pub(crate) type ConfineSetup = Box<dyn Fn(Command, &Path) -> Command + Send + Sync>;
+
 /// The preparation of a new worktree.
 pub(crate) struct Preparation {
     /// True if the repository is trusted. If not, its hooks do not run.
     pub trusted: bool,
     pub settings: WorktreeSettings,
-    /// Confines a setup command in a new worktree.
-    pub confine: Box<dyn Fn(Command, &Path) -> Command + Send + Sync>,
+    pub confine: ConfineSetup,
     /// A sentence for the warning about a failed setup command.
     pub hint: String,
 }

@@ -56,7 +56,8 @@ async fn main() {
     let tokens = McpTokens::new(&std::env::temp_dir().join("no-tokens"));
     let servers = McpServers::new(ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio")), HttpClients::default(), tokens);
     let command = vec!["python3".into(), SERVER.into()];
-    let transport = McpTransport::Stdio { command, env: Vec::new(), env_removed: Vec::new(), cwd: "/".into() };
+    let (env, env_removed) = (Vec::new(), Vec::new());
+    let transport = McpTransport::Stdio { command, env, env_removed, cwd: "/".into(), confined: None, hint: None };
     let launch = McpLaunch { name: "bench".into(), transport, roots: Vec::new(), sampling: false };
     let server = servers.server(launch).expect("a free place");
     let connection = server.connection(tokio::time::Instant::now() + Duration::from_secs(30)).await.expect("a server");

@@ -247,8 +247,10 @@ fn hook(world: &World) {
         event: HookEvent::ToolExecuteBefore,
         r#match: None,
         command: vec!["true".into()],
+        cwd: None,
         timeout_ms: 5_000,
         on_failure: None,
+        project: None,
     };
     let hook = CommandHook::new(&settings, cwd.clone(), &[], world.context.launcher.clone());
     let input = json!({"file_path": "file.txt"});
