@@ -422,6 +422,14 @@ pub(crate) const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
 pub(crate) const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
 /// Maximum number of files or branches in the result of a git tool.
 pub(crate) const GIT_ENTRIES_MAX: usize = 500;
+/// Maximum nesting of submodules whose control files are protected; deeper ones are read-only.
+pub(crate) const GIT_MODULES_DEPTH_MAX: usize = 5;
+/// Longest wait for another process that locks a git directory.
+pub(crate) const GIT_LOCK: Duration = Duration::from_secs(1);
+/// Pause between two attempts to lock a git directory.
+pub(crate) const GIT_LOCK_RETRY: Duration = Duration::from_millis(1);
+/// Maximum size of the control files of repositories that are restored after a command, in bytes.
+pub(crate) const CONTROL_FILES_BYTES_MAX: usize = 8 << 20;
 /// Maximum number of commits in one `git_log` result.
 pub(crate) const GIT_LOG_MAX: u64 = 200;
 /// Maximum size of the text in one `git_diff` result, in bytes.

@@ -31,6 +31,8 @@ pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> Confined {
         private: program.private.iter().map(|path| real(path)).collect(),
         readable: Vec::new(),
         temp: real(&temp),
+        git_config: false,
+        settings: false,
         network: program.grant.network,
         required: true,
     };

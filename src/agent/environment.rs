@@ -224,6 +224,8 @@ impl SessionEnvironment {
             private: self.workspace.private.clone(),
             readable,
             temp,
+            git_config: settings.git_config,
+            settings: false,
             network: settings.network,
             required: true,
         })

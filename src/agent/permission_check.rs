@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::call_host::{CallHost, CallOutcome, Question};
 use super::permission;
-use crate::config::Policy;
+use crate::config::{AccessKind, Policy};
 use crate::content::{ToolContent, ToolLabel};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
@@ -36,7 +36,9 @@ impl Check<'_> {
     /// if the call is allowed.
     pub(super) async fn decide(&self) -> Option<CallOutcome> {
         let request = permission::request(self.prepared, self.context);
-        let decision = permission::evaluate(self.rules, self.mode, self.default, self.prepared, &request);
+        // Without mounts, commands are asked about as in the mode `accept-edits`.
+        let mode = if self.exposes_git() { Mode::AcceptEdits } else { self.mode };
+        let decision = permission::evaluate(self.rules, mode, self.default, self.prepared, &request);
         match decision.policy {
             Policy::Allow => {
                 if let Some(rule) = decision.rule {
@@ -67,6 +69,13 @@ impl Check<'_> {
                 self.ask(content, &request).await
             }
         }
+    }
+
+    /// Returns whether the mode `auto` would let a command change git's control files.
+    fn exposes_git(&self) -> bool {
+        let runs = self.mode == Mode::Auto && !self.automatic && self.prepared.access.kind == AccessKind::Exec;
+        let sandbox = self.context.sandbox.as_ref().filter(|_| runs);
+        sandbox.is_some_and(|sandbox| sandbox.exposes_git(|| self.context.launcher.can_mount()))
     }
 
     /// Records a decision of a rule or of the mode.

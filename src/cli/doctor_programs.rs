@@ -41,7 +41,7 @@ pub(super) async fn check(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
     checks.extend(hooks(app, loaded, path));
     checks.extend(agents(app, path));
     checks.extend(language_servers(loaded, path));
-    checks.extend([("sandbox", sandbox(loaded)), ("git", git)]);
+    checks.extend([("sandbox", sandbox(app, loaded)), ("git", git)]);
     checks
 }
 
@@ -130,8 +130,13 @@ fn language_servers(loaded: &Loaded, path: &str) -> Vec<Check> {
 }
 
 /// Reports whether commands can be confined.
-fn sandbox(loaded: &Loaded) -> Finding {
+fn sandbox(app: &App, loaded: &Loaded) -> Finding {
     match (Sandbox::is_available(), loaded.settings.sandbox.mode) {
+        (true, _) if !app.services.launcher.can_mount() => Finding::Note(
+            "this system permits no mount namespaces: mode auto asks before commands in git repositories, and git's configuration and \
+             hooks are restored after a command instead of being read-only"
+                .into(),
+        ),
         (true, _) => Finding::Ok("commands can be confined (Landlock)".into()),
         (false, Some(SandboxMode::Off)) => Finding::Note("this kernel has no Landlock; the sandbox is off in the settings".into()),
         (false, _) => Finding::Note("this kernel has no Landlock: commands in mode auto are refused without --sandbox off".into()),

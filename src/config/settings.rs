@@ -102,6 +102,7 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("tools.mcp_tokens", ProjectRight::Set),
     ("tools.mcp_wait_s", ProjectRight::Nothing),
     ("tools.mcp_wait_run_s", ProjectRight::Nothing),
+    ("sandbox.git_config", ProjectRight::Nothing),
     ("sandbox.mode", ProjectRight::Narrow),
     ("sandbox.network", ProjectRight::Narrow),
     ("sandbox.writable", ProjectRight::Nothing),
@@ -259,6 +260,9 @@ pub struct SandboxSettings {
     pub network: bool,
     /// Directories that commands may write to with `workspace-write`, in addition to the roots.
     pub writable: Vec<PathBuf>,
+    /// Allow commands to change git's configuration, hooks, and the references between git
+    /// directories and working trees. These files decide which programs your own git runs.
+    pub git_config: bool,
 }
 
 /// Modes of the sandbox, from the least to the most restrictive.

@@ -12,7 +12,10 @@ use rustix::event::PollFlags;
 use rustix::process::getpid;
 
 use super::command::Command;
+use super::git_control::ControlFiles;
+use super::masked;
 use super::order::{LEFT, Order, SWEPT, receive};
+use super::sandbox::Sandbox;
 use super::signals::Signals;
 use super::supervisor::{self, FAILED, Pipes};
 use super::tree;
@@ -41,6 +44,8 @@ struct Supervisors(HashMap<u32, Supervised>);
 
 struct Supervised {
     number: u64,
+    /// The files that the command cannot change. Their placeholders are removed after it.
+    control: ControlFiles,
     /// Time by which the supervisor must exit; set when its lifeline is closed.
     until: Option<Instant>,
 }
@@ -75,8 +80,9 @@ impl Supervisors {
     fn handle(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) {
         match order {
             Some(Order::Run(number, command)) => {
-                if let Some(pid) = fork(*command, descriptors, open_files) {
-                    self.0.insert(pid, Supervised { number, until: None });
+                let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
+                if let Some(pid) = fork(*command, &control, descriptors, open_files) {
+                    self.0.insert(pid, Supervised { number, control, until: None });
                 }
             }
             Some(Order::Cut(number)) => self.cut(|known| known == number),
@@ -88,6 +94,11 @@ impl Supervisors {
                 let answer = if self.kill_orphans() { SWEPT } else { LEFT };
                 // Errors are ignored: they mean that the receiver is gone.
                 let _ = rustix::io::write(io::stdin(), &[answer]);
+            }
+            Some(Order::TryMount) => {
+                if let Some(answer) = descriptors.first().filter(|_| masked::can_mount()) {
+                    let _ = rustix::io::write(answer, &[1]);
+                }
             }
             None => {}
         }
@@ -114,6 +125,7 @@ impl Supervisors {
         tree::reap(|pid, status| {
             let known = self.0.remove(&pid.as_raw_nonzero().get().unsigned_abs());
             killed |= known.is_some() && status.signaled();
+            known.inspect(|known| known.control.remove_placeholders());
         });
         let (now, before) = (Instant::now(), self.0.len());
         self.0.retain(|_, known| known.until.is_none_or(|until| until > now));
@@ -129,7 +141,7 @@ impl Supervisors {
 }
 
 /// Forks a supervisor and returns its process id. Does not return in the supervisor itself.
-fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<u32> {
+fn fork(command: Command, control: &ControlFiles, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<u32> {
     let mut descriptors = descriptors.into_iter();
     let (Some(lifeline), Some(output)) = (descriptors.next(), descriptors.next()) else { return None };
     let (input, errors) = (descriptors.next(), descriptors.next());
@@ -142,7 +154,7 @@ fn fork(command: Command, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<
             let _ = rustix::io::write(&output, message.as_bytes());
             None
         }
-        0 => supervisor::supervisor_main(command, Pipes { lifeline, output, input, errors }, open_files),
+        0 => supervisor::supervisor_main(command, control, Pipes { lifeline, output, input, errors }, open_files),
         pid => Some(pid.unsigned_abs()),
     }
 }

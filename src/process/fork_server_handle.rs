@@ -1,13 +1,13 @@
 //! The client side of the fork server: starts the server process on first use, and again if the
 //! process has died.
 
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,6 +32,8 @@ pub(super) struct ForkServer {
     /// An environment variable of all commands.
     pub variable: Option<(&'static str, String)>,
     running: Arc<Mutex<Option<ServerProcess>>>,
+    /// True if the system permits mounts. Set when it is first tried.
+    mounts: Arc<OnceLock<bool>>,
     /// The number of commands started so far.
     started: Arc<AtomicU64>,
 }
@@ -45,6 +47,7 @@ impl ForkServer {
             hidden: Arc::default(),
             variable: None,
             running: Arc::default(),
+            mounts: Arc::default(),
             started: Arc::default(),
         }
     }
@@ -92,6 +95,18 @@ impl ForkServer {
         orders.is_ok_and(|orders| {
             Order::Sweep(number).send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
         }) && answer == [SWEPT]
+    }
+
+    /// Returns whether the system permits mounts to supervisors. Blocks when called for the first
+    /// time, for about a millisecond.
+    pub(crate) fn can_mount(&self) -> bool {
+        let attempt = || {
+            let (mut answer, theirs) = io::pipe()?;
+            self.order(&Order::TryMount, &[theirs.as_fd()])?;
+            drop(theirs);
+            answer.read(&mut [0])
+        };
+        *self.mounts.get_or_init(|| attempt().is_ok_and(|read| read == 1))
     }
 
     /// Ends the fork server and all commands. Blocks until they have ended. A later command starts

@@ -102,6 +102,11 @@ impl ProcessLauncher {
         }
     }
 
+    /// Returns whether sandboxes can protect files inside writable directories by mounts.
+    pub(crate) fn can_mount(&self) -> bool {
+        self.server.can_mount()
+    }
+
     /// Ends all commands, and waits until they have ended.
     pub(crate) async fn shut_down(&self) {
         let server = self.server.clone();

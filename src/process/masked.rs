@@ -19,33 +19,19 @@ use super::private::{Split, open};
 /// be renamed. Returns false, without any change, if the system does not permit this.
 pub(super) fn mask(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> bool {
     // A partial change cannot be undone, so a child process tries first.
-    let tried = match unsafe { libc::fork() } {
-        0 => {
-            let code = i32::from(cover(split, tops, kept).is_err());
-            // SAFETY: ends the child without running destructors or exit handlers.
-            unsafe { libc::_exit(code) }
-        }
-        child if child > 0 => {
-            let mut status = 0;
-            // SAFETY: waits for the child of this process; the pointer is valid for the call.
-            unsafe { libc::waitpid(child, &mut status, 0) == child && status == 0 }
-        }
-        _ => false,
-    };
+    let tried = succeeds_in_child(|| cover(split, tops, kept));
     tried && cover(split, tops, kept).is_ok()
 }
 
 fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     enter_namespace()?;
-    // Mount events propagate into this namespace, but not out of it.
-    mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_SLAVE, None)?;
     // Create missing directories: a directory that does not exist cannot be covered, and the
     // command could create it later.
     for path in split.private.iter().filter(|path| !path.exists()) {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     }
     for directory in tops.iter().flat_map(|top| split.between(top)).filter(|directory| directory.is_dir()) {
-        mount(Some(directory), directory, None, libc::MS_BIND | libc::MS_REC, None)?;
+        bind(directory)?;
     }
     // Open the kept paths before covering anything, because a covered path cannot be opened, and in
     // this namespace, because a namespace can bind only its own mounts.
@@ -67,9 +53,32 @@ fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
     Ok(())
 }
 
-/// Enters a new mount namespace. Without CAP_SYS_ADMIN, also enters a new user namespace that maps
-/// only the current user.
-fn enter_namespace() -> io::Result<()> {
+/// Returns whether this system permits mounts in a new namespace.
+pub(super) fn can_mount() -> bool {
+    succeeds_in_child(enter_namespace)
+}
+
+/// Calls `attempt` in a child process, and returns whether it succeeds.
+fn succeeds_in_child(attempt: impl FnOnce() -> io::Result<()>) -> bool {
+    // SAFETY: the child makes system calls and allocates little, and then ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            let code = i32::from(attempt().is_err());
+            // SAFETY: ends the child without running destructors or exit handlers.
+            unsafe { libc::_exit(code) }
+        }
+        child if child > 0 => {
+            let mut status = 0;
+            // SAFETY: waits for the child of this process; the pointer is valid for the call.
+            unsafe { libc::waitpid(child, &mut status, 0) == child && status == 0 }
+        }
+        _ => false,
+    }
+}
+
+/// Enters a new mount namespace, whose mounts do not propagate out of it. Without CAP_SYS_ADMIN,
+/// also enters a new user namespace that maps only the current user.
+pub(super) fn enter_namespace() -> io::Result<()> {
     let privileged = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let flags = if privileged { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
@@ -82,7 +91,26 @@ fn enter_namespace() -> io::Result<()> {
         std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
         std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
     }
-    Ok(())
+    mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_SLAVE, None)
+}
+
+/// Mounts a file or directory on itself. It can no longer be renamed or removed.
+pub(super) fn bind(path: &Path) -> io::Result<()> {
+    mount(Some(path), path, None, libc::MS_BIND | libc::MS_REC, None)
+}
+
+/// Mounts a file or directory on itself, so that it cannot be changed.
+pub(super) fn bind_read_only(path: &Path) -> io::Result<()> {
+    bind(path)?;
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
+    let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: mount_setattr(2) reads a C string and a structure of the given size. The system call
+    // exists wherever Landlock exists, and unlike a remount it keeps the other flags of the mount.
+    let done = unsafe {
+        let size = size_of::<libc::mount_attr>();
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), libc::AT_RECURSIVE, &raw const read_only, size)
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Calls mount(2).

@@ -28,21 +28,26 @@ pub(super) enum Order {
     /// The supervisor of this command died, or is dying, without a report: kill its leftover
     /// processes. The server answers [`SWEPT`] or [`LEFT`].
     Sweep(u64),
+    /// Write a byte to the descriptor of this order if the system permits mounts.
+    TryMount,
 }
 
 const RUN_SHELL: u8 = 0;
 const RUN_PROGRAM: u8 = 1;
 const CUT: u8 = 2;
 const SWEEP: u8 = 3;
+const TRY_MOUNT: u8 = 4;
 
 /// Answer to a sweep: no process is left.
 pub(super) const SWEPT: u8 = 0;
 /// Answer to a sweep: some processes are left.
 pub(super) const LEFT: u8 = 1;
 
-/// Flags in an encoded command: the command has a sandbox; the sandbox allows the network; the
-/// sandbox is required.
+/// Flags in an encoded command: the command has a sandbox; the sandbox allows changes of git's
+/// control files, of `.nuncio`, and the network; the sandbox is required.
 const SANDBOXED: &str = "sandboxed";
+const GIT_CONFIG: &str = "git_config";
+const SETTINGS: &str = "settings";
 const NETWORK: &str = "network";
 const REQUIRED: &str = "required";
 
@@ -57,6 +62,7 @@ impl Order {
             },
             Order::Cut(number) => (CUT, number),
             Order::Sweep(number) => (SWEEP, number),
+            Order::TryMount => (TRY_MOUNT, &0),
         };
         let mut bytes = [&[kind], number.to_ne_bytes().as_slice()].concat();
         if let Order::Run(_, command) = self {
@@ -73,6 +79,7 @@ impl Order {
         match *kind {
             CUT => Some(Order::Cut(number)),
             SWEEP => Some(Order::Sweep(number)),
+            TRY_MOUNT => Some(Order::TryMount),
             kind => Some(Order::Run(number, Box::new(command(kind, rest)?))),
         }
     }
@@ -103,9 +110,10 @@ fn lists(command: &Command) -> [Vec<&OsStr>; 9] {
         texts.iter().map(AsRef::as_ref).collect()
     }
     let sandbox = command.sandbox.as_ref();
-    let flags = sandbox.map_or_else(Vec::new, |Sandbox { network, required, .. }| {
-        let flags = [(SANDBOXED, true), (NETWORK, *network), (REQUIRED, *required)];
-        flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| OsStr::new(name)).collect()
+    let flags = sandbox.map_or_else(Vec::new, |Sandbox { git_config, settings, network, required, .. }| {
+        let own = [(GIT_CONFIG, *git_config), (SETTINGS, *settings), (NETWORK, *network), (REQUIRED, *required)];
+        let flags = [(SANDBOXED, true)].into_iter().chain(own);
+        flags.filter(|(_, set)| *set).map(|(name, _)| OsStr::new(name)).collect()
     });
     let paths = |paths: fn(&Sandbox) -> &[PathBuf]| sandbox.map_or_else(Vec::new, |sandbox| texts(paths(sandbox)));
     [
@@ -142,7 +150,8 @@ fn command(kind: u8, mut rest: &[u8]) -> Option<Command> {
     let temp = list()?.pop().unwrap_or_default().into();
     let mut paths = || Some(list()?.into_iter().map(Into::into).collect());
     let (writable, readable, private) = (paths()?, paths()?, paths()?);
-    let sandbox = Sandbox { writable, private, readable, temp, network: has(NETWORK), required: has(REQUIRED) };
+    let (git_config, settings, network, required) = (has(GIT_CONFIG), has(SETTINGS), has(NETWORK), has(REQUIRED));
+    let sandbox = Sandbox { writable, private, readable, temp, git_config, settings, network, required };
     let mut arguments = list()?;
     let kind = match kind {
         RUN_SHELL => CommandKind::Shell(arguments.pop()?.into_string().ok()?),

@@ -21,6 +21,8 @@ pub struct ExitStatus {
     pub exported: Option<Vec<ExportedChange>>,
     /// The restrictions of the sandbox that this kernel does not support.
     pub unsupported: Option<String>,
+    /// The control files that the command changed, and that were restored after it.
+    pub restored: Option<String>,
 }
 
 impl ExitStatus {
@@ -45,32 +47,36 @@ pub(super) fn supervisor(report: &[u8]) -> Option<u32> {
 }
 
 /// Encodes the second part of the report of an ended command. `note` names the unsupported
-/// restrictions of the sandbox; `shell` is what the shell's script wrote to the report file.
-pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
+/// restrictions of the sandbox, `restored` the restored files; `shell` is what the shell's script
+/// wrote to the report file.
+pub(super) fn ended(code: i32, note: &str, restored: &str, shell: &[u8]) -> Vec<u8> {
     let mut report = code.to_ne_bytes().to_vec();
-    report.extend_from_slice(&(note.len() as u32).to_ne_bytes());
-    report.extend_from_slice(note.as_bytes());
+    for text in [note, restored] {
+        report.extend_from_slice(&(text.len() as u32).to_ne_bytes());
+        report.extend_from_slice(text.as_bytes());
+    }
     report.extend_from_slice(shell);
     report
 }
 
 /// Encodes the second part of the report of a command that was not started.
 pub(super) fn refused(why: &str) -> Vec<u8> {
-    ended(REFUSED, why, &[])
+    ended(REFUSED, why, "", &[])
 }
 
 /// Decodes a report. `None` if it is incomplete because the supervisor was killed.
 pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
     let (_supervisor, rest) = report.split_first_chunk::<4>()?;
     let (code, rest) = rest.split_first_chunk::<4>()?;
-    let (length, rest) = rest.split_first_chunk::<4>()?;
-    let (note, shell) = rest.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
-    let (code, note) = (i32::from_ne_bytes(*code), String::from_utf8_lossy(note).into_owned());
+    let (note, rest) = text(rest)?;
+    let (restored, shell) = text(rest)?;
+    let code = i32::from_ne_bytes(*code);
     if code == REFUSED {
+        let note = note.unwrap_or_default();
         let refused = Error::new(Kind::Forbidden, format!("the command was not run: the sandbox cannot be applied: {note}"));
         return Some(Err(refused.hint("--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one")));
     }
-    let mut status = ExitStatus { code, unsupported: Some(note).filter(|note| !note.is_empty()), ..ExitStatus::default() };
+    let mut status = ExitStatus { code, unsupported: note, restored, ..ExitStatus::default() };
     // The variables exported at the start, the final directory and the variables exported at the
     // end, each followed by a NUL.
     if let [before, cwd, after, _] = shell.split(|byte| *byte == 0).collect::<Vec<_>>().as_slice() {
@@ -79,4 +85,11 @@ pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
         status.exported = Some(exported::changes(before, after));
     }
     Some(Ok(status))
+}
+
+/// Decodes a text, which is `None` if it is empty, and returns the rest.
+fn text(report: &[u8]) -> Option<(Option<String>, &[u8])> {
+    let (length, rest) = report.split_first_chunk::<4>()?;
+    let (text, rest) = rest.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
+    Some((Some(String::from_utf8_lossy(text).into_owned()).filter(|text| !text.is_empty()), rest))
 }

@@ -2,6 +2,7 @@
 //! calls that circumvent Landlock, and resource limits apply. A supervisor restricts itself before
 //! it starts its command; descendants inherit the restrictions and cannot remove them.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,10 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
+use super::git_control::ControlFiles;
 use super::masked::mask;
 use super::private::{Split, open};
+use super::snapshot::Snapshot;
 use super::syscalls;
 use crate::limits;
 
@@ -32,6 +35,11 @@ pub struct Sandbox {
     pub readable: Vec<PathBuf>,
     /// The command's own temporary directory, to which TMPDIR is set. It must exist.
     pub temp: PathBuf,
+    /// Allows changes of git's control files: configuration, hooks, references between git
+    /// directories and working trees.
+    pub git_config: bool,
+    /// Allows changes of the directories `.nuncio`.
+    pub settings: bool,
     /// Allows TCP and UDP. Unix sockets stay blocked: the programs behind them act outside the
     /// sandbox on request.
     pub network: bool,
@@ -67,6 +75,16 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 const UNSUPPORTED: [(ABI, &str); 3] =
     [(ABI::V3, "truncating files"), (ABI::V5, "control of devices"), (ABI::V6, "signals to other processes")];
 
+/// The restrictions in effect, as long as the command runs.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// The restrictions that this kernel does not support.
+    pub unsupported: Vec<&'static str>,
+    /// The files to restore after the command.
+    pub snapshot: Snapshot,
+    _locks: Vec<File>,
+}
+
 impl Sandbox {
     /// Returns whether this system can restrict files.
     pub(crate) fn is_available() -> bool {
@@ -74,13 +92,30 @@ impl Sandbox {
         required.handle_access(AccessFs::WriteFile).is_ok()
     }
 
-    /// Restricts this process, which must have one thread, and its descendants. Returns the
-    /// restrictions that this kernel does not support; the error contains the reason why files are
-    /// not restricted.
-    pub(super) fn apply(&self) -> Result<Vec<&'static str>, String> {
+    /// Returns whether commands can change control files that this sandbox should protect, because
+    /// the system permits no mounts. `can_mount` tells whether it does.
+    pub(crate) fn exposes_git(&self, can_mount: impl FnOnce() -> bool) -> bool {
+        !self.git_config && !ControlFiles::find(&self.writable, false, true).is_empty() && !can_mount()
+    }
+
+    /// Finds the files that the command must not change, although they are below writable
+    /// directories.
+    pub(super) fn control_files(&self) -> ControlFiles {
+        match (self.settings, self.git_config) {
+            (true, true) => ControlFiles::default(),
+            (settings, git_config) => ControlFiles::find(&self.writable, !settings, !git_config),
+        }
+    }
+
+    /// Restricts this process, which must have one thread, and its descendants. The error contains
+    /// the reason why the restrictions do not apply.
+    pub(super) fn apply(&self, control: &ControlFiles) -> Result<Applied, String> {
         limit_resources();
         let split = Split::new(&self.private);
         let masked = self.mask(&split);
+        let (locks, open) = control.protect(masked)?;
+        let snapshot = Snapshot::new(open.iter().map(PathBuf::as_path));
+        let snapshot = snapshot.map_err(|error| format!("control files cannot be restored: {error}"))?;
         drop_capabilities();
         let abi = self.confine_files(if masked { Split::new(&[]) } else { split }).map_err(|error| format!("Landlock: {error}"))?;
         let abi = abi.ok_or("this kernel has no Landlock, or it is turned off")?;
@@ -88,7 +123,7 @@ impl Sandbox {
         if syscalls::confine(self.network).is_err() {
             unsupported.push(if abi < ABI::V4 { "the network" } else { "sockets other than TCP" });
         }
-        Ok(unsupported)
+        Ok(Applied { unsupported, snapshot, _locks: locks })
     }
 
     /// Hides the private paths inside writable directories. If this returns false, Landlock must

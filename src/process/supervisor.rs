@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::command::{self, CommandKind};
+use super::git_control::ControlFiles;
 use super::oom::OomScore;
-use super::sandbox::Sandbox;
+use super::sandbox::Applied;
 use super::signals::Signals;
 use super::{report, tree};
 use crate::limits;
@@ -47,15 +48,16 @@ pub(super) struct Pipes {
 }
 
 /// Runs the command, reports on the lifeline how it ended, and exits.
-pub(super) fn supervisor_main(command: command::Command, pipes: Pipes, open_files: u64) -> ! {
-    let code = run(command, pipes, open_files).unwrap_or_else(|error| {
+pub(super) fn supervisor_main(command: command::Command, control: &ControlFiles, pipes: Pipes, open_files: u64) -> ! {
+    let code = run(command, control, pipes, open_files).unwrap_or_else(|error| {
         eprintln!("nuncio: {error}");
         FAILED
     });
     std::process::exit(code)
 }
 
-fn run(command: command::Command, Pipes { lifeline, output, input, errors }: Pipes, open_files: u64) -> io::Result<i32> {
+fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_files: u64) -> io::Result<i32> {
+    let Pipes { lifeline, output, input, errors } = pipes;
     rustix::process::setpgid(None, None)?;
     rustix::stdio::dup2_stdin(&lifeline)?;
     send_report(&report::started(std::process::id()));
@@ -76,9 +78,9 @@ fn run(command: command::Command, Pipes { lifeline, output, input, errors }: Pip
     };
     let signals = Signals::block()?;
     let mut score = OomScore::open();
-    let unsupported = match command.sandbox.as_ref().map_or(Ok(Vec::new()), Sandbox::apply) {
-        Ok(unsupported) => unsupported.join(", "),
-        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => String::new(),
+    let applied = match command.sandbox.as_ref().map_or(Ok(Applied::default()), |sandbox| sandbox.apply(control)) {
+        Ok(applied) => applied,
+        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => Applied::default(),
         Err(why) => {
             send_report(&report::refused(&why));
             return Ok(NOT_RUN);
@@ -96,7 +98,8 @@ fn run(command: command::Command, Pipes { lifeline, output, input, errors }: Pip
         file.rewind()?;
         file.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
-    send_report(&report::ended(code, &unsupported, &shell));
+    let restored = applied.snapshot.restore();
+    send_report(&report::ended(code, &applied.unsupported.join(", "), &restored.join(", "), &shell));
     Ok(code)
 }
 

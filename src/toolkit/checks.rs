@@ -78,7 +78,8 @@ async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext)
     }
     let exit_code = match ended {
         CommandEnd::Exited(status) => {
-            output += &command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
+            let notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status, &output));
+            output += &notes.unwrap_or_default();
             Some(status.code)
         }
         CommandEnd::TimedOut => None,

@@ -143,7 +143,8 @@ impl Jobs {
             // The file is complete before the job is reported as ended.
             let JobSink { capture, job } = sink;
             capture.finish().await;
-            job.ended.send_replace(Some(JobEnd::of(end, sandbox.as_ref())));
+            let tail = String::from_utf8_lossy(&job.output().tail).into_owned();
+            job.ended.send_replace(Some(JobEnd::of(end, sandbox.as_ref(), &tail)));
         });
         Ok(number)
     }
@@ -261,12 +262,12 @@ impl JobEnd {
         JobEnd { code: None, how, notes: String::new() }
     }
 
-    fn of(end: CommandEnd, sandbox: Option<&Sandbox>) -> JobEnd {
+    fn of(end: CommandEnd, sandbox: Option<&Sandbox>, output: &str) -> JobEnd {
         match end {
             CommandEnd::Exited(status) => JobEnd {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
-                notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default(),
+                notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status, output)).unwrap_or_default(),
             },
             CommandEnd::Cancelled => JobEnd::unfinished("killed".into()),
             CommandEnd::TimedOut => JobEnd::unfinished("timed out".into()),

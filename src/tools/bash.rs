@@ -128,7 +128,7 @@ impl Tool for Bash {
             }
             CommandEnd::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
-        let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
+        let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status, &captured.text)).unwrap_or_default();
         // If the command did not change its directory, a directory set by a concurrent command is
         // kept.
         if let Some(cwd) = status.cwd.take().filter(|cwd| input.cwd.is_none() && *cwd != begun_in) {

@@ -1,4 +1,5 @@
-//! `git_branch`: lists, creates and switches branches.
+//! `git_branch`: lists, creates and switches branches, and sets upstreams and remotes, which are in
+//! git's configuration, where sandboxed commands cannot write.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,12 +14,15 @@ use crate::workspace::Workspace;
 
 pub(super) struct GitBranch;
 
-/// Lists branches, creates one at the current commit (without switching to it), or switches to one.
+/// Lists branches, creates one at the current commit (without switching to it), switches to one,
+/// sets its upstream (target: origin/main), or sets the URL of a remote.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct GitBranchInput {
     action: BranchAction,
     #[serde(default, alias = "branch")]
     name: Option<String>,
+    #[serde(default, alias = "upstream", alias = "url")]
+    target: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -27,6 +31,8 @@ pub(super) enum BranchAction {
     List,
     Create,
     Switch,
+    SetUpstream,
+    SetRemote,
 }
 
 /// Fields of a branch, each terminated by NUL: `*` for the current one, name, commit, upstream,
@@ -35,16 +41,60 @@ const FORMAT: &str = "--format=%(HEAD)%00%(refname:short)%00%(objectname:short)%
                       %(committerdate:iso-strict)%00%(contents:subject)%00";
 const FIELDS: usize = 7;
 
+/// Schemes of the URLs of remotes. Others start programs.
+const SCHEMES: [&str; 4] = ["https://", "http://", "ssh://", "git://"];
+
 impl GitBranchInput {
     /// The git arguments for an action that changes the repository; `None` for `List`.
-    fn change(&self) -> Option<[&str; 2]> {
-        let name = self.name.as_deref().unwrap_or_default();
+    fn change(&self) -> Option<Vec<&str>> {
+        let (name, target) = (self.name.as_deref().unwrap_or_default(), self.target.as_deref().unwrap_or_default());
         match self.action {
             BranchAction::List => None,
-            BranchAction::Create => Some(["branch", name]),
-            BranchAction::Switch => Some(["switch", name]),
+            BranchAction::Create => Some(vec!["branch", name]),
+            BranchAction::Switch => Some(vec!["switch", name]),
+            BranchAction::SetUpstream => Some(vec!["branch", "--set-upstream-to", target, name]),
+            BranchAction::SetRemote => Some(vec!["remote", "set-url", name, target]),
         }
     }
+
+    /// Returns whether the action changes git's configuration.
+    fn configures(&self) -> bool {
+        matches!(self.action, BranchAction::SetUpstream | BranchAction::SetRemote)
+    }
+
+    /// Checks the texts of the input. Git would parse one with a leading `-` as an option.
+    async fn check(&self, git: &Git<'_>) -> Result<(), ToolError> {
+        let invalid = |field: &str, text: &str, what: &str| Err(ToolError(format!("git_branch: {field}: {text:?} is not {what}")));
+        let (name, target) = (self.name.as_deref().unwrap_or_default(), self.target.as_deref().unwrap_or_default());
+        if name.is_empty() {
+            return Err(ToolError::new("git_branch: name: missing; this action requires the name of a branch or remote"));
+        }
+        let is_branch = async |text: &str| {
+            let checked = git.try_read(["check-ref-format", "--branch", text]).await;
+            checked.map(|output| !text.starts_with('-') && output.code == 0)
+        };
+        if !is_branch(name).await? {
+            return invalid(
+                "name",
+                name,
+                if self.action == BranchAction::SetRemote { "a valid name" } else { "a valid branch name" },
+            );
+        }
+        match self.action {
+            BranchAction::SetUpstream if !is_branch(target).await? => invalid("target", target, "a valid branch name"),
+            BranchAction::SetRemote if !is_address(target) => invalid("target", target, "an https, ssh or git URL"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns whether a text is the URL of a remote, or `user@host:path` (git-fetch(1), GIT URLS).
+fn is_address(text: &str) -> bool {
+    let is_plain = |host: &str| host.starts_with(char::is_alphanumeric) && !host.contains(['/', ':']);
+    let has_scheme =
+        SCHEMES.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| rest.starts_with(char::is_alphanumeric)));
+    let is_short = text.split_once(':').is_some_and(|(host, path)| host.contains('@') && is_plain(host) && !path.starts_with(':'));
+    (has_scheme || is_short) && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
 /// The details of the result of a `git_branch` call.
@@ -85,7 +135,7 @@ impl Tool for GitBranch {
     const LABEL: &'static str = "Create or switch branch";
     const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
-    const ACCESS: &'static [AccessShape] = AccessShape::READ_OR_COMMAND;
+    const ACCESS: &'static [AccessShape] = AccessShape::READ_COMMAND_OR_WRITE;
 
     fn title(&self, input: &GitBranchInput, _: &Workspace) -> String {
         let name = input.name.as_deref().unwrap_or_default();
@@ -93,15 +143,22 @@ impl Tool for GitBranch {
             BranchAction::List => "List branches".into(),
             BranchAction::Create => format!("Create branch {name}"),
             BranchAction::Switch => format!("Switch to branch {name}"),
+            BranchAction::SetUpstream => format!("Set the upstream of branch {name}"),
+            BranchAction::SetRemote => format!("Set the URL of remote {name}"),
         }
     }
 
     fn access(&self, input: &GitBranchInput) -> Access {
         match input.change() {
             None => Access::read("."),
-            Some([verb, name]) => {
-                let command = Some(format!("git {verb} {}", quoted(name)));
-                Access { kind: AccessKind::Exec, command, ..Access::none() }
+            Some(arguments) => {
+                let words: Vec<String> = arguments.into_iter().map(quoted).collect();
+                let command = Some(format!("git {}", words.join(" ")));
+                match input.configures() {
+                    // Writing this file requires permission in every mode.
+                    true => Access { command, ..Access::write(".git/config") },
+                    false => Access { kind: AccessKind::Exec, command, ..Access::none() },
+                }
             }
         }
     }
@@ -112,21 +169,27 @@ impl Tool for GitBranch {
 
     async fn run(&self, input: GitBranchInput, context: &ToolContext) -> Result<ToolOutput<GitBranchDetails>, ToolError> {
         let git = Git::open(context).await?;
-        let Some([verb, name]) = input.change() else { return list(&git).await };
-        if name.is_empty() {
-            return Err(ToolError(format!("git_branch: name: missing; git {verb} requires the name of a branch")));
-        }
-        // git would parse a name with a leading `-` as an option.
-        if name.starts_with('-') || git.try_read(["check-ref-format", "--branch", name]).await?.code != 0 {
-            return Err(ToolError(format!("git_branch: name: {name:?} is not a valid branch name")));
-        }
-        let output = git.change([verb, name]).await?;
+        let Some(arguments) = input.change() else { return list(&git).await };
+        input.check(&git).await?;
+        let output =
+            if input.configures() { git.configure(arguments.clone()).await? } else { git.change(arguments.clone()).await? };
+        // `remote set-url` fails for a remote that does not exist.
+        let output = match (input.action, output.code) {
+            (BranchAction::SetRemote, 1..) => git.configure([&["remote", "add"], &arguments[2..]].concat()).await?,
+            _ => output,
+        };
         if output.code != 0 {
             return Err(git.failed(&output));
         }
         let current = git.read(["branch", "--show-current"]).await?.text();
-        let result =
-            if verb == "branch" { format!("created {name}; still on {current}") } else { format!("switched to {current}") };
+        let name = input.name.as_deref().unwrap_or_default();
+        let result = match input.action {
+            BranchAction::List | BranchAction::Switch => format!("switched to {current}"),
+            BranchAction::Create => format!("created {name}; still on {current}"),
+            BranchAction::SetUpstream | BranchAction::SetRemote => {
+                format!("{name}: set to {}", input.target.as_deref().unwrap_or_default())
+            }
+        };
         Ok(ToolOutput::text(
             format!("{result}\n{}", output.sandbox_notes),
             GitBranchDetails { branches: None, truncated: None, current: Some(current) },

@@ -140,6 +140,9 @@ impl GitRunner {
             private: self.private.clone(),
             readable: readable.into_iter().map(Path::to_owned).collect(),
             temp: self.temp.clone(),
+            git_config: false,
+            // A checkout writes the settings of the branch.
+            settings: true,
             network: false,
             required,
         }

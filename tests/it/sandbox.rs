@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, tool};
 
+mod git_control;
 mod private;
 
 /// Reports its access: writes in the workspace, writes outside, the network.

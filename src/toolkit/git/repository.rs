@@ -76,6 +76,15 @@ impl<'c> Git<'c> {
         self.run(&self.change_command(arguments), limits::GIT_CHANGE, &self.context.cancel).await
     }
 
+    /// Runs a command that changes git's configuration, which sandboxed commands cannot. It runs no
+    /// program of the repository.
+    pub(crate) async fn configure(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        let settings = SAFE_GIT_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
+        let own = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from);
+        let command = self.command(own.chain(arguments.into_iter().map(Into::into)));
+        self.run(&command, limits::GIT_CHANGE, &self.context.cancel).await
+    }
+
     /// Runs a command that reverts changes made by a failed call, even if the call was cancelled.
     pub(crate) async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
         let output = self.run(&self.change_command(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
@@ -98,6 +107,8 @@ impl<'c> Git<'c> {
             private: self.context.workspace.private.clone(),
             readable: Vec::new(),
             temp,
+            git_config: false,
+            settings: false,
             network: false,
             required: self.context.sandbox.is_some() || !self.context.checks.trusted,
         }
@@ -125,7 +136,8 @@ impl<'c> Git<'c> {
         match ended {
             Ok(Some(status)) => {
                 let required = command.sandbox.as_ref().filter(|_| self.context.sandbox.is_some());
-                let sandbox_notes = required.map(|sandbox| sandbox_notes(sandbox, &status)).unwrap_or_default();
+                let sandbox_notes =
+                    required.map(|sandbox| sandbox_notes(sandbox, &status, &String::from_utf8_lossy(&bytes))).unwrap_or_default();
                 Ok(GitOutput { bytes, truncated: false, code: status.code, sandbox_notes })
             }
             Ok(None) => {

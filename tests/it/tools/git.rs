@@ -310,7 +310,7 @@ async fn branches_are_listed_created_and_switched() {
     assert_eq!(plain_text(&output.parts), format!("  main {commit} first\n* side {commit} first\n"));
     assert_eq!((&output.details["current"], &output.details["branches"][1]["name"]), (&json!("side"), &json!("side")));
     let cases = [
-        (json!({"action": "create"}), "error git_branch: name: missing; git branch requires the name of a branch"),
+        (json!({"action": "create"}), "error git_branch: name: missing; this action requires the name of a branch or remote"),
         (json!({"action": "create", "name": "-D"}), "error git_branch: name: \"-D\" is not a valid branch name"),
         (json!({"action": "create", "name": "a..b"}), "error git_branch: name: \"a..b\" is not a valid branch name"),
         (
@@ -320,13 +320,32 @@ async fn branches_are_listed_created_and_switched() {
         (json!({"action": "switch", "name": "none"}), "error git failed with exit code 128: fatal: invalid reference: none"),
         (
             json!({"action": "delete", "name": "x"}),
-            "error git_branch: action: unknown variant `delete`, expected one of `list`, `create`, `switch`; \
-             it takes action: \"list\"|\"create\"|\"switch\", name?: string",
+            "error git_branch: action: unknown variant `delete`, expected one of `list`, `create`, `switch`, \
+             `set_upstream`, `set_remote`; it takes action: \"list\"|\"create\"|\"switch\"|\"set_upstream\"|\"set_remote\", \
+             name?: string, target?: string",
         ),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("git_branch", input.clone()).await, told, "{input}");
     }
+}
+
+#[tokio::test]
+async fn upstreams_and_remotes_are_set_and_addresses_that_run_programs_are_refused() {
+    let world = repository();
+    let remote = |target: &str| json!({"action": "set_remote", "name": "origin", "target": target});
+    for target in ["https://example.org/a.git", "git@example.org:a.git", "ssh://git@example.org/a"] {
+        assert_eq!(world.told("git_branch", remote(target)).await, format!("ok origin: set to {target}\n"));
+        assert_eq!(git(&world.path(""), &["config", "remote.origin.url"]).trim(), target);
+    }
+    for target in ["ext::sh -c x", "-uevil", "file:///tmp", "/tmp/x", "https://-oProxyCommand=x", "a b@c:d", "x@-o:y", ""] {
+        let refused = format!("error git_branch: target: {target:?} is not an https, ssh or git URL");
+        assert_eq!(world.told("git_branch", remote(target)).await, refused);
+    }
+    git(&world.path(""), &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    let upstream = json!({"action": "set_upstream", "name": "main", "target": "origin/main"});
+    assert_eq!(world.told("git_branch", upstream).await, "ok main: set to origin/main\n");
+    assert_eq!(git(&world.path(""), &["config", "branch.main.merge"]).trim(), "refs/heads/main");
 }
 
 #[tokio::test]
