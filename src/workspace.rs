@@ -13,7 +13,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use file::open;
-pub(crate) use file::{read_small, read_small_text};
+pub(crate) use file::{open_regular, read_bounded, read_small, read_small_text};
 pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, is_zip, media_type};
 pub(crate) use private::{create_private, create_private_dir, replace_private, write_private};

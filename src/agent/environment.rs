@@ -233,6 +233,7 @@ impl SessionEnvironment {
     pub(super) fn rules(&self, session: &[Rule]) -> Rules {
         Rules {
             user: self.loaded.settings.permissions.rules.clone(),
+            trusted: self.loaded.trusted_rules.clone(),
             project: self.loaded.project_rules.clone(),
             session: session.to_vec(),
         }
