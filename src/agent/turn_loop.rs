@@ -324,6 +324,10 @@ impl NativeAgent {
         if let Some((title, description)) = environment.loaded.ignored_notice(environment.cwd()).filter(|_| built) {
             turn.emit(Body::notice(Severity::Warning, title, description)).await;
         }
+        for path in environment.dropped.iter().filter(|_| built) {
+            let description = format!("{} is not used: a symlink of the project leads to it", path.display());
+            turn.emit(Body::notice(Severity::Warning, "A directory of sandbox.writable is ignored", description)).await;
+        }
         Ok(environment)
     }
 

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::changed_project::Restrictions;
 use super::data_paths::{DataPaths, Environment, project_file};
 use super::hook_settings::script_word;
-use super::named_files::named_files;
+use super::named_files::{files_in_command, named_files};
 use super::narrow::{narrow, narrow_trusted};
 use super::parse::{invalid, parse, read};
 use super::project_program::{ProgramKind, ProjectProgram};
@@ -125,7 +125,9 @@ pub(crate) fn load_project(
         false => trust.settings(cwd, found.as_ref().map(|(_, text)| text.as_bytes())),
     };
     if found.is_none() && status.why_not().is_none() {
-        return Ok(user.clone());
+        let mut loaded = user.clone();
+        loaded.mark_own_tokens(user, places, cwd);
+        return Ok(loaded);
     }
     let (mut table, text) = found.unwrap_or_default();
     parse(&table, &path)?;
@@ -163,6 +165,7 @@ pub(crate) fn load_project(
     loaded.settings = parse(&loaded.table, &path)?;
     add_resolved_paths(&mut loaded.settings.permissions.rules, places);
     loaded.mark_project_programs(user, places, cwd);
+    loaded.mark_own_tokens(user, places, cwd);
     Ok(loaded)
 }
 
@@ -244,6 +247,18 @@ impl Loaded {
             provider.project = program(ProgramKind::Token);
         }
         self.settings = settings;
+    }
+
+    /// Marks the commands of the user that print keys, if a file that they name is in the project.
+    fn mark_own_tokens(&mut self, user: &Loaded, places: &DataPaths, cwd: &Path) {
+        let here = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
+        for provider in self.settings.providers.values_mut().filter(|provider| provider.project.is_none()) {
+            let files = provider.api_key_command.iter().flat_map(|command| files_in_command(Path::new("/"), command));
+            let inside = |file: &Path| file.canonicalize().is_ok_and(|real| real.starts_with(&here));
+            if files.into_iter().any(|file| inside(&file) || file.parent().is_some_and(inside)) {
+                provider.project = Some(ProjectProgram::new(places, &user.settings.trust, cwd, ProgramKind::Token, false));
+            }
+        }
     }
 
     /// Merges a table over the current one: tables are merged recursively, other values replaced.

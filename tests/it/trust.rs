@@ -2,6 +2,7 @@
 
 mod changed;
 mod guards;
+mod own_programs;
 mod programs;
 mod report;
 
