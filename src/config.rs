@@ -47,7 +47,7 @@ pub(crate) use owner::owner_name;
 pub(crate) use parse::most_similar;
 pub use price::{Price, PriceAbove};
 pub use project_program::{Grant, ProjectGrants, ProjectProgram};
-pub(crate) use project_program::ProgramKind;
+pub(crate) use project_program::{ProgramKind, below_home};
 pub use rule_checks::AccessShape;
 pub(crate) use rule_checks::KnownTool;
 pub(crate) use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
