@@ -48,6 +48,7 @@ mod task_agents;
 mod turn_host;
 mod turn_loop;
 mod verify;
+mod workspace_variable;
 
 pub(crate) use call_host::{CallHost, CallOrigin, CallOutcome, CallResult, Question};
 pub(crate) use environment::SessionEnvironment;

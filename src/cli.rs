@@ -50,6 +50,7 @@ mod traces;
 #[path = "cli/traces_disabled.rs"]
 mod traces;
 mod trust;
+mod trust_programs;
 mod trust_report;
 mod workspace_flags;
 mod workspaces;

@@ -784,6 +784,8 @@ pub const TRACES_SENT: Duration = Duration::from_secs(2);
 /// Maximum size of a file that nuncio reads for its own use, in bytes: settings, prompts, ignore
 /// files, files in a repository's `.git`.
 pub(crate) const OWN_FILE_BYTES_MAX: u64 = 1 << 20;
+/// Maximum size of a stored record of trusted settings, or of the files that they name, in bytes.
+pub(crate) const TRUST_RECORD_BYTES_MAX: u64 = 64 << 20;
 /// Maximum number of concurrent directory searches per process. Further searches wait.
 pub(crate) const WALKS_MAX: usize = 8;
 /// Maximum number of rules in the ignore files of a directory and its ancestors. Further rules are
@@ -819,6 +821,8 @@ pub(crate) const PREVIEW_CHARS_MAX: usize = 300;
 pub(crate) const CUSTOM_TYPE_CHARS_MAX: usize = 100;
 /// Maximum number of files of slash commands, and of skills.
 pub(crate) const PROMPT_FILES_MAX: usize = 200;
+/// Maximum number of entries of skill directories that are read to list their scripts.
+pub(crate) const SKILL_ENTRIES_MAX: usize = 20_000;
 /// Maximum length of the description of a skill or a slash command, in characters.
 pub(crate) const SKILL_DESCRIPTION_CHARS_MAX: usize = 500;
 /// Maximum size of the list of skills in the system prompt, in bytes (about 2000 tokens).

@@ -13,10 +13,11 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use file::open;
-pub(crate) use file::{read_small, read_small_text};
+pub(crate) use file::{open_regular, read_bounded, read_small, read_small_text};
 pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, is_zip, media_type};
 pub(crate) use private::{create_private, create_private_dir, replace_private, write_private};
+pub(crate) use roots::leads_out;
 pub use transaction::{FileChange, commit};
 pub(crate) use transaction::{NotChanged, create_parents};
 pub(crate) use walk::{PathFilter, Walk};
@@ -28,6 +29,9 @@ pub struct Workspace {
     pub cwd: PathBuf,
     /// `cwd`, the additional directories and the allowed directories.
     pub roots: Vec<PathBuf>,
+    /// The roots that the client, a flag or the user's settings name. A program that is confined to
+    /// the project can write only below these.
+    pub named_roots: Vec<PathBuf>,
     /// The session's artifacts: readable, although not a root.
     pub artifacts: PathBuf,
     /// The session's attachments: readable, although not a root.
@@ -73,6 +77,7 @@ impl Workspace {
         }
         Workspace {
             cwd,
+            named_roots: all.clone(),
             roots: all,
             artifacts: roots::real(artifacts),
             attachments: None,
@@ -88,6 +93,13 @@ impl Workspace {
     /// Returns `cwd` and `directories` without symlinks: the roots that the client named.
     pub(crate) fn roots_of(&self, directories: &[PathBuf]) -> Vec<PathBuf> {
         std::iter::once(self.cwd.clone()).chain(directories.iter().map(|path| roots::real(&self.cwd.join(path)))).collect()
+    }
+
+    /// Limits the named roots to `cwd` and those of `directories` that are roots.
+    pub(crate) fn named_roots(mut self, directories: &[PathBuf]) -> Workspace {
+        let named = self.roots_of(directories);
+        self.named_roots.retain(|root| named.contains(root));
+        self
     }
 
     /// Sets the directory of the session's attachments.
@@ -126,7 +138,11 @@ impl Workspace {
         let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
         let protected =
             |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name));
-        self.protected.iter().any(|own| real.starts_with(own)) || root.is_some_and(|rest| rest.components().any(protected))
+        // nuncio's worktrees can lie below the directory of its settings.
+        let is_root_below =
+            |own: &Path| self.roots.iter().any(|root| root != own && root.starts_with(own) && real.starts_with(root));
+        let own = self.protected.iter().any(|own| real.starts_with(own) && !is_root_below(own));
+        own || root.is_some_and(|rest| rest.components().any(protected))
     }
 
     /// Sets the home directory.

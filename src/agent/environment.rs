@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::confinement;
 use super::models::Models;
-use super::program_place::command_hook;
+use super::program_place::{command_hook, named_by_user};
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
@@ -25,7 +25,7 @@ use crate::permission::rules::Rules;
 use crate::process::Sandbox;
 use crate::toolkit::{CheckSettings, FilesSeen, PreparedCall, Shell, ToolContext, ToolError, TurnChanges};
 use crate::tools::task;
-use crate::workspace::{Workspace, linked_git_dirs};
+use crate::workspace::{Workspace, leads_out, linked_git_dirs};
 
 /// The name of the artifact directory outside of a session.
 const NO_SESSION: &str = "tool";
@@ -50,6 +50,9 @@ pub(crate) struct SessionEnvironment {
     client_roots: Arc<[PathBuf]>,
     /// Directories that a sandboxed command may write to, unless the sandbox is read-only.
     writable: Vec<PathBuf>,
+    /// Directories of `sandbox.writable` that are not used, because a symlink of the project leads
+    /// to them.
+    pub(super) dropped: Vec<PathBuf>,
     files: Arc<FilesSeen>,
     checks: CheckSettings,
     /// The repository belongs to another user: its directory and the owner.
@@ -78,7 +81,10 @@ impl SessionEnvironment {
         let (places, loaded) = (&services.places, services.settings(&cwd)?);
         let artifacts = session.map_or(NO_SESSION, SessionId::as_str);
         let roots = directories.iter().chain(&services.overrides.roots).chain(&loaded.settings.allowed_paths).cloned();
+        let own = &services.user.settings;
+        let named = directories.iter().chain(&services.overrides.roots).chain(&own.allowed_paths).cloned();
         let workspace = Workspace::new(&cwd, roots, &places.artifacts(artifacts))
+            .named_roots(&named.collect::<Vec<_>>())
             .attachments(&places.attachments(artifacts))
             .readable(services.skill_dirs(&cwd))
             .readable(vec![places.mcp_work("")])
@@ -87,8 +93,12 @@ impl SessionEnvironment {
             .protect(loaded.project_files.iter().cloned())
             .private(places.private())
             .excludes(config::excludes(&services.environment));
+        let named = named_by_user(own, places, &workspace);
+        let workspace = workspace.protect(named);
         let terms = language_config(&services, &loaded, &workspace);
-        let writable = loaded.settings.sandbox.writable.iter().filter_map(|path| workspace.cwd.join(path).canonicalize().ok());
+        let writable = loaded.settings.sandbox.writable.iter().map(|path| workspace.cwd.join(path));
+        let (dropped, writable): (Vec<_>, Vec<_>) = writable.partition(|path| leads_out(path, &workspace.roots));
+        let writable = writable.iter().filter_map(|path| path.canonicalize().ok());
         let git_dirs = workspace.roots.iter().flat_map(|root| linked_git_dirs(root));
         let shell = before.map_or_else(|| Arc::new(Shell::new(&workspace)), |before| before.shell.clone());
         if before.is_some_and(|before| before.cwd != cwd) {
@@ -113,6 +123,7 @@ impl SessionEnvironment {
             hooks,
             variables: Arc::new(variables),
             writable: workspace.roots.iter().cloned().chain(writable).chain(git_dirs).collect(),
+            dropped,
             client_roots: workspace.roots_of(&directories).into(),
             checks: CheckSettings::new(&loaded.settings.verify, places, &workspace.cwd, checks),
             foreign_repository: foreign_repository(&workspace.cwd, places),
@@ -235,6 +246,7 @@ impl SessionEnvironment {
     pub(super) fn rules(&self, session: &[Rule]) -> Rules {
         Rules {
             user: self.loaded.settings.permissions.rules.clone(),
+            trusted: self.loaded.trusted_rules.clone(),
             project: self.loaded.project_rules.clone(),
             session: session.to_vec(),
         }
@@ -243,7 +255,7 @@ impl SessionEnvironment {
 
 /// The language servers that a session may start.
 fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Workspace) -> LanguageConfig {
-    let (all, cwd, roots) = (services.clone(), workspace.cwd.clone(), workspace.roots.clone());
+    let (all, cwd, roots) = (services.clone(), workspace.cwd.clone(), workspace.named_roots.clone());
     let confine = move |name: &str| {
         let grants = &all.user.settings.trust;
         let program = ProjectProgram::new(&all.places, grants, &cwd, ProgramKind::Lsp(name), false);

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use super::confinement;
 use super::environment::SessionEnvironment;
 use super::models::Models;
-use super::program_place::{ProgramPlace, in_workspace, place};
+use super::program_place::{NamedProgram, ProgramPlace, place};
 use super::services::Services;
+use super::workspace_variable::{command_in_workspace, in_workspace, is_workspace};
 use crate::config::{McpServer, ProgramKind, SecretText};
+use crate::error::Error;
 use crate::mcp::{McpLaunch, McpTransport, OauthClient, TokenProgram};
-use crate::workspace::create_private_dir;
+use crate::workspace::{create_private_dir, replace_private};
 
 /// Commands that download the program which they run.
 const DOWNLOADERS: &[&[&str]] = &[
@@ -40,7 +42,7 @@ pub(super) fn launch(name: &str, settings: &McpServer, environment: &SessionEnvi
 /// Returns pairs with the values of variables. The error is a message.
 fn pairs(values: &BTreeMap<String, SecretText>, environment: &SessionEnvironment) -> Result<Vec<(String, String)>, String> {
     let value = |text: &SecretText| match text.variable() {
-        Some(name) if !name.starts_with("WORKSPACE") => variable(name, environment).map(String::from),
+        Some(name) if !is_workspace(name) => variable(name, environment).map(String::from),
         _ => Ok(in_workspace(text.plain(), &environment.workspace)),
     };
     values.iter().map(|(name, text)| Ok((name.clone(), value(text)?))).collect()
@@ -51,12 +53,14 @@ fn variable<'e>(name: &str, environment: &'e SessionEnvironment) -> Result<&'e s
 }
 
 fn http(url: &str, name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpTransport, String> {
-    let token_command = settings.bearer_token_command.clone().map(|command| {
+    let token_command = settings.bearer_token_command.as_ref().map(|command| {
         let (services, workspace) = (&environment.services, &environment.workspace);
-        let named_by = settings.project.as_ref();
-        let ProgramPlace { cwd, confined, .. } = place(services, workspace, ProgramKind::Mcp(name), named_by, None, Path::new("/"));
-        TokenProgram { command, cwd, confined }
+        let (kind, named_by) = (ProgramKind::Mcp(name), settings.project.as_ref());
+        let program = NamedProgram { kind, named_by, command, cwd: None, outside: Path::new("/") };
+        let ProgramPlace { cwd, confined, .. } = place(services, workspace, &program)?;
+        Ok::<TokenProgram, String>(TokenProgram { command: command.clone(), cwd, confined })
     });
+    let token_command = token_command.transpose()?;
     Ok(McpTransport::Http {
         url: url.into(),
         headers: pairs(&settings.headers, environment)?,
@@ -68,13 +72,16 @@ fn http(url: &str, name: &str, settings: &McpServer, environment: &SessionEnviro
 
 fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpTransport, String> {
     let (services, workspace) = (&environment.services, &environment.workspace);
-    let command: Vec<String> = settings.command.iter().map(|word| in_workspace(word, workspace)).collect();
-    let (kind, named_by, cwd) = (ProgramKind::Mcp(name), settings.project.as_ref(), settings.cwd.as_deref());
+    let (command, has_code) = command_in_workspace(&settings.command, workspace);
     let work = services.places.mcp_work(name);
-    let ProgramPlace { cwd, confined, hint } = place(services, workspace, kind, named_by, cwd, &work);
-    let mut env = vec![("NUNCIO_WORKSPACE".to_owned(), workspace.cwd.to_string_lossy().into_owned())];
+    let (kind, named_by, cwd) = (ProgramKind::Mcp(name), settings.project.as_ref(), settings.cwd.as_deref());
+    let program = NamedProgram { kind, named_by, command: &settings.command, cwd, outside: &work };
+    let ProgramPlace { cwd, confined, hint } = place(services, workspace, &program)?;
+    let directory = workspace.cwd.to_string_lossy().into_owned();
+    let mut env = vec![("NUNCIO_WORKSPACE".to_owned(), directory.clone())];
+    env.extend(has_code.then(|| ("WORKSPACE".to_owned(), directory)));
     match &confined {
-        None if cwd == work => create_private_dir(&work).map_err(|error| error.to_string())?,
+        None if cwd == work => create_work_dir(&work).map_err(|error| error.to_string())?,
         None => {}
         Some(confined) => {
             let program = &confined.program;
@@ -89,6 +96,17 @@ fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> 
     let secrets = Models::server_secret_names(&environment.loaded.settings);
     let env_removed = secrets.into_iter().filter(|secret| !settings.env.contains_key(secret)).collect();
     Ok(McpTransport::Stdio { command, env, env_removed, cwd, confined, hint })
+}
+
+/// Creates the directory of a server. Its files stop npm and node from searching packages in the
+/// directories above.
+fn create_work_dir(work: &Path) -> crate::error::Result<()> {
+    create_private_dir(&work.join("node_modules"))?;
+    let manifest = work.join("package.json");
+    if manifest.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    replace_private(&manifest, b"{}\n").map_err(|error| Error::io(format_args!("writing {}", manifest.display()), error))
 }
 
 /// Returns whether a command downloads the program that it runs.

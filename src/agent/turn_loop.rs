@@ -321,15 +321,12 @@ impl NativeAgent {
             }
         };
         environment.tools.set_subset(turn.log.state(|state| state.tools.clone()));
-        let ignored = &environment.loaded.ignored;
-        if !ignored.is_empty() && built {
-            let changed = environment.loaded.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
-            let description = format!(
-                "{} in .nuncio/config.toml would allow more than the user settings{changed}: {}",
-                ignored.join(", "),
-                environment.loaded.ignored_hint(environment.cwd())
-            );
-            turn.emit(Body::notice(Severity::Warning, "Some project settings are ignored", description)).await;
+        if let Some((title, description)) = environment.loaded.ignored_notice(environment.cwd()).filter(|_| built) {
+            turn.emit(Body::notice(Severity::Warning, title, description)).await;
+        }
+        for path in environment.dropped.iter().filter(|_| built) {
+            let description = format!("{} is not used: a symlink of the project leads to it", path.display());
+            turn.emit(Body::notice(Severity::Warning, "A directory of sandbox.writable is ignored", description)).await;
         }
         Ok(environment)
     }

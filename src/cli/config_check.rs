@@ -1,7 +1,9 @@
 //! `nuncio config check`: settings that are well-formed and have no effect.
 
+use std::path::Path;
+
 use crate::app::Bootstrap;
-use crate::config::{HookSettings, Loaded, NATIVE, mask_urls, most_similar};
+use crate::config::{HookSettings, Loaded, NATIVE, below_home, mask_urls, most_similar};
 use crate::error::Error;
 use crate::process::find_program;
 
@@ -9,7 +11,7 @@ use crate::process::find_program;
 pub(super) fn findings(bootstrap: &Bootstrap, loaded: &Loaded) -> Vec<Error> {
     let hooks = loaded.settings.hooks.iter().enumerate();
     let hooks = hooks.filter_map(|(index, hook)| missing_program(bootstrap, index, hook));
-    allowed_agents(loaded).chain(urls(loaded)).chain(hooks).collect()
+    allowed_agents(loaded).chain(urls(loaded)).chain(hooks).chain(granted_directories(bootstrap)).collect()
 }
 
 /// Finds names in `agents.allowed` that no agent has.
@@ -31,6 +33,15 @@ fn urls(loaded: &Loaded) -> impl Iterator<Item = Error> {
     wrong.map(|(name, url)| {
         let message = format!("providers.{name}.base_url: {} is not a URL with the scheme http or https", mask_urls(url));
         Error::invalid_params(message).hint("begin with http:// or https://")
+    })
+}
+
+/// Finds directories in `trust` that do not exist, whose grants have no effect.
+fn granted_directories(bootstrap: &Bootstrap) -> impl Iterator<Item = Error> {
+    let home = bootstrap.places.home.as_deref().unwrap_or(Path::new("/"));
+    let missing = bootstrap.loaded.settings.trust.keys().filter(|directory| !below_home(directory, home).is_dir());
+    missing.map(|directory| {
+        Error::invalid_params(format!("trust.\"{}\": there is no such directory", directory.display())).hint("correct the path")
     })
 }
 

@@ -170,7 +170,7 @@ pub(super) enum CliCommand {
         /// Do not ask at a terminal
         #[arg(long, short)]
         yes: bool,
-        /// Print the list as JSON; trust the directory only with --yes
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
         /// Show what changed since the directory was trusted, and change nothing

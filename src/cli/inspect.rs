@@ -24,7 +24,7 @@ pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> R
             for name in &loaded.ignored {
                 print(format!("not used: {name} of this project ({})\n", loaded.ignored_hint(&bootstrap.cwd)))?;
             }
-            if let (Some(why), false) = (loaded.distrusted, loaded.ignored.is_empty()) {
+            if let Some(why) = loaded.distrusted {
                 print(format!("the settings of this project cannot grant permissions: {why}\n"))?;
             }
             let findings = findings(bootstrap, &loaded);

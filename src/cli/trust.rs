@@ -33,13 +33,14 @@ pub(super) fn run(bootstrap: &Bootstrap, dir: &Path, view: TrustFlags, command: 
 /// Shows what a directory starts and allows, and trusts it. Asks first at a terminal.
 fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
     let directory = directory(bootstrap, dir)?;
-    let report = TrustReport::of(bootstrap, &directory)?;
+    let failed = |error| Error::io(format_args!("reading the settings of {}", directory.display()), error);
+    // The list is built from the content that is recorded, so that nothing else is trusted if a
+    // file changes before the answer.
+    let content = TrustedContent::read(&directory).map_err(failed)?;
+    let report = TrustReport::of(bootstrap, &directory, &content)?;
     if view.json {
         let text = serde_json::to_string_pretty(&report).map_err(|error| Error::internal(format!("encoding the list: {error}")))?;
         print(text + "\n")?;
-        if !view.yes {
-            return Ok(0);
-        }
     } else {
         print(report.text())?;
     }
@@ -51,9 +52,9 @@ fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
             return Err(Error::new(Kind::Cancelled, "the directory was not trusted"));
         }
     }
-    let trusted = Trust::add(&bootstrap.places, &directory)?;
+    Trust::add(&bootstrap.places, &directory, &content)?;
     if !view.json {
-        let trusted = output_line(&trusted.display().to_string());
+        let trusted = output_line(&directory.display().to_string());
         print(format!("{trusted} is trusted, until its settings or the files that they name change\n"))?;
     }
     Ok(0)

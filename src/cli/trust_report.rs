@@ -3,22 +3,29 @@
 use std::path::Path;
 
 use serde::Serialize;
+use toml::{Table, Value};
 
+use super::trust_programs::{ProgramRow, own_programs, path_servers, programs};
 use crate::app::Bootstrap;
-use crate::config::{
-    Policy, ProgramKind, ProjectProgram, Rule, Settings, Trust, Trusted, TrustedContent, declared_checks, project_settings,
-    referenced_files,
-};
-use crate::error::{Error, Result};
+use crate::config::{Policy, Rule, Trust, Trusted, TrustedContent, mask_urls, project_settings};
+use crate::error::Result;
 use crate::hub::project_files::{ForeignConfig, project_files};
 use crate::limits;
 use crate::terminal_text::output_line;
-use crate::workspace::read_small_text;
 
 /// Directories with the skills of a project.
 const SKILLS: [&str; 3] = [".nuncio/skills", ".claude/skills", ".agents/skills"];
-/// Settings that the list of programs shows.
-const PROGRAMS: [&str; 4] = ["hooks", "lsp", "mcp", "worktree"];
+/// Settings that other parts of the list show. `*` is any name.
+const SHOWN: [&str; 8] = [
+    "lsp.*.command",
+    "mcp.*.bearer_token_command",
+    "mcp.*.command",
+    "mcp.*.url",
+    "permissions.rules",
+    "providers.*.api_key_command",
+    "verify.commands",
+    "worktree.setup",
+];
 
 /// Everything that a directory starts and allows.
 #[derive(Serialize)]
@@ -26,13 +33,23 @@ const PROGRAMS: [&str; 4] = ["hooks", "lsp", "mcp", "worktree"];
 pub(super) struct TrustReport {
     directory: String,
     status: &'static str,
-    /// Programs that nuncio starts by itself.
-    runs: Vec<Program>,
+    /// Programs of the project that nuncio starts by itself.
+    runs: Vec<ProgramRow>,
+    /// Programs of the user's settings that run in the project or run a file of it.
+    own_programs: Vec<ProgramRow>,
+    /// Language servers on PATH that tools start. In the mode `ask` they are not confined.
+    path_servers: Vec<String>,
+    /// URLs of the project's MCP servers, to which nuncio connects.
+    connects: Vec<String>,
+    /// Checks that run by themselves only after a permission request.
+    asks: Vec<String>,
     /// Scripts of skills, which the model runs with its tools.
     skill_scripts: Vec<String>,
+    /// Number of scripts that `skill_scripts` omits.
+    skill_scripts_omitted: usize,
     /// Permission rules that allow calls.
     allows: Vec<String>,
-    /// Other settings that only a trusted project may set.
+    /// Other settings that only a trusted project may set, with their values.
     sets: Vec<String>,
     /// Files that other agents load, without confinement by nuncio.
     other_agents: Vec<ForeignConfig>,
@@ -40,31 +57,21 @@ pub(super) struct TrustReport {
     compared: Vec<String>,
 }
 
-/// A program that nuncio starts by itself.
-#[derive(Serialize)]
-struct Program {
-    kind: &'static str,
-    name: String,
-    command: String,
-    /// TCP and UDP, which the user's settings grant.
-    network: bool,
-    /// Directories outside of the project that the user's settings grant.
-    writable: Vec<String>,
-}
-
 impl TrustReport {
-    /// Reads the project in `directory`, which is free of symlinks. Nothing of it is started.
-    pub(super) fn of(bootstrap: &Bootstrap, directory: &Path) -> Result<TrustReport> {
+    /// Describes the project in `directory`, which is free of symlinks. Nothing of it is started.
+    pub(super) fn of(bootstrap: &Bootstrap, directory: &Path, content: &TrustedContent) -> Result<TrustReport> {
         let user = &bootstrap.loaded.settings;
-        let (settings, sets) = project_settings(user, directory)?.unwrap_or_default();
-        let failed = |error| Error::io(format_args!("reading the settings of {}", directory.display()), error);
-        let content = TrustedContent::read(directory).map_err(failed)?;
-        let files = referenced_files(directory, content.settings.as_deref());
+        let settings = content.settings.as_deref().map(|text| project_settings(user, directory, text)).transpose()?;
+        let (settings, widening) = settings.unwrap_or_default();
         let compared = content.settings.iter().map(|_| ".nuncio/config.toml".to_owned());
-        let lines =
-            |path: &Path| read_small_text(path).map_or_else(|_| "binary".into(), |text| format!("{} lines", text.lines().count()));
-        let compared = compared.chain(files.iter().map(|(name, path)| format!("{name} ({})", lines(path))));
+        let compared = compared.chain(content.files.iter().map(|(name, file)| format!("{name} ({})", file.size())));
         let allows = settings.permissions.rules.iter().filter(|rule| rule.policy == Policy::Allow);
+        let (runs, asks) = programs(bootstrap, directory, &settings, content);
+        let (skill_scripts, skill_scripts_omitted) = skill_scripts(directory);
+        let mut sets = Vec::new();
+        values(&widening, "", &mut sets);
+        let urls =
+            settings.mcp.iter().filter_map(|(name, server)| Some(format!("mcp {name}: {}", mask_urls(server.url.as_deref()?))));
         Ok(TrustReport {
             directory: directory.display().to_string(),
             status: match Trust::load(&bootstrap.places).status(directory) {
@@ -73,13 +80,15 @@ impl TrustReport {
                 Trusted::Changed => "changed since it was trusted",
                 Trusted::NoDigest => "trusted with an older version of nuncio, without the content",
             },
-            runs: programs(bootstrap, directory, &settings),
-            skill_scripts: skill_scripts(directory),
+            runs,
+            own_programs: own_programs(bootstrap, directory),
+            path_servers: path_servers(bootstrap, &settings),
+            connects: urls.collect(),
+            asks,
+            skill_scripts,
+            skill_scripts_omitted,
             allows: allows.map(rule_text).collect(),
-            sets: sets
-                .into_iter()
-                .filter(|name| !PROGRAMS.contains(&name.as_str()) && !name.starts_with("permissions.rules"))
-                .collect(),
+            sets,
             other_agents: project_files(directory),
             compared: compared.collect(),
         })
@@ -94,25 +103,43 @@ impl TrustReport {
                 lines.iter().for_each(|line| text += &format!("  {}\n", output_line(line)));
             }
         };
-        section("runs by itself, confined to the project:", self.runs.iter().map(Program::line).collect());
-        section("when the model asks for it:", self.skill_scripts.clone());
+        let lines = |programs: &[ProgramRow]| programs.iter().map(ProgramRow::line).collect();
+        section("runs by itself, confined to the project:", lines(&self.runs));
+        section("runs of your own settings, confined to the project:", lines(&self.own_programs));
+        section("language servers on PATH, not confined in the mode ask:", self.path_servers.clone());
+        section("connects to:", self.connects.clone());
+        section("runs after a permission request:", self.asks.clone());
+        let omitted = (self.skill_scripts_omitted > 0).then(|| format!("and at least {} more", self.skill_scripts_omitted));
+        section("when the model asks for it:", self.skill_scripts.iter().cloned().chain(omitted).collect());
         section("allows without a question:", self.allows.clone());
         section("sets:", self.sets.clone());
         let others = self.other_agents.iter().map(|config| format!("{config}, by {}", config.agent));
         section("loaded by other agents, which nuncio does not confine:", others.collect());
         section("compared before each start:", self.compared.clone());
-        if !self.runs.is_empty() {
-            section("not compared:", vec!["what these programs load: imports, packages, .env files".into()]);
+        if !self.runs.is_empty() || !self.own_programs.is_empty() {
+            section("not compared:", vec!["what these programs load: imports, packages, Makefile, .env files".into()]);
         }
         text
     }
 }
 
-impl Program {
-    fn line(&self) -> String {
-        let network = if self.network { "network" } else { "no network" };
-        let writable: String = self.writable.iter().map(|path| format!(", writes {path}")).collect();
-        format!("{:<6} {:<22} {}  ({network}{writable})", self.kind, self.name, self.command)
+/// Lists the values of settings that no other part of the list shows.
+fn values(table: &Table, prefix: &str, all: &mut Vec<String>) {
+    for (name, value) in table {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            Value::Table(inner) => values(inner, &path, all),
+            _ if path == "hooks" || SHOWN.iter().any(|shown| fits(shown, &path)) => {}
+            _ => all.push(format!("{path} = {}", mask_urls(&value.to_string()))),
+        }
+    }
+}
+
+/// Returns whether a dotted name fits a pattern. The name that `*` stands for may contain dots.
+fn fits(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => path == pattern,
+        Some((start, end)) => path.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
     }
 }
 
@@ -124,57 +151,25 @@ fn rule_text(rule: &Rule) -> String {
     if text.is_empty() { "everything".into() } else { text }
 }
 
-fn programs(bootstrap: &Bootstrap, directory: &Path, settings: &Settings) -> Vec<Program> {
-    let program = |title: &'static str, name: &str, command: String, kind: ProgramKind<'_>| {
-        let grant = ProjectProgram::new(&bootstrap.places, &bootstrap.loaded.settings.trust, directory, kind, true).grant;
-        let writable = grant.writable.iter().map(|path| path.display().to_string()).collect();
-        Program { kind: title, name: name.into(), command, network: grant.network, writable }
-    };
-    let mut all = Vec::new();
-    for hook in &settings.hooks {
-        let event = serde_json::to_value(hook.event).ok();
-        let event = event.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
-        all.push(program("hook", event, hook.command.join(" "), ProgramKind::Hook));
-    }
-    for (name, server) in &settings.mcp {
-        let command = server.url.clone().unwrap_or_else(|| server.command.join(" "));
-        all.push(program("mcp", name, command, ProgramKind::Mcp(name)));
-        if let Some(command) = &server.bearer_token_command {
-            all.push(program("token", name, command.join(" "), ProgramKind::Mcp(name)));
-        }
-    }
-    for (name, server) in settings.lsp.iter().filter(|(_, server)| !server.command.is_empty()) {
-        all.push(program("lsp", name, server.command.join(" "), ProgramKind::Lsp(name)));
-    }
-    for (name, provider) in &settings.providers {
-        if let Some(command) = &provider.api_key_command {
-            all.push(program("token", name, command.join(" "), ProgramKind::Token));
-        }
-    }
-    let declared = || read_small_text(&directory.join("AGENTS.md")).map(|text| declared_checks(&text)).unwrap_or_default();
-    let (source, checks) = match settings.verify.commands.is_empty() {
-        true => ("AGENTS.md", declared()),
-        false => ("verify.commands", settings.verify.commands.clone()),
-    };
-    all.extend(checks.into_iter().map(|line| program("check", source, line, ProgramKind::Check)));
-    all.extend(settings.worktree.setup.iter().map(|line| program("setup", "worktree", line.clone(), ProgramKind::Setup)));
-    all
-}
-
-/// Returns the files of the project's skills that are no Markdown, within limits.
-fn skill_scripts(directory: &Path) -> Vec<String> {
+/// Returns the files of the project's skills that are no Markdown, within limits, and the number of
+/// those beyond the limits that were found.
+fn skill_scripts(directory: &Path) -> (Vec<String>, usize) {
     let mut found = Vec::new();
     let mut open: Vec<_> = SKILLS.iter().map(|skills| directory.join(skills)).collect();
+    let mut left = limits::SKILL_ENTRIES_MAX;
     while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(limits::PROMPT_FILES_MAX) {
-            let (path, kind) = (entry.path(), entry.file_type());
-            if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && open.len() < limits::PROMPT_FILES_MAX {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(left) {
+            left -= 1;
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(path);
-            } else if path.extension().is_none_or(|extension| extension != "md") && found.len() < limits::PROMPT_FILES_MAX {
+            } else if path.extension().is_none_or(|extension| extension != "md") {
                 found.push(path.strip_prefix(directory).unwrap_or(&path).display().to_string());
             }
         }
     }
     found.sort();
-    found
+    let omitted = found.len().saturating_sub(limits::PROMPT_FILES_MAX) + if left == 0 { open.len().max(1) } else { 0 };
+    found.truncate(limits::PROMPT_FILES_MAX);
+    (found, omitted)
 }

@@ -154,7 +154,8 @@ impl DataPaths {
         Ok(places)
     }
 
-    /// Files that hold nuncio's permissions or state. Tools must not write to these files.
+    /// Files and directories that hold nuncio's permissions, state or settings, with the scripts,
+    /// commands and instructions next to these. Tools must not write them.
     pub(crate) fn own_files(&self) -> Vec<PathBuf> {
         let names = [
             "nuncio.db",
@@ -173,7 +174,7 @@ impl DataPaths {
             "mcp-work",
             "caches",
         ];
-        names.iter().map(|name| self.data.join(name)).chain([self.file.clone()]).collect()
+        names.iter().map(|name| self.data.join(name)).chain([self.file.clone(), self.config.clone()]).collect()
     }
 
     /// Directories that sandboxed commands can neither read nor lock: they hold the owner token.

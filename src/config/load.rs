@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
+use super::changed_project::Restrictions;
 use super::data_paths::{DataPaths, Environment, project_file};
 use super::hook_settings::script_word;
+use super::named_files::{files_in_command, named_files};
 use super::narrow::{narrow, narrow_trusted};
-use super::parse::{parse, read};
+use super::parse::{invalid, parse, read};
 use super::project_program::{ProgramKind, ProjectProgram};
 use super::rule_paths::add_resolved_paths;
 use super::secret::{CREDENTIALS_HINT, has_credentials};
 use super::settings::{Rule, Settings};
 use super::trust::{Trust, Trusted};
-use super::trusted_content::{SETTINGS, referenced_files};
 use crate::error::{Error, Result};
 use crate::options::{Mode, Thinking};
 
@@ -25,6 +26,8 @@ use crate::options::{Mode, Thinking};
 pub enum Origin {
     User(PathBuf),
     Project(PathBuf),
+    /// The project's file as it was when it was trusted.
+    TrustedProject(PathBuf),
     Environment(&'static str),
     Flag(&'static str),
 }
@@ -33,6 +36,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::User(path) | Origin::Project(path) => write!(f, "{}", path.display()),
+            Origin::TrustedProject(path) => write!(f, "{}, as it was trusted", path.display()),
             Origin::Environment(name) => write!(f, "${name}"),
             Origin::Flag(name) => write!(f, "--{name}"),
         }
@@ -70,6 +74,8 @@ pub struct Loaded {
     pub settings: Settings,
     /// Permission rules of the project's file. The user's rules are in `settings`.
     pub project_rules: Vec<Rule>,
+    /// Deny and ask rules that the project's file had when it was trusted, if it changed since.
+    pub trusted_rules: Vec<Rule>,
     /// Origin of each value that is not a default, by dotted name.
     pub origins: BTreeMap<String, Origin>,
     /// Names of the settings in the project's file that were ignored, which are shown in a notice.
@@ -109,74 +115,107 @@ pub(crate) fn load_project(
     environment: &Environment,
     overrides: &Overrides,
 ) -> Result<Loaded> {
-    let path = project_file(cwd);
+    let (path, trust) = (project_file(cwd), Trust::load(places));
     // The settings of another user's directory have no effect.
-    if path.ancestors().skip(1).take(2).any(|directory| places.is_of_other_user(directory)) {
-        return Ok(user.clone());
-    }
-    let found = read(&path, false)?;
-    let trust = Trust::load(places);
-    let trusted = trust.settings(cwd, found.as_ref().map(|(_, text)| text.as_bytes()));
-    let changed = trusted.why_not().is_some();
-    if found.is_none() && !changed {
-        return Ok(user.clone());
+    let foreign = path.ancestors().skip(1).take(2).any(|directory| places.is_of_other_user(directory));
+    let found = if foreign { None } else { read(&path, false)? };
+    let status = match foreign {
+        true if trust.lists(cwd) => Trusted::Changed,
+        true => Trusted::No,
+        false => trust.settings(cwd, found.as_ref().map(|(_, text)| text.as_bytes())),
+    };
+    if found.is_none() && status.why_not().is_none() {
+        let mut loaded = user.clone();
+        loaded.mark_own_tokens(user, places, cwd);
+        return Ok(loaded);
     }
     let (mut table, text) = found.unwrap_or_default();
-    let mut project = parse(&table, &path)?;
+    parse(&table, &path)?;
     let mut loaded = Loaded { table: user.table.clone(), origins: user.origins.clone(), ..Loaded::default() };
-    if trusted != Trusted::Yes {
-        loaded.distrusted = trusted.why_not();
-        let hooks = if changed { trusted_hooks(&trust, places, cwd, &table) } else { None };
-        loaded.ignored = narrow(&mut table, &user.settings);
-        if let Some(hooks) = hooks {
-            loaded.ignored.retain(|name| name != "hooks");
-            table.insert("hooks".into(), hooks);
-        }
-        project = parse(&table, &path)?;
-    } else {
+    loaded.distrusted = status.why_not();
+    if status == Trusted::Yes {
         loaded.trusted = true;
         let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
-        loaded.project_files = referenced_files(&real, Some(text.as_bytes())).into_iter().map(|(_, path)| path).collect();
+        loaded.project_files = named_files(&real, Some(text.as_bytes())).into_iter().map(|file| file.path).collect();
         loaded.ignored = narrow_trusted(&mut table, &user.settings);
+        prepend_hooks(&mut table, &user.table);
+    } else if status.why_not().is_some() {
+        let Restrictions { table: mut remaining, rules } = Restrictions::new(&trust, status, places, cwd, &table, &user.settings);
+        loaded.trusted_rules = rules;
+        add_resolved_paths(&mut loaded.trusted_rules, places);
+        if remaining.contains_key("hooks") {
+            // The trusted hooks are in effect, as failures.
+            table.remove("hooks");
+        }
+        make_paths_absolute(&mut remaining, cwd);
+        prepend_hooks(&mut remaining, &user.table);
+        loaded.merge(remaining, &Origin::TrustedProject(path.clone()));
+        loaded.ignored = narrow(&mut table, &parse(&loaded.table, &path)?);
+    } else {
+        loaded.ignored = narrow(&mut table, &user.settings);
     }
-    loaded.project_rules = std::mem::take(&mut project.permissions.rules);
+    loaded.project_rules = parse(&table, &path)?.permissions.rules;
     add_resolved_paths(&mut loaded.project_rules, places);
     if let Some(Value::Table(permissions)) = table.get_mut("permissions") {
         permissions.remove("rules");
     }
     make_paths_absolute(&mut table, cwd);
-    prepend_hooks(&mut table, &user.table);
     loaded.merge(table, &Origin::Project(path.clone()));
     loaded.apply_overrides(environment, overrides);
     loaded.settings = parse(&loaded.table, &path)?;
     add_resolved_paths(&mut loaded.settings.permissions.rules, places);
     loaded.mark_project_programs(user, places, cwd);
+    loaded.mark_own_tokens(user, places, cwd);
     Ok(loaded)
 }
 
-/// Returns the hooks of a project that changed since it was trusted: those that were trusted, else
-/// those of the current settings. They do not start, and each run is a failure; if they were
-/// ignored, a change could turn off a hook that blocks.
-fn trusted_hooks(trust: &Trust, places: &DataPaths, cwd: &Path, current: &Table) -> Option<Value> {
-    let parts = trust.trusted_parts(places, cwd);
-    let before = parts.map(|parts| parts.get(SETTINGS).and_then(|text| toml::from_str::<Table>(text).ok()).unwrap_or_default());
-    before.as_ref().unwrap_or(current).get("hooks").cloned()
+/// Returns all settings in a project's file, as if it was trusted, and the table of those that only
+/// a trusted project may set. They must not be applied. `text` is the content of the file in `cwd`.
+pub(crate) fn project_settings(user: &Settings, cwd: &Path, text: &[u8]) -> Result<(Settings, Table)> {
+    let path = project_file(cwd);
+    let text = std::str::from_utf8(text).map_err(|_| invalid(&path, "it is not valid UTF-8"))?;
+    let all: Table = toml::from_str(text).map_err(|error| invalid(&path, error))?;
+    let mut narrowed = all.clone();
+    narrow(&mut narrowed, user);
+    Ok((parse(&all, &path)?, without(all, &narrowed)))
 }
 
-/// Returns all settings of the project in `cwd`, as if it was trusted, and the names of those that
-/// only a trusted project may set. They must not be applied.
-pub(crate) fn project_settings(user: &Settings, cwd: &Path) -> Result<Option<(Settings, Vec<String>)>> {
-    let path = project_file(cwd);
-    let Some((mut table, _)) = read(&path, false)? else { return Ok(None) };
-    let settings = parse(&table, &path)?;
-    Ok(Some((settings, narrow(&mut table, user))))
+/// Removes the settings from a table that another table also has.
+fn without(table: Table, other: &Table) -> Table {
+    let differing = table.into_iter().filter_map(|(name, value)| match (value, other.get(&name)) {
+        (Value::Table(inner), Some(Value::Table(same))) => {
+            Some(without(inner, same)).filter(|inner| !inner.is_empty()).map(|inner| (name, Value::Table(inner)))
+        }
+        (value, same) => (Some(&value) != same).then_some((name, value)),
+    });
+    differing.collect()
 }
 
 impl Loaded {
     /// Returns whether the project's file sets `name` or a setting below it.
     pub(crate) fn set_by_project(&self, name: &str) -> bool {
         let within = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        self.origins.iter().any(|(path, origin)| matches!(origin, Origin::Project(_)) && within(path))
+        let project = |origin: &Origin| matches!(origin, Origin::Project(_) | Origin::TrustedProject(_));
+        self.origins.iter().any(|(path, origin)| project(origin) && within(path))
+    }
+
+    /// Returns the title and the text of a notice about settings of the project in `cwd` that have
+    /// no effect, if there are some.
+    pub(crate) fn ignored_notice(&self, cwd: &Path) -> Option<(&'static str, String)> {
+        let hint = self.ignored_hint(cwd);
+        let changed = self.distrusted.map(|why| format!(" ({why})")).unwrap_or_default();
+        match (self.distrusted, self.ignored.is_empty()) {
+            (None, true) => None,
+            (Some(why), true) => {
+                let remains = "what they restrict remains in effect, and the programs that they name do not start";
+                Some(("The project's settings are not trusted", format!("{why}: {remains}. {hint}")))
+            }
+            (_, false) => {
+                let names = self.ignored.join(", ");
+                let text = format!("{names} in .nuncio/config.toml would allow more than the user settings{changed}: {hint}");
+                Some(("Some project settings are ignored", text))
+            }
+        }
     }
 
     /// Returns how the user can apply the ignored settings of the project in `cwd`.
@@ -208,6 +247,18 @@ impl Loaded {
             provider.project = program(ProgramKind::Token);
         }
         self.settings = settings;
+    }
+
+    /// Marks the commands of the user that print keys, if a file that they name is in the project.
+    fn mark_own_tokens(&mut self, user: &Loaded, places: &DataPaths, cwd: &Path) {
+        let here = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
+        for provider in self.settings.providers.values_mut().filter(|provider| provider.project.is_none()) {
+            let files = provider.api_key_command.iter().flat_map(|command| files_in_command(Path::new("/"), command));
+            let inside = |file: &Path| file.canonicalize().is_ok_and(|real| real.starts_with(&here));
+            if files.into_iter().any(|file| inside(&file) || file.parent().is_some_and(inside)) {
+                provider.project = Some(ProjectProgram::new(places, &user.settings.trust, cwd, ProgramKind::Token, false));
+            }
+        }
     }
 
     /// Merges a table over the current one: tables are merged recursively, other values replaced.

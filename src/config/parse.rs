@@ -39,6 +39,7 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
     check_servers(&settings).map_err(|problem| invalid(path, problem))?;
     context_settings::check(&settings.context).map_err(|problem| invalid(path, problem))?;
     hook_settings::check(&settings.hooks).map_err(|problem| invalid(path, problem))?;
+    check_trust(&settings).map_err(|problem| invalid(path, problem))?;
     settings.budget.check().map_err(|problem| invalid(path, problem))?;
     model_settings::check(&settings.providers, &settings.models).map_err(|problem| invalid(path, problem))?;
     let has_credentials = |provider: &Provider| provider.base_url.as_deref().is_some_and(has_credentials);
@@ -69,6 +70,14 @@ fn check_servers(settings: &Settings) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Rejects directories in `trust` that are not absolute.
+fn check_trust(settings: &Settings) -> Result<(), String> {
+    match settings.trust.keys().find(|directory| directory.is_relative() && !directory.starts_with("~")) {
+        Some(directory) => Err(format!("trust.\"{}\": begin the directory with / or ~/", directory.display())),
+        None => Ok(()),
+    }
 }
 
 /// An error about the settings file at `path`, with credentials in URLs masked.

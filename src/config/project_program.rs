@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::data_paths::DataPaths;
 use super::trust::{Trust, Trusted};
 use crate::error::{Error, Kind, Result};
+use crate::workspace::leads_out;
 
 /// Rights of the programs of a trusted project outside of it. Only the user's settings grant them,
-/// by the project's directory: `[trust."/home/me/project".mcp.NAME]`.
+/// by the project's directory: `[trust."/home/me/project".mcp.NAME]`. `~` is the home directory.
+/// The grants of a directory also hold below it, in addition to those that are named there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProjectGrants {
@@ -60,6 +62,8 @@ pub struct ProjectProgram {
     pub grant: Grant,
     /// Name of the grant in the user's settings.
     pub grant_name: String,
+    /// Directories of the grant that are not used, because a symlink of the project leads to them.
+    dropped: Vec<PathBuf>,
     /// nuncio's own directories, which the program cannot read.
     pub private: Vec<PathBuf>,
     /// The data directory, which has the list of trusted directories.
@@ -81,28 +85,27 @@ impl ProjectProgram {
         let directory = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
         let trust = Trust::load(places);
         let place = trust.place(&directory);
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
-        let granted = grants.iter().filter(|(named, _)| place.starts_with(real(named)));
-        let grants = granted.max_by_key(|(named, _)| named.components().count()).map(|(_, grants)| grants);
-        let of = |select: fn(&ProjectGrants) -> &Grant| grants.map(select).cloned();
-        let (name, grant) = match kind {
-            ProgramKind::Hook => ("hooks".into(), of(|grants| &grants.hooks)),
-            ProgramKind::Check => ("checks".into(), of(|grants| &grants.checks)),
-            ProgramKind::Setup => ("setup".into(), of(|grants| &grants.setup)),
-            ProgramKind::Token => ("tokens".into(), of(|grants| &grants.tokens)),
-            ProgramKind::Mcp(name) => (format!("mcp.{name}"), grants.and_then(|grants| grants.mcp.get(name)).cloned()),
-            ProgramKind::Lsp(name) => (format!("lsp.{name}"), grants.and_then(|grants| grants.lsp.get(name)).cloned()),
-        };
-        let mut grant = grant.unwrap_or_default();
         let home = places.home.as_deref().unwrap_or(Path::new("/"));
-        let absolute = |path: &PathBuf| match path.strip_prefix("~") {
-            Ok(rest) => real(&home.join(rest)),
-            Err(_) => real(&directory.join(path)),
+        let above = grants.iter().filter(|(named, _)| place.starts_with(real(&below_home(named, home))));
+        let (name, select): (String, &dyn Fn(&ProjectGrants) -> Option<&Grant>) = match kind {
+            ProgramKind::Hook => ("hooks".into(), &|grants| Some(&grants.hooks)),
+            ProgramKind::Check => ("checks".into(), &|grants| Some(&grants.checks)),
+            ProgramKind::Setup => ("setup".into(), &|grants| Some(&grants.setup)),
+            ProgramKind::Token => ("tokens".into(), &|grants| Some(&grants.tokens)),
+            ProgramKind::Mcp(name) => (format!("mcp.{name}"), &move |grants| grants.mcp.get(name)),
+            ProgramKind::Lsp(name) => (format!("lsp.{name}"), &move |grants| grants.lsp.get(name)),
         };
-        grant.writable = grant.writable.iter().map(absolute).collect();
+        let mut grant = Grant::default();
+        for given in above.filter_map(|(_, grants)| select(grants)) {
+            grant.network |= given.network;
+            grant.writable.extend(given.writable.iter().map(|path| directory.join(below_home(path, home))));
+        }
+        let (dropped, writable): (Vec<_>, Vec<_>) =
+            grant.writable.into_iter().partition(|path| leads_out(path, std::slice::from_ref(&directory)));
+        grant.writable = writable.iter().map(|path| real(path)).collect();
         let grant_name = format!("[trust.\"{}\".{name}]", place.display());
         let (private, data) = (places.private(), places.data.clone());
-        ProjectProgram { directory, grant, grant_name, private, data, named_by_project }
+        ProjectProgram { directory, grant, grant_name, dropped, private, data, named_by_project }
     }
 
     /// Fails if the project is not trusted, or if its settings or a file that they name differ from
@@ -135,9 +138,24 @@ impl ProjectProgram {
     /// A sentence about the confinement, for messages about failures.
     pub(crate) fn hint(&self) -> String {
         let network = if self.grant.network { "" } else { " and has no network" };
+        let dropped: String = self
+            .dropped
+            .iter()
+            .map(|path| format!("; {} is not writable: a symlink of the project leads to it", path.display()))
+            .collect();
         format!(
-            "it runs confined: it writes only inside the project{network}; to allow more, set network or writable in {} of your settings",
+            "it runs confined: it writes only inside the project{network}; to allow more, set network or writable in {} of your settings{dropped}",
             self.grant_name
         )
     }
+}
+
+/// Replaces `~` at the start of a path by the home directory.
+pub(crate) fn below_home(path: &Path, home: &Path) -> PathBuf {
+    path.strip_prefix("~").map_or_else(|_| path.into(), |rest| home.join(rest))
+}
+
+/// Returns a path without symlinks, or unchanged if it does not exist.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.into())
 }

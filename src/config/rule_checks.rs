@@ -77,7 +77,7 @@ impl Loaded {
             check_fields(rule, tools, file)?;
         }
         let file = match self.origins.get("hooks") {
-            Some(Origin::Project(file)) => file,
+            Some(Origin::Project(file) | Origin::TrustedProject(file)) => file,
             _ => &places.file,
         };
         let mut hooks = self.settings.hooks.iter().filter(|hook| hook.event.is_about_tools());

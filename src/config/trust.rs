@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::data_paths::{DataPaths, project_file};
-use super::trusted_content::{CHECKS, TrustedContent, entry};
+use super::data_paths::DataPaths;
+use super::trust_record::TrustRecord;
+use super::trusted_content::{TrustedContent, parts};
 use super::worktree_origin::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
-use crate::workspace::{create_private_dir, read_small_text, replace_private};
+use crate::workspace::{read_small_text, replace_private};
 
 /// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
@@ -87,13 +88,18 @@ impl Trust {
         }
     }
 
+    /// Returns whether the list has an entry that decides about the settings of `directory`.
+    pub(crate) fn lists(&self, directory: &Path) -> bool {
+        self.digests.contains_key(&self.place(&canonical(directory)))
+    }
+
     /// Compares content with the digest that is recorded for `recorded`.
     fn compared(&self, recorded: &Path, content: impl FnOnce() -> std::io::Result<TrustedContent>) -> Trusted {
         match self.digests.get(recorded) {
             None => Trusted::No,
             Some(None) => Trusted::NoDigest,
             Some(Some(trusted)) => match content() {
-                Ok(content) if content.digest() == *trusted => Trusted::Yes,
+                Ok(content) if content.digest().as_ref() == Ok(trusted) => Trusted::Yes,
                 Ok(_) | Err(_) => Trusted::Changed,
             },
         }
@@ -139,38 +145,46 @@ impl Trust {
         Ok(Some(directory))
     }
 
-    /// Trusts the current content of `directory` and writes the list. Returns the canonical
-    /// directory.
-    pub(crate) fn add(places: &DataPaths, directory: &Path) -> Result<PathBuf> {
+    /// Trusts `content`, which was read in `directory`, and writes the list. `directory` is free of
+    /// symlinks.
+    pub(crate) fn add(places: &DataPaths, directory: &Path, content: &TrustedContent) -> Result<()> {
         let doing = format!("trusting {}", directory.display());
-        let directory = fs::canonicalize(directory).map_err(|error| Error::io(&doing, error))?;
         if directory.to_str().is_none_or(|name| name.contains(['\n', '\r'])) {
             return Err(Error::invalid_params(format!("{doing}: its path is not UTF-8 or contains a line break")));
         }
-        let content = TrustedContent::read(&directory)
-            .map_err(|error| Error::io(format_args!("reading {}", project_file(&directory).display()), error))?;
+        let digest = content.digest().map_err(|error| Error::invalid_params(format!("{doing}: {error}")))?;
         let mut trust = Trust::load(places);
-        trust.digests.insert(directory.clone(), Some(content.digest()));
-        save_content(places, &directory, &content)?;
-        trust.write(places)?;
-        Ok(directory)
+        TrustRecord::store(places, directory, &digest, content)?;
+        trust.digests.insert(directory.to_owned(), Some(digest));
+        trust.write(places)
+    }
+
+    /// The settings and checks of `directory` when it was trusted. `None` if they are not known.
+    pub(super) fn record(&self, places: &DataPaths, directory: &Path) -> Option<TrustRecord> {
+        let (directory, digest) = self.recorded(directory)?;
+        TrustRecord::read(places, &directory, digest)
+    }
+
+    /// The entry for the settings of `directory`, with its digest.
+    fn recorded(&self, directory: &Path) -> Option<(PathBuf, &str)> {
+        let directory = self.place(&canonical(directory));
+        let digest = self.digests.get(&directory)?.as_deref()?;
+        Some((directory, digest))
     }
 
     /// The content of `directory` when it was trusted, by the names of its parts. `None` if
     /// `directory` is not trusted, or was trusted by a version of nuncio that did not store it.
     pub(crate) fn trusted_parts(&self, places: &DataPaths, directory: &Path) -> Option<BTreeMap<String, String>> {
-        let directory = self.place(&canonical(directory));
-        let digest = self.digests.get(&directory)?.as_ref()?;
-        let stored = read_small_text(&entry(&contents(places), &directory)).ok()?;
-        let (recorded, parts) = stored.split_once('\n')?;
-        serde_json::from_str(parts).ok().filter(|_| recorded == digest)
+        let TrustRecord { settings, checks } = self.record(places, directory)?;
+        let (directory, digest) = self.recorded(directory)?;
+        Some(parts(settings, &checks, TrustRecord::files(places, &directory, digest)?))
     }
 
     /// The check commands of AGENTS.md that were trusted with the directory that covers
-    /// `directory`. `None` if they are unknown.
-    pub(crate) fn trusted_checks(&self, places: &DataPaths, directory: &Path) -> Option<Vec<String>> {
-        let parts = self.trusted_parts(places, &self.covering(directory)?)?;
-        Some(parts.get(CHECKS).map(|text| text.lines().map(String::from).collect()).unwrap_or_default())
+    /// `directory`. Empty if they are not known.
+    pub(crate) fn trusted_checks(&self, places: &DataPaths, directory: &Path) -> Vec<String> {
+        let record = self.covering(directory).and_then(|covering| self.record(places, &covering));
+        record.map(|record| record.checks).unwrap_or_default()
     }
 
     fn write(&self, places: &DataPaths) -> Result<()> {
@@ -190,20 +204,6 @@ impl Trust {
 
 fn file(data: &Path) -> PathBuf {
     data.join("trusted")
-}
-
-/// Directory of the trusted content, which is shown as the old side of a diff.
-fn contents(places: &DataPaths) -> PathBuf {
-    places.data.join("trusted-content")
-}
-
-/// Stores the content with its digest.
-fn save_content(places: &DataPaths, directory: &Path, content: &TrustedContent) -> Result<()> {
-    let text = format!("{}\n{}", content.digest(), serde_json::json!(content.by_name()));
-    let directories = contents(places);
-    create_private_dir(&directories)?;
-    let path = entry(&directories, directory);
-    replace_private(&path, text.as_bytes()).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
 }
 
 fn canonical(directory: &Path) -> PathBuf {

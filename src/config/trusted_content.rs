@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
+use std::io::{ErrorKind, Read, Result};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256, digest};
-use toml::{Table, Value};
 
 use super::data_paths::project_file;
 use super::declared_checks::declared_checks;
-use crate::workspace::{read_small, read_small_text};
+use super::named_files::named_files;
+use crate::workspace::{open_regular, read_small, read_small_text};
 
 /// Name of the part with the settings.
 pub(super) const SETTINGS: &str = ".nuncio/config.toml";
@@ -24,55 +24,143 @@ pub(super) const CHECKS: &str = "AGENTS.md (checks)";
 pub(crate) struct TrustedContent {
     /// The settings file; `None` if it is absent.
     pub settings: Option<Vec<u8>>,
-    /// Name and content of the files. `None`: the file cannot be read.
-    pub files: Vec<(String, Option<Vec<u8>>)>,
+    /// Name and content of the files.
+    pub files: Vec<(String, FileContent)>,
     /// The check commands of AGENTS.md. They are compared by themselves, so that a new check does
     /// not stop the hooks.
     pub checks: Vec<String>,
 }
 
+/// The content of a file that settings name.
+#[derive(Clone, Debug)]
+pub(crate) enum FileContent {
+    Bytes(Vec<u8>),
+    /// A file that is too large to be kept.
+    Large {
+        bytes: u64,
+        sha256: String,
+    },
+    /// A symlink that leads out of the project, to this path.
+    Outside(PathBuf),
+    /// The reason why the file cannot be read.
+    Unreadable(String),
+}
+
 impl TrustedContent {
     /// Reads the content of `directory`, which is free of symlinks.
-    pub(crate) fn read(directory: &Path) -> std::io::Result<TrustedContent> {
+    pub(crate) fn read(directory: &Path) -> Result<TrustedContent> {
         match read_small(&project_file(directory)) {
             Ok(settings) => Ok(TrustedContent::of(directory, Some(settings))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(TrustedContent::of(directory, None)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(TrustedContent::of(directory, None)),
             Err(error) => Err(error),
         }
     }
 
     /// Reads the content of `directory` with these settings.
     pub(super) fn of(directory: &Path, settings: Option<Vec<u8>>) -> TrustedContent {
-        let files = referenced_files(directory, settings.as_deref());
-        let files = files.into_iter().map(|(name, path)| (name, read_small(&path).ok())).collect();
+        let files = named_files(directory, settings.as_deref());
+        let files = files.into_iter().map(|file| (file.name, FileContent::read(&file.path, file.outside))).collect();
         let checks = read_small_text(&directory.join("AGENTS.md")).map(|text| declared_checks(&text)).unwrap_or_default();
         TrustedContent { settings, files, checks }
     }
 
-    /// Returns the hexadecimal SHA-256 of the settings and of the files.
-    pub(super) fn digest(&self) -> String {
+    /// Returns the hexadecimal SHA-256 of the settings and of the files. Fails if a file cannot be
+    /// read, so that such a file never equals a trusted one. The error is a message.
+    pub(super) fn digest(&self) -> std::result::Result<String, String> {
         let mut all = Context::new(&SHA256);
-        let mut add = |bytes: Option<&[u8]>| {
+        let mut add = |length: u64, bytes: &[u8]| {
             // Hash the length of each part, so that moving bytes from one part to another changes
             // the digest.
-            all.update(&bytes.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
-            all.update(bytes.unwrap_or_default());
+            all.update(&length.to_le_bytes());
+            all.update(bytes);
         };
-        add(self.settings.as_deref());
-        for (name, content) in &self.files {
-            add(Some(name.as_bytes()));
-            add(content.as_deref());
+        match &self.settings {
+            Some(settings) => add(settings.len() as u64, settings),
+            None => add(u64::MAX, &[]),
         }
-        hexadecimal(all.finish().as_ref())
+        for (name, content) in &self.files {
+            add(name.len() as u64, name.as_bytes());
+            // No file has one of the largest lengths, which mark the other kinds of content.
+            match content {
+                FileContent::Bytes(bytes) => add(bytes.len() as u64, bytes),
+                FileContent::Large { bytes, sha256 } => add(u64::MAX - 1, format!("{bytes} {sha256}").as_bytes()),
+                FileContent::Outside(path) => add(u64::MAX - 2, path.as_os_str().as_bytes()),
+                FileContent::Unreadable(reason) => return Err(format!("{name}: {reason}")),
+            }
+        }
+        Ok(hexadecimal(all.finish().as_ref()))
+    }
+
+    /// Returns the text of the files by name, for people.
+    pub(super) fn file_texts(&self) -> BTreeMap<String, String> {
+        self.files.iter().map(|(name, content)| (name.clone(), content.text())).collect()
     }
 
     /// Returns the text of all parts by name. Bytes that are not UTF-8 are replaced.
     pub(crate) fn by_name(&self) -> BTreeMap<String, String> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let settings = self.settings.as_deref().map(|content| (SETTINGS.to_owned(), text(content)));
-        let files = self.files.iter().filter_map(|(name, content)| Some((name.clone(), text(content.as_deref()?))));
-        let checks = (!self.checks.is_empty()).then(|| (CHECKS.to_owned(), self.checks.join("\n") + "\n"));
-        settings.into_iter().chain(files).chain(checks).collect()
+        let settings = self.settings.as_deref().map(|content| String::from_utf8_lossy(content).into_owned());
+        parts(settings, &self.checks, self.file_texts())
+    }
+}
+
+/// Joins the parts of a trusted content by name.
+pub(super) fn parts(settings: Option<String>, checks: &[String], files: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let settings = settings.map(|text| (SETTINGS.to_owned(), text));
+    let checks = (!checks.is_empty()).then(|| (CHECKS.to_owned(), checks.join("\n") + "\n"));
+    settings.into_iter().chain(files).chain(checks).collect()
+}
+
+impl FileContent {
+    /// Reads the file at `path`. `outside` is set if it lies outside of the project.
+    fn read(path: &Path, outside: Option<PathBuf>) -> FileContent {
+        if let Some(outside) = outside {
+            return FileContent::Outside(outside);
+        }
+        match read_small(path) {
+            Ok(bytes) => FileContent::Bytes(bytes),
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                FileContent::hashed(path).unwrap_or_else(|error| FileContent::Unreadable(error.to_string()))
+            }
+            Err(error) => FileContent::Unreadable(error.to_string()),
+        }
+    }
+
+    /// Hashes a large file.
+    fn hashed(path: &Path) -> Result<FileContent> {
+        let (mut file, _) = open_regular(path)?;
+        let (mut all, mut bytes, mut buffer) = (Context::new(&SHA256), 0, vec![0; 1 << 16]);
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                break;
+            }
+            all.update(&buffer[..read]);
+            bytes += read as u64;
+        }
+        Ok(FileContent::Large { bytes, sha256: hexadecimal(all.finish().as_ref()) })
+    }
+
+    /// The content or a description of it. Bytes that are not UTF-8 are replaced.
+    fn text(&self) -> String {
+        match self {
+            FileContent::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            FileContent::Large { bytes, sha256 } => format!("{bytes} bytes, SHA-256 {sha256}\n"),
+            FileContent::Outside(path) => format!("symlink to {}\n", path.display()),
+            FileContent::Unreadable(reason) => format!("unreadable: {reason}\n"),
+        }
+    }
+
+    /// Describes the size on one line.
+    pub(crate) fn size(&self) -> String {
+        match self {
+            FileContent::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => format!("{} lines", text.lines().count()),
+                Err(_) => format!("{} bytes", bytes.len()),
+            },
+            FileContent::Large { bytes, .. } => format!("{bytes} bytes"),
+            FileContent::Outside(path) => format!("symlink to {}", path.display()),
+            FileContent::Unreadable(reason) => format!("unreadable: {reason}"),
+        }
     }
 }
 
@@ -86,53 +174,4 @@ fn hexadecimal(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// Returns the files inside the project that its settings name as prompts or in commands, with
-/// their names there. Files outside of the project are not under its control.
-pub(crate) fn referenced_files(directory: &Path, settings: Option<&[u8]>) -> Vec<(String, PathBuf)> {
-    let table: Option<Table> = settings.and_then(|content| toml::from_str(std::str::from_utf8(content).ok()?).ok());
-    let names = table.iter().flat_map(referenced_names);
-    let files = names.filter_map(|name| {
-        let path = directory.join(&name);
-        // An interpreter runs this file of a directory.
-        let path = if path.is_dir() { path.join("__main__.py") } else { path };
-        let real = fs::canonicalize(&path).ok()?;
-        (real.starts_with(directory) && real.is_file()).then_some((name, path))
-    });
-    files.collect()
-}
-
-/// Returns the names in the settings that may refer to files: prompts, and the words of commands.
-fn referenced_names(settings: &Table) -> Vec<String> {
-    let tables = |name: &str| settings.get(name).and_then(Value::as_table);
-    let prompts = tables("prompts").into_iter().flat_map(Table::values).cloned();
-    let commands = [("lsp", "command"), ("mcp", "command"), ("mcp", "bearer_token_command"), ("providers", "api_key_command")]
-        .into_iter()
-        .flat_map(|(name, key)| {
-            let inner = tables(name).into_iter().flat_map(Table::values);
-            inner.filter_map(move |one| one.get(key)?.as_array().cloned()).flatten()
-        });
-    // The program of an MCP server runs in the directory `cwd`.
-    let servers = tables("mcp").into_iter().flat_map(Table::values);
-    let of_servers = servers.flat_map(|server| {
-        let cwd = server.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-        let words = server.get("command").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        words.filter_map(move |word| cwd.as_ref()?.join(word).to_str().map(Value::from))
-    });
-    let hooks = settings.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    let hooks = hooks.filter_map(|hook| hook.get("command")?.as_array().cloned()).flatten();
-    let lines = [("worktree", "setup"), ("verify", "commands")].into_iter();
-    let lines = lines.filter_map(|(name, key)| tables(name)?.get(key)?.as_array().cloned()).flatten();
-    let values: Vec<Value> = prompts.chain(commands).chain(of_servers).chain(hooks).chain(lines).collect();
-    let words = values.iter().filter_map(Value::as_str).flat_map(|word| std::iter::once(word).chain(shell_words(word)));
-    let mut names: Vec<String> = words.map(|word| word.replace("$WORKSPACE/", "")).filter(|word| !word.is_empty()).collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// Returns the words of a line that may be names of files.
-fn shell_words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| c.is_whitespace() || ";&|()<>\"'`".contains(c))
 }

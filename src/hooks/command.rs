@@ -35,6 +35,8 @@ pub struct CommandHook {
     launcher: ProcessLauncher,
     /// A sentence about the place of the command, for messages about failures.
     hint: Option<String>,
+    /// The reason why the command must not start.
+    refused: Option<String>,
 }
 
 impl CommandHook {
@@ -55,6 +57,7 @@ impl CommandHook {
             on_failure: settings.failure_policy(),
             launcher,
             hint: None,
+            refused: None,
         }
     }
 
@@ -71,6 +74,12 @@ impl CommandHook {
         self
     }
 
+    /// Makes each run a failure with this message.
+    pub(crate) fn refused(mut self, message: String) -> CommandHook {
+        self.refused = Some(message);
+        self
+    }
+
     /// Sets or removes environment variables of the command.
     pub fn variables(mut self, variables: &SessionVariables) -> CommandHook {
         self.command = self.command.variables(variables.iter());
@@ -78,6 +87,9 @@ impl CommandHook {
     }
 
     async fn call(&self, request: &HookRequest, cancel: &CancellationToken) -> Result<HookEffect, HookError> {
+        if let Some(message) = &self.refused {
+            return Err(HookError(message.clone()));
+        }
         let input = serde_json::to_vec(request).map_err(|error| HookError(format!("encoding the request: {error}")))?;
         if input.len() > limits::HOOK_REQUEST_BYTES_MAX {
             return Err(HookError(format!("the request has more than {} MiB", limits::HOOK_REQUEST_BYTES_MAX >> 20)));

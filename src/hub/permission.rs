@@ -132,6 +132,7 @@ impl<'a> PermissionDecider<'a> {
         let (mode, remembered) = self.turn.permissions(default);
         let rules = Rules {
             user: self.loaded.settings.permissions.rules.clone(),
+            trusted: self.loaded.trusted_rules.clone(),
             project: self.loaded.project_rules.clone(),
             session: remembered,
         };

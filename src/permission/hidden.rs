@@ -25,7 +25,7 @@ impl Hidden {
                 && rule.kind.is_none_or(|kind| kind == AccessKind::Read)
                 && rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(tool), rule.policy != Policy::Allow))
         };
-        let scopes = [&rules.user, &rules.project, &rules.session];
+        let scopes = rules.scopes();
         let about: Vec<Vec<&Rule>> = scopes.map(|scope| scope.iter().filter(applies).collect()).into();
         about.iter().flatten().find(|rule| rule.path.is_some() && rule.policy != Policy::Allow)?;
         let compiled = |rule: &&Rule| (rule.policy, rule.path.as_deref().map(PathGlob::new));

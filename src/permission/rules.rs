@@ -12,6 +12,8 @@ use crate::options::Mode;
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub user: Vec<Rule>,
+    /// Deny and ask rules of the trusted settings of a project that changed since then.
+    pub trusted: Vec<Rule>,
     pub project: Vec<Rule>,
     /// Rules remembered from the user's answers to permission requests; see [`remembered`].
     pub session: Vec<Rule>,
@@ -19,13 +21,13 @@ pub struct Rules {
 
 impl Rules {
     /// Returns the scopes, outermost first.
-    fn scopes(&self) -> [&Vec<Rule>; 3] {
-        [&self.user, &self.project, &self.session]
+    pub(super) fn scopes(&self) -> [&Vec<Rule>; 4] {
+        [&self.user, &self.trusted, &self.project, &self.session]
     }
 
     fn filter(&self, keeps: impl Fn(&Rule) -> bool) -> Rules {
         let kept = |scope: &Vec<Rule>| scope.iter().filter(|rule| keeps(rule)).cloned().collect();
-        Rules { user: kept(&self.user), project: kept(&self.project), session: kept(&self.session) }
+        Rules { user: kept(&self.user), trusted: kept(&self.trusted), project: kept(&self.project), session: kept(&self.session) }
     }
 }
 
@@ -149,8 +151,8 @@ fn decide_one(
             Match::No => None,
         })
     };
-    let decisive = [last(&rules.user, false), last(&rules.project, false), last(&rules.session, true)];
-    let mut decisive = decisive.into_iter().flatten();
+    let settings = [&rules.user, &rules.trusted, &rules.project].map(|scope| last(scope, false));
+    let mut decisive = settings.into_iter().chain([last(&rules.session, true)]).flatten();
     if let Some(rule) = decisive.clone().find(|rule| rule.policy == Policy::Deny) {
         return Decision { policy: Policy::Deny, rule: Some(rule) };
     }

@@ -33,19 +33,19 @@ impl CheckSettings {
         let (trust, timeout) = (Trust::load(places), Duration::from_secs(verify.timeout_s.max(1)));
         let trusted = trust.covers(cwd);
         let settings = CheckSettings { commands: verify.commands.as_slice().into(), trusted, timeout, ..CheckSettings::default() };
-        settings.started(cwd, before, trust.trusted_checks(places, cwd).as_deref())
+        settings.started(cwd, before, &trust.trusted_checks(places, cwd))
     }
 
     /// Finds the commands of the project in `cwd`, of those that AGENTS.md declares only the ones
-    /// that were trusted, if that is known. Those of `before` remain, unless its directory has been
-    /// trusted since then.
-    fn started(self, cwd: &Path, before: Option<&CheckSettings>, trusted: Option<&[String]>) -> CheckSettings {
+    /// that were trusted. Those of `before` remain, unless its directory has been trusted since
+    /// then.
+    fn started(self, cwd: &Path, before: Option<&CheckSettings>, trusted: &[String]) -> CheckSettings {
         let initial = match before.filter(|before| before.trusted == self.trusted) {
             Some(before) => before.initial.clone(),
             None => {
                 let undeclared = check_commands::find(cwd, false);
                 let mut commands = check_commands::find(cwd, self.trusted);
-                commands.retain(|one| undeclared.contains(one) || trusted.is_none_or(|trusted| trusted.contains(one)));
+                commands.retain(|one| undeclared.contains(one) || trusted.contains(one));
                 commands.into()
             }
         };

@@ -23,17 +23,28 @@ pub fn open(real: &Path) -> io::Result<File> {
 /// contain such files, only a regular file of at most [`limits::OWN_FILE_BYTES_MAX`] is read; a
 /// pipe or a device is refused without blocking. Follows symlinks.
 pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    read_bounded(path, limits::OWN_FILE_BYTES_MAX)
+}
+
+/// Reads a file like [`read_small`], of at most `most` bytes.
+pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let (file, size) = open_regular(path)?;
+    let mut bytes = Vec::with_capacity(size.min(most) as usize + 1);
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", most >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Opens a regular file for reading, and returns its size. Follows symlinks; a pipe or a device is
+/// refused without blocking.
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let stat = fstat(&file)?;
     require_regular(FileType::from_raw_mode(stat.st_mode))?;
-    let mut bytes = Vec::with_capacity(stat.st_size.clamp(0, limits::OWN_FILE_BYTES_MAX as i64) as usize + 1);
-    file.take(limits::OWN_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limits::OWN_FILE_BYTES_MAX {
-        let most = limits::OWN_FILE_BYTES_MAX >> 20;
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} MiB")));
-    }
-    Ok(bytes)
+    Ok((file, u64::try_from(stat.st_size).unwrap_or_default()))
 }
 
 /// Reads a file like [`read_small`] and requires UTF-8.

@@ -86,3 +86,12 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     follow(&absolute).real
 }
+
+/// Returns whether the way to `path` passes through one of `roots` and leads out of them all by a
+/// symlink, which programs that write there can change.
+pub(crate) fn leads_out(path: &Path, roots: &[PathBuf]) -> bool {
+    let inside = |real: &Path| roots.iter().any(|root| real.starts_with(root));
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let Followed { path: shown, real: end, .. } = follow(&absolute);
+    !inside(&end) && shown.ancestors().any(|above| inside(&real(above)))
+}

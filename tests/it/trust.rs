@@ -1,6 +1,9 @@
 //! What the files of a project can start, before and after `nuncio trust`.
 
 mod changed;
+mod grants;
+mod guards;
+mod own_programs;
 mod programs;
 mod report;
 

@@ -168,7 +168,7 @@ async fn directory_rule_hides_the_directory() {
     let absolute = world.path("secrets").display().to_string();
     for rule in ["secrets/**", "secrets", &format!("{absolute}/**"), &absolute] {
         let rule = json!([{"path": rule, "policy": "deny"}]);
-        let rules = Rules { user: serde_json::from_value(rule.clone()).unwrap(), project: Vec::new(), session: Vec::new() };
+        let rules = Rules { user: serde_json::from_value(rule.clone()).unwrap(), ..Rules::default() };
         let hidden = Hidden::of(&rules, "git_status", &world.context.workspace.cwd, false).unwrap();
         world.context.path_filter = Some(Arc::new(move |real: &Path| hidden.hides(real)));
         assert_eq!(world.told("git_status", json!({})).await, "ok on main\nno changes\n", "{rule}");

@@ -44,18 +44,6 @@ async fn programs_of_a_project_are_confined_in_every_mode() {
 }
 
 #[tokio::test]
-async fn settings_of_the_user_grant_network_and_directories() {
-    let home = project(NAMED[0].1);
-    let (work, above) = (home.work(), home.work().join(".."));
-    let above = above.canonicalize().unwrap();
-    home.config(&format!("[trust.\"{}\".hooks]\nnetwork = true\nwritable = [\"{}\"]\n", work.display(), above.display()));
-    trust(&home).await;
-    run(&home, "auto", &[("read", json!({"file_path": "a.txt"}))]).await;
-    let got = home.get("got.txt").unwrap();
-    assert!(got.contains("outside") && got.contains("network"), "{got}");
-}
-
-#[tokio::test]
 async fn project_does_not_widen_its_own_sandbox() {
     let home = project(&format!("{}[sandbox]\nmode = \"off\"\nnetwork = true\n[trust.\"/\".hooks]\nnetwork = true\n", NAMED[0].1));
     trust(&home).await;

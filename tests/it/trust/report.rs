@@ -31,7 +31,7 @@ async fn trust_shows_what_a_project_starts_and_allows() {
         "setup  worktree               ./setup.sh  (no network)",
         ".nuncio/skills/release/publish.sh",
         "bash npm *",
-        "  model",
+        "  model = \"x/y\"",
         ".mcp.json (1 MCP server), by Claude Code",
         "scripts/fmt.sh (2 lines)",
         "imports",
@@ -43,15 +43,126 @@ async fn trust_shows_what_a_project_starts_and_allows() {
 }
 
 #[tokio::test]
-async fn list_as_json_trusts_only_with_yes() {
+async fn list_as_json_trusts_as_the_list_for_people_does() {
     let home = project();
     let json =
         |ran: crate::harness::Ran| serde_json::from_str::<Value>(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     let report = json(home.run(&["trust", "--json"], "").await);
     assert_eq!(report["runs"][0]["kind"], "hook");
-    assert_eq!(json(home.run(&["trust", "--json"], "").await)["status"], "not trusted yet");
-    home.run(&["trust", "--json", "--yes"], "").await;
-    assert_eq!(json(home.run(&["trust", "--json"], "").await)["status"], "trusted");
+    assert_eq!(report["status"], "not trusted yet");
+    assert_eq!(json(home.run(&["trust", "--json", "--yes"], "").await)["status"], "trusted");
+}
+
+/// The list as JSON.
+async fn report(home: &Home) -> Value {
+    let ran = home.run(&["trust", "--json"], "").await;
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+#[tokio::test]
+async fn list_has_the_values_of_settings() {
+    let home = Home::new();
+    let sets = [
+        "allowed_paths = [\"/srv\"]",
+        "agents.allowed = [\"native\"]",
+        "prompts.* = \"prompt.md\"",
+        "verify.baseline = true",
+        "providers.openai.base_url = \"http://127.0.0.1:9/v1\"",
+        "mcp.docs.env.KEY = \"$OTHER_KEY\"",
+        "mcp.docs.cwd = \"sub\"",
+        "mcp.web.headers.X-Key = \"$OTHER_KEY\"",
+        "mcp.web.bearer_token_env = \"OTHER_KEY\"",
+        "mcp.web.sampling = true",
+        "worktree.copy = [\".env\"]",
+    ];
+    home.put(
+        CONFIG,
+        "allowed_paths = [\"/srv\"]\n[agents]\nallowed = [\"native\"]\n[prompts]\n\"*\" = \"prompt.md\"\n[verify]\nbaseline = true\n\
+         [providers.openai]\nbase_url = \"http://127.0.0.1:9/v1\"\n[mcp.docs]\ncommand = [\"docs\"]\nenv = { KEY = \"$OTHER_KEY\" }\n\
+         cwd = \"sub\"\n[mcp.web]\nurl = \"https://docs.test/mcp\"\nheaders = { X-Key = \"$OTHER_KEY\" }\n\
+         bearer_token_env = \"OTHER_KEY\"\nsampling = true\n[worktree]\ncopy = [\".env\"]\n",
+    );
+    let report = report(&home).await;
+    let mut expected: Vec<&str> = sets.into();
+    expected.sort_unstable();
+    let mut listed: Vec<&str> = report["sets"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, expected);
+    assert_eq!(report["connects"], json!(["mcp web: https://docs.test/mcp"]));
+    assert_eq!(report["runs"].as_array().unwrap().len(), 1, "{report}");
+    let text = home.run(&["trust"], "").await.stdout;
+    assert!(text.contains(" connects to:\n  mcp web: https://docs.test/mcp\n"), "{text}");
+}
+
+#[tokio::test]
+async fn list_has_the_checks_that_run() {
+    let makefile = ("Makefile", "test:\n\ttrue\n");
+    let above = ("../AGENTS.md", "# Checks\n\n- `make above`\n");
+    let own = ("AGENTS.md", "# Checks\n\n- `make own`\n");
+    let cases = [
+        (vec![makefile], json!([["Makefile", "make test"]]), json!([])),
+        (vec![makefile, above], json!([]), json!(["check of an AGENTS.md above: make above"])),
+        (vec![makefile, above, own], json!([["AGENTS.md", "make own"]]), json!([])),
+    ];
+    for (files, runs, asks) in cases {
+        let home = Home::new();
+        crate::workspaces::git(&home.work().join(".."), &["init", "--quiet"]);
+        for (name, text) in &files {
+            home.put(name, text);
+        }
+        let report = report(&home).await;
+        let listed: Vec<Value> =
+            report["runs"].as_array().unwrap().iter().map(|run| json!([run["name"], run["command"]])).collect();
+        assert_eq!((json!(listed), &report["asks"]), (runs, &asks), "{files:?}");
+    }
+}
+
+#[tokio::test]
+async fn list_has_programs_of_the_user_and_of_path() {
+    let home = Home::new();
+    let hooks = hook("tool.execute.after", "x.sh", "cwd = \"$WORKSPACE\"") + &hook("tool.execute.before", "x.sh", "");
+    home.config(&format!(
+        "{hooks}[mcp.here]\ncommand = [\"here\"]\ncwd = \"$WORKSPACE\"\n[mcp.file]\ncommand = [\"sh\", \"$WORKSPACE/x.sh\"]\n\
+         [mcp.elsewhere]\ncommand = [\"elsewhere\", \"$WORKSPACE\"]\n"
+    ));
+    home.put("x.sh", "true\n");
+    let bin = home.put("../bin/gopls", "#!/bin/sh\n");
+    std::fs::set_permissions(&bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    home.env("PATH", bin.parent().unwrap().to_str().unwrap());
+    let report = report(&home).await;
+    let listed: Vec<Value> = report["ownPrograms"].as_array().unwrap().iter().map(|run| run["name"].clone()).collect();
+    assert_eq!(listed, ["tool.execute.after", "file", "here"]);
+    assert_eq!(report["pathServers"], json!(["go: gopls"]));
+}
+
+#[tokio::test]
+async fn list_counts_the_scripts_that_it_omits() {
+    let home = Home::new();
+    for number in 0..205 {
+        home.put(&format!(".nuncio/skills/many/{number}.sh"), "true\n");
+    }
+    let report = report(&home).await;
+    assert_eq!(report["skillScripts"].as_array().unwrap().len(), 200);
+    assert_eq!(report["skillScriptsOmitted"], 5);
+    assert!(home.run(&["trust"], "").await.stdout.contains("and at least 5 more"));
+}
+
+/// A file that changes while the question is open is not trusted.
+#[tokio::test]
+async fn content_of_the_list_is_trusted() {
+    for changes in [false, true] {
+        let home = project();
+        let mut terminal = home.terminal(&["trust"]);
+        terminal.until("Trust it?").await;
+        if changes {
+            home.put("scripts/fmt.sh", "echo other\n");
+        }
+        terminal.say("y\n").await;
+        terminal.until("is trusted, until").await;
+        assert_eq!(terminal.end().await.0, 0);
+        let listed = home.run(&["trust", "list"], "").await.stdout;
+        assert_eq!(listed.contains("not in effect"), changes, "{listed}");
+    }
 }
 
 #[tokio::test]
