@@ -6,6 +6,7 @@ mod budget;
 mod bundle;
 mod call_host;
 mod call_requests;
+mod check_confinement;
 pub(crate) mod confinement;
 mod context_report;
 mod context_window;

@@ -42,7 +42,7 @@ pub(crate) use load::{Loaded, Overrides, load_project, load_user, project_settin
 pub use mcp_settings::{McpOauth, McpServer};
 pub use model_settings::{Ability, CacheTtl, Effort, ModelSettings, Protocol, Provider, SecretText};
 pub(crate) use model_settings::{ModelPatterns, model_settings};
-pub(crate) use named_files::files_in_command;
+pub(crate) use named_files::{files_in_command, named_files};
 pub(crate) use owner::owner_name;
 pub(crate) use parse::most_similar;
 pub use price::{Price, PriceAbove};

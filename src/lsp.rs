@@ -14,4 +14,5 @@ mod uri;
 pub(crate) use detect::installed;
 pub(crate) use diagnostic::{Diagnostic, render};
 pub(crate) use languages::{EditDiagnostics, LanguageConfig, Languages, ServerLimits};
+pub(crate) use server::{Confinement, Launch};
 pub(crate) use servers::Servers;

@@ -33,7 +33,7 @@ mod turn_changes;
 pub(crate) use after_edit::after_edit;
 pub(crate) use call_requests::CallRequest;
 pub use call_requests::CallRequests;
-pub(crate) use check_settings::CheckSettings;
+pub(crate) use check_settings::{CheckConfinement, CheckSettings};
 pub(crate) use client::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCommand};
 pub(crate) use context::RedirectPolicy;
 pub use context::ToolContext;

@@ -12,17 +12,20 @@ use super::program_place::{command_hook, named_by_user};
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;
-use crate::config::{self, DataPaths, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables};
+use crate::config::{
+    self, AccessKind, DataPaths, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables,
+};
 use crate::context::project_dirs::ProjectDirs;
 use crate::error::Result;
 use crate::event::SessionParent;
 use crate::hooks::Hooks;
 use crate::id::SessionId;
-use crate::lsp::{LanguageConfig, Languages};
+use crate::lsp::{Confinement, LanguageConfig, Languages, Launch};
 use crate::model::Model;
 use crate::options::Mode;
-use crate::permission::rules::Rules;
-use crate::process::Sandbox;
+use crate::permission::Access;
+use crate::permission::rules::{Rules, allows_writes};
+use crate::process::{Confined, Sandbox};
 use crate::toolkit::{CheckSettings, FilesSeen, PreparedCall, Shell, ToolContext, ToolError, TurnChanges};
 use crate::tools::task;
 use crate::workspace::{Workspace, leads_out, linked_git_dirs};
@@ -49,7 +52,7 @@ pub(crate) struct SessionEnvironment {
     /// Directories that the client named, with symlinks resolved.
     client_roots: Arc<[PathBuf]>,
     /// Directories that a sandboxed command may write to, unless the sandbox is read-only.
-    writable: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
     /// Directories of `sandbox.writable` that are not used, because a symlink of the project leads
     /// to them.
     pub(super) dropped: Vec<PathBuf>,
@@ -242,6 +245,14 @@ impl SessionEnvironment {
         })
     }
 
+    /// Returns whether the model may write some file without a question.
+    pub(super) fn writes_unasked(&self, mode: Mode, rules: &Rules) -> bool {
+        let table = self.tools.table();
+        let writing = table.iter().filter(|tool| Access::ordinary(tool.access()).kind == AccessKind::Write);
+        let names: Vec<&str> = writing.map(|tool| tool.name()).collect();
+        allows_writes(rules, mode, self.loaded.settings.permissions.default, &names)
+    }
+
     /// The permission rules in effect. `session` holds the rules remembered from earlier answers.
     pub(super) fn rules(&self, session: &[Rule]) -> Rules {
         Rules {
@@ -256,10 +267,20 @@ impl SessionEnvironment {
 /// The language servers that a session may start.
 fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Workspace) -> LanguageConfig {
     let (all, cwd, roots) = (services.clone(), workspace.cwd.clone(), workspace.named_roots.clone());
-    let confine = move |name: &str| {
+    let confine = move |name: &str, launch: &Launch, commands: Option<&Sandbox>| {
         let grants = &all.user.settings.trust;
-        let program = ProjectProgram::new(&all.places, grants, &cwd, ProgramKind::Lsp(name), false);
-        confinement::confined(program, &roots).sandbox
+        let mut program = ProjectProgram::new(&all.places, grants, &cwd, ProgramKind::Lsp(name), false);
+        // A server of the user may do what the session's commands may do.
+        let commands_of_user = commands.filter(|_| launch.project.is_none());
+        program.grant.network |= commands_of_user.is_some_and(|sandbox| sandbox.network);
+        let roots = match (commands, commands_of_user) {
+            (Some(sandbox), _) if sandbox.writable.is_empty() => &[][..],
+            (_, Some(sandbox)) => &sandbox.writable,
+            _ => &roots,
+        };
+        let variables = confinement::variables(&program, &launch.command);
+        let Confined { sandbox, program } = confinement::confined(program, roots);
+        Confinement { sandbox, variables, hint: program.hint() }
     };
     LanguageConfig {
         settings: loaded.settings.lsp.clone(),

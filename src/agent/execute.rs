@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use super::call_host::{CallHost, CallOutcome, CallResult, ServedCall};
+use super::check_confinement;
 use super::environment::SessionEnvironment;
 use super::hooks::CallHooks;
 use super::nested_instructions;
@@ -24,8 +25,6 @@ use crate::error::Result;
 use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
 use crate::json;
-use crate::options::Mode;
-use crate::process::Sandbox;
 use crate::session::turn::panic_message;
 use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, ToolProperties, change_scan};
 
@@ -72,9 +71,8 @@ impl ToolCall {
         Self::announced(host, environment, tool_use, Automatic::No).await
     }
 
-    /// Announces a call that nuncio makes by itself. Its commands run in the sandbox of the mode
-    /// `auto`, and then it is allowed unless a rule denies it. Without a sandbox, or with `asks`,
-    /// permission is decided as for a call of the model.
+    /// Announces a call that nuncio makes by itself. Its commands run confined, and it is allowed
+    /// unless a rule denies it. With `asks`, permission is decided as for a call of the model.
     pub(super) async fn announce_automatic(
         host: &dyn CallHost,
         environment: &Arc<SessionEnvironment>,
@@ -202,20 +200,24 @@ impl ToolCall {
         let (mode, remembered) = host.permissions(default);
         // Use the sandbox for the mode at the time of the check, even if the mode changes before
         // approval.
-        let confined = environment.sandbox(Mode::Auto).filter(|_| automatic.is_automatic() && Sandbox::is_available());
-        let automatic = automatic == Automatic::Yes && confined.is_some();
-        context.sandbox = confined.or_else(|| environment.sandbox(mode));
-        context.unasked = matches!(mode, Mode::AcceptEdits | Mode::Auto);
+        context.sandbox = environment.sandbox(mode);
+        if automatic.is_automatic()
+            && let Err(why) = check_confinement::apply(&mut context, &environment)
+        {
+            return Ok(Err(CallOutcome::Failed(why)));
+        }
+        let rules = environment.rules(&remembered);
+        context.unasked = environment.writes_unasked(mode, &rules);
         context.start = context.shell.start(&context.workspace);
         let check = Check {
             host,
             id: &id,
             label: &label,
-            automatic,
+            automatic: automatic == Automatic::Yes,
             context: &context,
             prepared: &prepared,
             mode,
-            rules: &environment.rules(&remembered),
+            rules: &rules,
             default,
             timeout: Duration::from_secs(environment.loaded.settings.permissions.timeout_s),
         };

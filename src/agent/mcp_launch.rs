@@ -14,19 +14,6 @@ use crate::error::Error;
 use crate::mcp::{McpLaunch, McpTransport, OauthClient, TokenProgram};
 use crate::workspace::{create_private_dir, replace_private};
 
-/// Commands that download the program which they run.
-const DOWNLOADERS: &[&[&str]] = &[
-    &["npx"],
-    &["bunx"],
-    &["pnpx"],
-    &["uvx"],
-    &["npm", "exec"],
-    &["pnpm", "dlx"],
-    &["yarn", "dlx"],
-    &["pipx", "run"],
-    &["uv", "tool", "run"],
-];
-
 /// Returns the identity of a server in this environment. The error is a message.
 pub(super) fn launch(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> Result<McpLaunch, String> {
     settings.check()?;
@@ -58,7 +45,8 @@ fn http(url: &str, name: &str, settings: &McpServer, environment: &SessionEnviro
         let (kind, named_by) = (ProgramKind::Mcp(name), settings.project.as_ref());
         let program = NamedProgram { kind, named_by, command, cwd: None, outside: Path::new("/") };
         let ProgramPlace { cwd, confined, .. } = place(services, workspace, &program)?;
-        Ok::<TokenProgram, String>(TokenProgram { command: command.clone(), cwd, confined })
+        let env = confined.iter().flat_map(|confined| confinement::variables(&confined.program, command)).collect();
+        Ok::<TokenProgram, String>(TokenProgram { command: command.clone(), cwd, env, confined })
     });
     let token_command = token_command.transpose()?;
     Ok(McpTransport::Http {
@@ -84,11 +72,7 @@ fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> 
         None if cwd == work => create_work_dir(&work).map_err(|error| error.to_string())?,
         None => {}
         Some(confined) => {
-            let program = &confined.program;
-            if !program.grant.network && is_downloader(&command) {
-                return Err(format!("{} needs the network to load its package: {}", command[0], program.hint()));
-            }
-            let variables = confinement::variables(program, &command);
+            let variables = confinement::variables(&confined.program, &command);
             env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned())));
         }
     }
@@ -107,16 +91,6 @@ fn create_work_dir(work: &Path) -> crate::error::Result<()> {
         return Ok(());
     }
     replace_private(&manifest, b"{}\n").map_err(|error| Error::io(format_args!("writing {}", manifest.display()), error))
-}
-
-/// Returns whether a command downloads the program that it runs.
-fn is_downloader(command: &[String]) -> bool {
-    let mut words = command.iter().enumerate().map(|(index, word)| match index {
-        0 => word.rsplit('/').next().unwrap_or_default(),
-        _ => word.as_str(),
-    });
-    let words: Vec<&str> = words.by_ref().take(3).collect();
-    DOWNLOADERS.iter().any(|start| words.starts_with(start))
 }
 
 /// The registered OAuth client of a server. The error is a message.

@@ -20,7 +20,7 @@ use crate::model::local::{self, Candidate, LocalServer, LocalServers};
 use crate::model::providers::{self, KnownProvider};
 use crate::model::scripted::{self, Script};
 use crate::model::{self, Media, Model, ModelError, ModelProvider, Retry};
-use crate::process::{Command, ProcessLauncher};
+use crate::process::ProcessLauncher;
 use crate::web::{ClientOptions, HttpClients};
 use crate::workspace;
 
@@ -257,7 +257,7 @@ impl Models {
 
     async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<ApiKey>, ModelError> {
         if let Some(command) = &own.api_key_command {
-            return self.key_of_command(provider, token_command(command, own.project.as_ref())).await.map(Some);
+            return self.key_of_command(provider, command, own).await.map(Some);
         }
         let Some(name) = &own.api_key_env else { return Ok(None) };
         match self.environment.get(name) {
@@ -268,10 +268,14 @@ impl Models {
         }
     }
 
-    /// Runs a command that prints a key.
-    async fn key_of_command(&self, provider: &str, command: Command) -> Result<ApiKey, ModelError> {
+    /// Runs a command of the provider's settings that prints a key.
+    async fn key_of_command(&self, provider: &str, words: &[String], own: &Provider) -> Result<ApiKey, ModelError> {
         let origin = format!("providers.{provider}.api_key_command");
-        let printed = self.launcher.printed(&command).await;
+        let project = own.project.as_ref();
+        let printed = match (self.launcher.printed(&token_command(words, project)).await, project) {
+            (Err(why), Some(program)) => Err(program.with_hint(why)),
+            (printed, _) => printed,
+        };
         printed.map(|key| ApiKey::new(key, origin.clone())).map_err(|why| permanent(format!("{origin}: {why}")).unreachable())
     }
 

@@ -155,6 +155,8 @@ pub(super) async fn create(
     let services = &cx.app.services;
     let loaded = services.settings(&repository.main)?;
     let of_project = loaded.set_by_project("worktree.setup");
+    let unused = loaded.ignored.iter().any(|name| name.starts_with("worktree"));
+    let unused = unused.then(|| format!("[worktree] of the project was not used ({})", loaded.ignored_hint(&repository.main)));
     let settings = loaded.settings.worktree;
     if settings.retention_days > 0 {
         let kept = Duration::from_secs(settings.retention_days.saturating_mul(86_400));
@@ -171,9 +173,11 @@ pub(super) async fn create(
         let command = variables.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         command.confined(&confinement::confined(program.clone(), &[worktree.to_owned()]))
     };
-    let preparation = Preparation { trusted, settings, confine: Box::new(confine), hint };
+    let preparation = Preparation { trusted, settings, of_project, confine: Box::new(confine), hint };
     let new = NewWorktree { repository, directory: cwd, name, branch, base, preparation, now_ms: now_ms() };
-    worktrees.create(new).await
+    let mut created = worktrees.create(new).await?;
+    created.warnings.extend(unused);
+    Ok(created)
 }
 
 /// Returns whether the programs of the repository of `directory` may run. A directory that only

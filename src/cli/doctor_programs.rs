@@ -138,8 +138,11 @@ fn sandbox(app: &App, loaded: &Loaded) -> Finding {
                 .into(),
         ),
         (true, _) => Finding::Ok("commands can be confined (Landlock)".into()),
-        (false, Some(SandboxMode::Off)) => Finding::Note("this kernel has no Landlock; the sandbox is off in the settings".into()),
-        (false, _) => Finding::Note("this kernel has no Landlock: commands in mode auto are refused without --sandbox off".into()),
+        (false, mode) => {
+            let commands = if mode == Some(SandboxMode::Off) { "" } else { ", and commands in mode auto without --sandbox off" };
+            let message = "this kernel has no Landlock: programs of projects, checks, git tools and workspaces are refused";
+            Finding::Note(format!("{message}{commands}"))
+        }
     }
 }
 

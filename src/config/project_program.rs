@@ -130,9 +130,17 @@ impl ProjectProgram {
         Err(Error::new(Kind::Forbidden, format!("{message} ({command} {shown})")))
     }
 
-    /// Directory for the caches and temporary files of the project's programs.
-    pub(crate) fn cache(&self) -> PathBuf {
-        super::trusted_content::entry(&self.data.join("caches"), &self.directory)
+    /// Returns the directory of the program's own files. Programs with other rights have another
+    /// one: what a program without network writes must not decide what one with network runs.
+    pub(crate) fn own_directory(&self) -> PathBuf {
+        let name = format!("{}{}", self.grant_name, if self.grant.network { " network" } else { "" });
+        super::trusted_content::entry(&self.data.join("caches"), Path::new(&name))
+    }
+
+    /// Adds the sentence about the confinement to the reason of a failure, unless the program did
+    /// not start because the project is not trusted.
+    pub(crate) fn with_hint(&self, why: String) -> String {
+        if self.check_trust().is_ok() { format!("{why} ({})", self.hint()) } else { why }
     }
 
     /// A sentence about the confinement, for messages about failures.

@@ -147,6 +147,10 @@ impl Hook for CommandHook {
         self.on_failure
     }
 
+    fn timeout_hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     fn run<'a>(&'a self, request: &'a HookRequest, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<HookEffect, HookError>> {
         Box::pin(self.call(request, cancel))
     }

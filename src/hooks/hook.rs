@@ -32,6 +32,11 @@ pub trait Hook: Send + Sync {
     /// The effect of a run that fails or times out.
     fn on_failure(&self) -> FailurePolicy;
 
+    /// A sentence for the message about a run that timed out.
+    fn timeout_hint(&self) -> Option<&str> {
+        None
+    }
+
     /// Runs the hook. Returns soon after `cancel`, with no process left running: it is cancelled at
     /// the timeout and with the turn.
     fn run<'a>(&'a self, request: &'a HookRequest, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<HookEffect, HookError>>;

@@ -72,7 +72,8 @@ impl HookRun {
                 timed_out = true;
                 stop.cancel();
                 let _ = timeout(limits::HOOK_END, &mut running).await;
-                Err(HookError(format!("no answer in {} ms", hook.timeout().as_millis())))
+                let hint = hook.timeout_hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                Err(HookError(format!("no answer in {} ms{hint}", hook.timeout().as_millis())))
             }
         };
         drop(running);

@@ -40,7 +40,7 @@ const KNOWN_LANGUAGES: &[KnownLanguage] = &[
 pub(crate) struct ServerChoice {
     /// The server's name in the settings, `[lsp.NAME]`, or else the name of its language.
     pub name: String,
-    /// Command, root and sandbox.
+    /// Command, root and confinement.
     pub launch: Launch,
     /// True if the settings name the server, false if it was found on PATH.
     pub configured: bool,
@@ -61,7 +61,12 @@ pub(crate) fn choose(
         }
         return Ok(ServerChoice {
             name: name.clone(),
-            launch: Launch { command: server.command.clone(), root: root.into(), sandbox: None, project: server.project.clone() },
+            launch: Launch {
+                command: server.command.clone(),
+                root: root.into(),
+                confinement: None,
+                project: server.project.clone(),
+            },
             configured: true,
         });
     }
@@ -83,7 +88,7 @@ pub(crate) fn choose(
             .ok_or_else(|| format!("{} needs a {marker} in the file's directory or above", command[0]))?,
     };
     let command = command.iter().map(|word| word.to_string()).collect();
-    Ok(ServerChoice { name: name.into(), launch: Launch { command, root, sandbox: None, project: None }, configured: false })
+    Ok(ServerChoice { name: name.into(), launch: Launch { command, root, confinement: None, project: None }, configured: false })
 }
 
 /// Returns the well-known languages with an installed server, and the program of the server.

@@ -12,7 +12,7 @@ use super::client::LanguageClient;
 use super::detect::{self, ServerChoice};
 use super::diagnostic::{self, Diagnostic, DiagnosticSeverity};
 use super::documents::FileDiagnostics;
-use super::server::{Launch, Server};
+use super::server::{Confinement, Launch, Server};
 use super::servers::Servers;
 use crate::config::{DataPaths, LanguageServer, Trust};
 use crate::limits;
@@ -26,8 +26,9 @@ pub struct Languages {
     used: Mutex<HashMap<Launch, Used>>,
 }
 
-/// Returns the confinement of the server with a name.
-pub(crate) type Confine = Box<dyn Fn(&str) -> Sandbox + Send + Sync>;
+/// Returns the confinement of the server with a name and a command. The sandbox is that of the
+/// session's commands, if they have one.
+pub(crate) type Confine = Box<dyn Fn(&str, &Launch, Option<&Sandbox>) -> Confinement + Send + Sync>;
 
 /// Configuration that determines the servers of a session.
 #[derive(Default)]
@@ -146,20 +147,19 @@ impl Languages {
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
         }
-        let own = |confine: &Confine| confine(&choice.name);
-        choice.launch.sandbox = match server_limits.sandbox {
-            Some(sandbox) if choice.launch.project.is_none() => Some(sandbox.clone()),
-            None if choice.launch.project.is_none() && trusted && !server_limits.unasked => None,
-            Some(_) | None => self.config.confine.as_ref().map(own),
-        };
+        let ServerLimits { sandbox, unasked } = server_limits;
+        let is_confined = sandbox.is_some() || choice.launch.project.is_some() || !trusted || unasked;
+        let confine = self.config.confine.as_ref().filter(|_| is_confined);
+        choice.launch.confinement = confine.map(|confine| confine(&choice.name, &choice.launch, sandbox));
         Ok(choice)
     }
 
     fn server(&self, choice: &ServerChoice) -> Result<Arc<Server>, String> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(used) = used.get(&choice.launch) {
+        if let Some(used) = used.get(&choice.launch).filter(|used| !used.server.is_stopped()) {
             return Ok(used.server.clone());
         }
+        used.retain(|_, used| !used.server.is_stopped());
         let server = self.servers.server(&choice.launch)?;
         used.insert(choice.launch.clone(), Used { server: server.clone(), failure_reported: false });
         Ok(server)

@@ -1,6 +1,7 @@
 //! One language server process: starts it, restarts it after crashes, and shuts it down when it is
 //! no longer used.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
 /// Handle to a language server. Dropping it stops the server.
 pub(crate) struct Server {
     state: watch::Receiver<State>,
-    _stop: DropGuard,
+    stop: CancellationToken,
+    _stop_on_drop: DropGuard,
 }
 
 #[derive(Clone)]
@@ -44,8 +46,17 @@ impl Server {
         stop: CancellationToken,
     ) -> (Server, impl Future<Output = ()> + Send + use<>) {
         let (sender, state) = watch::channel(State::Starting);
-        let server = Server { state, _stop: stop.clone().drop_guard() };
+        let server = Server { state, stop: stop.clone(), _stop_on_drop: stop.clone().drop_guard() };
         (server, launch.supervise(launcher, sender, stop))
+    }
+
+    /// Stops the server, also for other sessions that use it.
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
     }
 
     /// Waits until the server is initialized and returns its client, or `None` on timeout.
@@ -72,18 +83,27 @@ impl Server {
     }
 }
 
-/// The command, root and sandbox of a server, which together identify the server.
+/// The command, root and confinement of a server, which together identify the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Launch {
     /// The program and its arguments; never empty.
     pub command: Vec<String>,
     /// The directory in which the server runs.
     pub root: PathBuf,
-    /// Sandbox of the session that started the server. Only sessions with an equal sandbox share
-    /// the server.
-    pub sandbox: Option<Sandbox>,
+    /// Only sessions with an equal confinement share the server.
+    pub confinement: Option<Confinement>,
     /// Set if a project's settings name the server: it starts only while the project is trusted.
     pub project: Option<ProjectProgram>,
+}
+
+/// The confinement of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Confinement {
+    pub sandbox: Sandbox,
+    /// Environment variables.
+    pub variables: Vec<(&'static str, OsString)>,
+    /// A sentence for messages about failures.
+    pub hint: String,
 }
 
 /// Exit status of the supervisor if the program does not exist, as in env(1).
@@ -96,6 +116,18 @@ enum End {
 }
 
 impl Launch {
+    /// Returns whether both start the same program in the same directory, confined or not.
+    pub(super) fn is_same_program(&self, other: &Launch) -> bool {
+        (&self.command, &self.root) == (&other.command, &other.root)
+    }
+
+    fn confined_command(&self) -> Command {
+        let command = Command { project: self.project.clone(), ..Command::program(&self.command, &self.root) };
+        let Some(Confinement { sandbox, variables, .. }) = &self.confinement else { return command };
+        let variables = variables.iter().cloned();
+        variables.fold(command, |command, (name, value)| command.env(name, value)).sandbox(Some(sandbox.clone()))
+    }
+
     async fn supervise(self, launcher: ProcessLauncher, state: watch::Sender<State>, stop: CancellationToken) {
         let name = &self.command[0];
         let mut worked = false;
@@ -124,9 +156,7 @@ impl Launch {
         stop: &CancellationToken,
         worked: &mut bool,
     ) -> End {
-        let command = Command::program(&self.command, &self.root).sandbox(self.sandbox.clone());
-        let command = Command { project: self.project.clone(), ..command };
-        let (Child { output, mut ending }, input) = match launcher.spawn_piped(&command) {
+        let (Child { output, mut ending }, input) = match launcher.spawn_piped(&self.confined_command()) {
             Ok(spawned) => spawned,
             Err(error) => return End::Crashed(error.to_string()),
         };
@@ -178,12 +208,13 @@ impl Launch {
         state.send_replace(State::Starting);
         drop(writer);
         let status = terminate(ending).await;
-        match (crashed, status) {
-            (_, Some(NOT_FOUND)) => End::NotFound,
-            (Ok(()), Some(code)) => End::Crashed(format!("exit code {code}")),
-            (Ok(()), None) => End::Crashed("it closed its output".into()),
-            (Err(why), _) => End::Crashed(why),
-        }
+        let why = match (crashed, status) {
+            (_, Some(NOT_FOUND)) => return End::NotFound,
+            (Ok(()), Some(code)) => format!("exit code {code}"),
+            (Ok(()), None) => "it closed its output".into(),
+            (Err(why), _) => why,
+        };
+        End::Crashed(self.confinement.iter().fold(why, |why, confinement| format!("{why} ({})", confinement.hint)))
     }
 }
 

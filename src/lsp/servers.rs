@@ -24,13 +24,25 @@ impl Servers {
         Servers { launcher, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
     }
 
-    /// Returns the running server for `launch`, or starts one. Must be called within a tokio
-    /// runtime.
+    /// Returns the running server for `launch`, or starts one. While a program runs confined in a
+    /// directory, it does not run unconfined there, also not for other sessions: the model of one
+    /// may write files without a question that the program of another would execute. Must be called
+    /// within a tokio runtime.
     pub(super) fn server(&self, launch: &Launch) -> Result<Arc<Server>, String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|_, server| server.strong_count() > 0);
+        running.retain(|_, server| server.upgrade().is_some_and(|server| !server.is_stopped()));
         if let Some(server) = running.get(launch).and_then(Weak::upgrade) {
             return Ok(server);
+        }
+        let others = running.iter().filter(|(other, _)| other.is_same_program(launch));
+        let mut others = others.filter(|(other, _)| other.confinement.is_some() != launch.confinement.is_some());
+        match launch.confinement {
+            None => {
+                if let Some(confined) = others.find_map(|(_, server)| server.upgrade()) {
+                    return Ok(confined);
+                }
+            }
+            Some(_) => others.filter_map(|(_, server)| server.upgrade()).for_each(|unconfined| unconfined.stop()),
         }
         if self.tasks.len() >= limits::LSP_SERVERS_MAX {
             return Err(format!("{} language servers are running already", self.tasks.len()));

@@ -1,8 +1,9 @@
 //! The identity of a server: its program or URL, and the roots of the sessions that use it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::process::Confined;
+use crate::process::{Command, Confined, ProcessLauncher};
 
 /// The configuration of a server with the directories of its sessions. Sessions with an equal
 /// `McpLaunch` share one server. Has no `Debug`, because it contains secrets.
@@ -48,8 +49,22 @@ pub enum McpTransport {
 pub struct TokenProgram {
     pub command: Vec<String>,
     pub cwd: PathBuf,
+    pub env: Vec<(&'static str, OsString)>,
     /// Set if a project's settings name the command.
     pub confined: Option<Confined>,
+}
+
+impl TokenProgram {
+    /// Runs the command and returns what it printed. The error is a message.
+    pub(super) async fn token(&self, launcher: &ProcessLauncher) -> Result<String, String> {
+        let command = Command::program(&self.command, &self.cwd);
+        let command = self.env.iter().fold(command, |command, (name, value)| command.env(name, value));
+        let command = self.confined.iter().fold(command, Command::confined);
+        match (launcher.printed(&command).await, &self.confined) {
+            (Err(why), Some(confined)) => Err(confined.program.with_hint(why)),
+            (printed, _) => printed,
+        }
+    }
 }
 
 /// The OAuth client as which nuncio signs in, if it is registered at the authorization server.

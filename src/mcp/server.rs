@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::connection::{McpConnection, chain, login_required, offer, requires_login};
 use super::handler::McpHandler;
 use super::identity::server_identity;
-use super::launch::{McpLaunch, McpTransport, TokenProgram};
+use super::launch::{McpLaunch, McpTransport};
 use super::lifecycle::{RunEnd, RunStart, initialization_failed, notify_changes, signed_in};
 use super::process_end::{log_stderr, terminate};
 use super::stdio::{Garbage, StdioTransport, described};
@@ -213,9 +213,8 @@ impl Run<'_> {
                 let transport = async {
                     let token = match (bearer_token, bearer_token_command) {
                         (Some(token), _) => Some(token.clone()),
-                        (None, Some(TokenProgram { command, cwd, confined })) => {
-                            let order = confined.iter().fold(Command::program(command, cwd), Command::confined);
-                            let printed = launcher.printed(&order).await;
+                        (None, Some(program)) => {
+                            let printed = program.token(launcher).await;
                             Some(printed.map_err(|why| format!("bearer_token_command: {why}"))?)
                         }
                         (None, None) => None,

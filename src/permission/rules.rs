@@ -179,6 +179,21 @@ fn decide_one(
     }
 }
 
+/// Returns whether the mode or a rule may allow, without a question, a call of one of `tools`,
+/// which write files.
+pub(crate) fn allows_writes(rules: &Rules, mode: Mode, default: Policy, tools: &[&str]) -> bool {
+    let allows = |rule: &Rule| {
+        let kind = rule.kind.is_none_or(|kind| kind == AccessKind::Write);
+        let fits = |glob: &String| tools.iter().any(|tool| glob_matches(glob, Path::new(tool), true));
+        rule.policy == Policy::Allow && kind && rule.pattern.is_none() && rule.tool.as_ref().is_none_or(fits)
+    };
+    match mode {
+        Mode::Plan => false,
+        Mode::AcceptEdits | Mode::Auto => true,
+        Mode::Ask => default == Policy::Allow || rules.scopes().into_iter().flatten().any(allows),
+    }
+}
+
 /// Returns whether an ask rule concerns this call. If so, the user's approval of the call covers
 /// everything that the call reads.
 pub(crate) fn asks_about(rules: &Rules, request: &PermissionRequest<'_>) -> bool {

@@ -1,5 +1,6 @@
 //! The project's check commands, as the context of tool calls has them.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,15 @@ pub struct CheckSettings {
     pub timeout: Duration,
     /// The commands of the project when the session began, or when the directory was trusted.
     pub initial: Arc<[String]>,
+}
+
+/// The confinement of checks that nuncio runs by itself, in addition to the sandbox of the call.
+#[derive(Clone, Debug)]
+pub struct CheckConfinement {
+    /// Environment variables.
+    pub variables: Vec<(&'static str, OsString)>,
+    /// A sentence for the text about failures.
+    pub hint: String,
 }
 
 impl Default for CheckSettings {

@@ -37,6 +37,9 @@ pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<(V
         }
         results.push(result);
     }
+    if let Some(confinement) = context.check_confinement.as_ref().filter(|_| results.iter().any(|result| !result.passed)) {
+        text += &format!("[{}]\n", confinement.hint);
+    }
     Ok((results, text))
 }
 
@@ -64,6 +67,9 @@ async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext)
         command = command.env_remove(name);
     }
     command = command.env(DEPTH_VARIABLE, (context.depth + 1).to_string());
+    for (name, value) in context.check_confinement.iter().flat_map(|confinement| &confinement.variables) {
+        command = command.env(name, value);
+    }
     let command = command.sandbox(context.sandbox.clone());
     let begun = Instant::now();
     let capture = Capture::saved(log_path(context, &format!("verify-{number}")));

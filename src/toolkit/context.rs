@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::call_requests::CallRequests;
-use super::check_settings::CheckSettings;
+use super::check_settings::{CheckConfinement, CheckSettings};
 use super::client::ClientAccess;
 use super::files_seen::FilesSeen;
 use super::output::{Progress, ToolError};
@@ -67,6 +67,8 @@ pub struct ToolContext {
     pub unasked: bool,
     /// The project's check commands.
     pub checks: CheckSettings,
+    /// Set if nuncio makes the call by itself.
+    pub check_confinement: Option<CheckConfinement>,
     /// The files that the turn changed.
     pub changes: Arc<TurnChanges>,
     /// Number of sessions above the call's session, including those of the processes that started
@@ -106,6 +108,7 @@ impl ToolContext {
             sandbox: None,
             unasked: false,
             checks: CheckSettings::default(),
+            check_confinement: None,
             changes: Arc::default(),
             depth: 0,
             variables: Arc::default(),

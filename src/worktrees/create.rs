@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::git::Programs;
 use super::prepare::Preparation;
 use super::repository::Repository;
 use super::{Worktrees, files};
@@ -106,7 +105,7 @@ impl Worktrees {
             written.map_err(|error| Error::io(format_args!("writing {}", marker.display()), error))?;
         }
         let (row, start) = self.reserve(&new).await?;
-        if let Err(error) = self.add(repository, &row, &start, &new.preparation).await {
+        if let Err(error) = self.add(repository, &row, &start).await {
             if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
                 self.store.remove_workspace(&row.id)?;
             }
@@ -202,11 +201,10 @@ impl Worktrees {
 
     /// Creates the branch and the worktree. On an error, removes the worktree, and the branch if it
     /// was created here.
-    async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart, preparation: &Preparation) -> Result<()> {
-        let git_dirs = vec![repository.common.clone(), row.path.clone()];
-        let programs = if preparation.trusted { Programs::Filters } else { Programs::Untrusted(git_dirs) };
+    async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart) -> Result<()> {
+        let writable = [repository.common.clone(), row.path.clone()];
         let (main, branch) = (&repository.main, start.name.as_str());
-        let run = async |arguments: Vec<OsString>| self.git.change(main, &programs, limits::WORKTREE_CREATE, arguments).await;
+        let run = async |arguments: Vec<OsString>| self.git.change(main, &writable, limits::WORKTREE_CREATE, arguments).await;
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
         let made = start.commit.as_deref().filter(|_| !start.exists);
         if let Some(commit) = made {
@@ -236,7 +234,7 @@ impl Worktrees {
             Err(error) => error,
         };
         let undo = async |what: &str, arguments: Vec<OsString>| {
-            let undone = self.git.change(main, &programs, limits::GIT_UNDO, arguments).await;
+            let undone = self.git.change(main, &writable, limits::GIT_UNDO, arguments).await;
             if undone.as_ref().map_or(true, |undone| undone.code != 0) {
                 tracing::warn!(branch, "the {what} of a failed creation was not removed");
             }

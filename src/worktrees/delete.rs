@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 
 use super::apply::applied_ref;
-use super::git::Programs;
 use super::inspect::{BranchOnDelete, Inspection};
 use super::repository::Repository;
 use super::{Worktrees, files};
@@ -70,10 +69,10 @@ impl Worktrees {
     /// Removes the entry of the worktree, whose directory is gone, and the branch. Other entries
     /// stay, even if their directories are missing.
     async fn forget(&self, repository: &Repository, row: &WorkspaceRow, action: BranchOnDelete) -> Result<bool> {
-        let programs = Programs::Confined(vec![repository.common.clone()]);
+        let writable = [repository.common.clone()];
         let run = async |words: &[&str], path: Option<OsString>| {
             let all = words.iter().map(OsString::from).chain(path).collect();
-            self.git.change(&repository.main, &programs, limits::GIT_CHANGE, all).await
+            self.git.change(&repository.main, &writable, limits::GIT_CHANGE, all).await
         };
         if repository.git_dir_of(&row.path).is_some() {
             let removed = run(&["worktree", "remove", "--force", "--force"], Some(row.path.clone().into())).await?;

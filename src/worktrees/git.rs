@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::{DataPaths, Trust, owner_name};
+use crate::config::{DataPaths, owner_name};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::{Command, ExitStatus, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox};
@@ -24,7 +24,7 @@ pub(super) struct GitRunner {
     pub private: Vec<PathBuf>,
     /// Directory for the temporary files of filters.
     pub temp: PathBuf,
-    /// Where the list of trusted directories is.
+    /// Determines whether another user owns a repository.
     pub places: DataPaths,
 }
 
@@ -35,16 +35,6 @@ pub(super) struct GitResult {
     pub output: Vec<u8>,
     /// Standard error, truncated at [`limits::GIT_ERROR_BYTES_MAX`].
     pub errors: Vec<u8>,
-}
-
-/// The programs that a command that changes the repository may run.
-pub(super) enum Programs {
-    /// The filters of the repository. Hooks do not run.
-    Filters,
-    /// Filters that write only in these directories, without network. Hooks do not run.
-    Confined(Vec<PathBuf>),
-    /// Like `Confined`, for a repository that is not trusted: without a sandbox, git does not run.
-    Untrusted(Vec<PathBuf>),
 }
 
 impl GitResult {
@@ -81,49 +71,37 @@ impl GitRunner {
         // Without its own reference to a repository, a directory belongs to none.
         let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         let command = command.env("GIT_CEILING_DIRECTORIES", cwd.parent().unwrap_or(cwd));
-        let required = !Trust::load(&self.places).covers(cwd);
-        self.run(command.sandbox(Some(self.sandbox(Vec::new(), readable, required))), limits::GIT_READ).await
+        self.run(command.sandbox(Some(self.sandbox(Vec::new(), readable))), limits::GIT_READ).await
     }
 
-    /// Runs a command that changes the repository.
+    /// Runs a command that changes the repository. Filters and merge drivers can write only in the
+    /// directories `writable` and have no network; hooks do not run.
     pub(super) async fn change(
         &self,
         cwd: &Path,
-        programs: &Programs,
+        writable: &[PathBuf],
         timeout: Duration,
         arguments: Vec<OsString>,
     ) -> Result<GitResult> {
-        self.change_with(cwd, programs, timeout, &[], arguments).await
+        self.change_with(cwd, writable, timeout, &[], arguments).await
     }
 
     /// Like [`GitRunner::change`], with additional environment variables.
     pub(super) async fn change_with(
         &self,
         cwd: &Path,
-        programs: &Programs,
+        writable: &[PathBuf],
         timeout: Duration,
         variables: &[(&'static str, Option<OsString>)],
         arguments: Vec<OsString>,
     ) -> Result<GitResult> {
         self.check_owner(cwd)?;
-        let mut own = vec!["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"];
-        let sandbox = match programs {
-            Programs::Filters => {
-                own.extend(["-c", NO_GIT_HOOKS]);
-                None
-            }
-            Programs::Confined(writable) | Programs::Untrusted(writable) => {
-                own.extend(["-c", NO_GIT_HOOKS, "-c", "core.fsmonitor=false"]);
-                let required = matches!(programs, Programs::Untrusted(_)) || !Trust::load(&self.places).covers(cwd);
-                Some(self.sandbox(writable.clone(), None, required))
-            }
-        };
-        let all = own.into_iter().map(OsString::from).chain(arguments);
-        let mut command = Command::program(all, cwd).git_environment().variables(variables);
-        if sandbox.is_some() {
-            command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
-        }
-        self.run(command.sandbox(sandbox), timeout).await
+        let settings = ["maintenance.auto=false", "gc.auto=0", NO_GIT_HOOKS, "core.fsmonitor=false"];
+        let settings = settings.into_iter().flat_map(|setting| ["-c", setting]);
+        let all = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from).chain(arguments);
+        let command = Command::program(all, cwd).git_environment().variables(variables);
+        let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        self.run(command.sandbox(Some(self.sandbox(writable.to_vec(), None))), timeout).await
     }
 
     /// Refuses a directory or repository of another user that the user did not trust.
@@ -134,7 +112,7 @@ impl GitRunner {
         Err(Error::new(Kind::Forbidden, message).hint(format!("if you trust it: nuncio trust {}", cwd.display())))
     }
 
-    fn sandbox(&self, writable: Vec<PathBuf>, readable: Option<&Path>, required: bool) -> Sandbox {
+    fn sandbox(&self, writable: Vec<PathBuf>, readable: Option<&Path>) -> Sandbox {
         Sandbox {
             writable,
             private: self.private.clone(),
@@ -144,15 +122,17 @@ impl GitRunner {
             // A checkout writes the settings of the branch.
             settings: true,
             network: false,
-            required,
+            required: true,
         }
     }
 
-    /// Runs a command to its end. On a timeout, its processes are killed.
+    /// Runs a command to its end. On a timeout, its processes are killed. The sandbox is required
+    /// for trusted repositories too: commands of the model may have changed what git runs.
     async fn run(&self, command: Command, timeout: Duration) -> Result<GitResult> {
-        if command.sandbox.as_ref().is_some_and(|sandbox| sandbox.required) && !Sandbox::is_available() {
-            let message = "the repository is not trusted, and this system has no Landlock to confine the programs that it names";
-            return Err(Error::new(Kind::Unsupported, message).hint("if you trust it: nuncio trust DIR"));
+        if !Sandbox::is_available() {
+            let message = "git was not started: this system cannot confine the programs that a repository names, because its \
+                           kernel has no Landlock, or it is turned off";
+            return Err(Error::new(Kind::Unsupported, message).hint("create the worktree yourself: git worktree add DIR"));
         }
         let (mut child, input, mut errors) = self.launcher.spawn_captured(&command)?;
         drop(input);

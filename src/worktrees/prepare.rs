@@ -1,12 +1,14 @@
 //! Prepares a new worktree: copies files and runs the setup commands. Both only if the repository
 //! is trusted.
 
-use std::path::{Component, Path};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
 use super::repository::Repository;
-use crate::config::WorktreeSettings;
+use crate::config::{WorktreeSettings, named_files};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
+use crate::workspace::read_small;
 
 /// Confines a setup command in a new worktree.
 pub(crate) type ConfineSetup = Box<dyn Fn(Command, &Path) -> Command + Send + Sync>;
@@ -16,6 +18,8 @@ pub(crate) struct Preparation {
     /// True if the repository is trusted. If not, its hooks do not run.
     pub trusted: bool,
     pub settings: WorktreeSettings,
+    /// The settings of the project name the setup commands.
+    pub of_project: bool,
     pub confine: ConfineSetup,
     /// A sentence for the warning about a failed setup command.
     pub hint: String,
@@ -46,6 +50,14 @@ impl Preparation {
         let copies = copy.iter().filter_map(|name| copy_file(main, worktree, name).err().map(|why| format!("{name}: {why}")));
         let mut warnings: Vec<String> = hook.into_iter().chain(copies).collect();
         for line in setup {
+            if let Some(name) = changed_file(line, main, worktree).filter(|_| self.of_project) {
+                let main = main.display();
+                warnings.push(format!(
+                    "setup command `{line}`: not started: {name} differs from the one in {main}, which is trusted; if you trust \
+                     it, run the command yourself"
+                ));
+                break;
+            }
             let command = Command::shell(line, worktree).env("NUNCIO_WORKSPACE", worktree);
             if let Err(why) = run(launcher, &(self.confine)(command, worktree)).await {
                 // The next command may need the result of this one.
@@ -65,6 +77,28 @@ impl Preparation {
         let command = Command::program(words, worktree).git_environment();
         run(launcher, &(self.confine)(command, worktree)).await
     }
+}
+
+/// Returns the first file that a setup command names and that differs in `worktree`, whose commit
+/// can be any. That the files in `main` are the trusted ones is checked when the command starts.
+fn changed_file(line: &str, main: &Path, worktree: &Path) -> Option<String> {
+    let setup = toml::Table::from_iter([("setup".to_owned(), vec![line].into())]);
+    let settings = toml::Table::from_iter([("worktree".to_owned(), setup.into())]).to_string();
+    let named = |directory: &Path| -> BTreeMap<String, PathBuf> {
+        let files = named_files(directory, Some(settings.as_bytes())).into_iter();
+        files.filter(|file| file.outside.is_none()).map(|file| (file.name, file.path)).collect()
+    };
+    let (trusted, found) = (named(main), named(worktree));
+    let is_same = |name: &str| match (trusted.get(name), found.get(name)) {
+        (Some(trusted), Some(found)) => {
+            read_small(trusted).ok().is_some_and(|one| read_small(found).is_ok_and(|other| one == other))
+        }
+        // An absolute path names the file in `main`. A symlink can lead out of the worktree.
+        // Without the file, the command fails by itself.
+        (Some(_), None) => Path::new(name).is_absolute() || worktree.join(name).symlink_metadata().is_err(),
+        (None, _) => false,
+    };
+    trusted.keys().chain(found.keys()).find(|name| !is_same(name)).cloned()
 }
 
 /// Copies a file of the main worktree that does not exist in `worktree`.

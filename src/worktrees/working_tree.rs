@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::git::{GitResult, GitRunner, Programs};
+use super::git::{GitResult, GitRunner};
 use super::repository::{Repository, top};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -108,8 +108,8 @@ impl<'a> WorkingTree<'a> {
             let address = ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, Some("nuncio@localhost".into())));
             variables.extend(person.into_iter().chain(address));
         }
-        let programs = Programs::Confined(vec![self.common.clone(), self.top.clone()]);
-        self.git.change_with(&self.top, &programs, limits::GIT_CHANGE, &variables, arguments).await
+        let writable = [self.common.clone(), self.top.clone()];
+        self.git.change_with(&self.top, &writable, limits::GIT_CHANGE, &variables, arguments).await
     }
 
     /// Runs a command that has to succeed. Returns its output as text; `doing` names the operation.

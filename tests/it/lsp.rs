@@ -7,6 +7,7 @@ use crate::harness::{Agent, Home, tool};
 mod broken;
 mod choice;
 mod clangd;
+mod confined;
 mod edits;
 mod frames;
 

@@ -153,43 +153,48 @@ fn without_landlock_confined_commands_do_not_run() {
 }
 
 #[test]
-fn without_landlock_git_tools_run_only_in_trusted_directories_and_modes_without_sandbox() {
-    let home = Home::new();
-    let made = std::process::Command::new("git").args(["init", "--quiet", "-b", "main"]).current_dir(home.work()).status();
-    assert!(made.unwrap().success());
-    let told = |mode| tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["git_status", "--mode", mode, "{}"]);
-    let refused = |mode| told(mode)["output"].as_str().unwrap().contains("the sandbox cannot be applied");
-    assert!(refused("plan"), "filters of an untrusted repository");
-    output_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &["trust", "."]);
-    assert_eq!(told("plan")["output"], "on main, no commits yet\nno changes\n");
-    assert!(refused("auto"));
-}
-
-#[test]
-fn without_landlock_workspaces_of_untrusted_repositories_are_refused() {
+fn without_landlock_git_tools_do_not_run() {
     let home = crate::workspaces::repository();
     let landlock = libc::SYS_landlock_create_ruleset;
-    let create = |name: &str| output_without(landlock, libc::ENOSYS, &home, &["workspaces", "create", name]);
-    let ran = create("before");
-    let errors = String::from_utf8_lossy(&ran.stderr);
-    assert!(!ran.status.success() && errors.contains("this system has no Landlock"), "{ran:?}");
-    output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
-    let ran = create("after");
-    assert!(ran.status.success(), "{ran:?}");
+    for trusted in [false, true] {
+        for mode in ["plan", "ask", "auto"] {
+            let told = tool_without(landlock, libc::ENOSYS, &home, &["git_status", "--mode", mode, "--sandbox", "off", "{}"]);
+            let said = told["output"].as_str().unwrap();
+            assert!(said.contains("no Landlock"), "{mode}, trusted: {trusted}: {said}");
+        }
+        output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
+    }
 }
 
 #[test]
-fn without_landlock_checks_need_the_permission_of_a_command() {
-    let home = Home::new();
-    home.config("[verify]\ncommands = [\"touch ran\"]\n");
+fn without_landlock_workspaces_are_refused() {
+    let home = crate::workspaces::repository();
     let landlock = libc::SYS_landlock_create_ruleset;
-    output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
-    let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": "x\n"}});
-    let model = home.script(json!([{"tool_calls": [write]}, {"text": "done"}]));
-    let ran = output_without(landlock, libc::ENOSYS, &home, &["run", "--json", "--mode", "accept-edits", "--model", &model, "go"]);
-    let shown = String::from_utf8_lossy(&ran.stdout);
-    let completed = shown.lines().find(|line| line.contains("\"verify.completed\"")).unwrap_or_else(|| panic!("{ran:?}"));
-    assert!(completed.contains("denied") && home.get("ran").is_none(), "{completed}");
+    for name in ["untrusted", "trusted"] {
+        let ran = output_without(landlock, libc::ENOSYS, &home, &["workspaces", "create", name]);
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(!ran.status.success() && errors.contains("no Landlock"), "{name}: {ran:?}");
+        output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
+    }
+}
+
+/// Also if a rule or the default would allow the commands.
+#[test]
+fn without_landlock_checks_do_not_run() {
+    let allow = "[permissions]\nrules = [{ tool = \"verify\", pattern = \"touch *\", policy = \"allow\" }]\n";
+    for (settings, mode) in [("", "accept-edits"), ("", "auto"), ("[permissions]\ndefault = \"allow\"\n", "ask"), (allow, "auto")] {
+        let home = Home::new();
+        home.config(&format!("[verify]\ncommands = [\"touch ran\"]\n{settings}"));
+        let landlock = libc::SYS_landlock_create_ruleset;
+        output_without(landlock, libc::ENOSYS, &home, &["trust", "."]);
+        let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": "x\n"}});
+        let model = home.script(json!([{"tool_calls": [write]}, {"text": "done"}]));
+        let ran = output_without(landlock, libc::ENOSYS, &home, &["run", "--json", "--mode", mode, "--model", &model, "go"]);
+        let shown = String::from_utf8_lossy(&ran.stdout);
+        let completed = shown.lines().find(|line| line.contains("\"verify.completed\"")).unwrap_or_else(|| panic!("{ran:?}"));
+        assert!(completed.contains("no Landlock") && home.get("ran").is_none(), "{settings} {mode}: {completed}");
+        assert_eq!(ran.status.code(), Some(1), "not checked: {ran:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the files of a project can start, before and after `nuncio trust`.
 
+mod caches;
 mod changed;
 mod grants;
 mod guards;

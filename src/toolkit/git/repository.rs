@@ -62,6 +62,12 @@ impl<'c> Git<'c> {
 
     /// Runs a read-only command. If git fails, the output contains its exit code.
     pub(crate) async fn try_read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
+        if !Sandbox::is_available() {
+            return Err(ToolError::new(
+                "git was not started: this system cannot confine the programs that a repository names, because its kernel has no \
+                 Landlock, or it is turned off; run git with bash instead",
+            ));
+        }
         let settings = SAFE_GIT_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
         let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
@@ -98,8 +104,8 @@ impl<'c> Git<'c> {
         self.command(own.into_iter().chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
     }
 
-    /// The sandbox for read-only commands. If the kernel has no Landlock, the commands run without
-    /// this sandbox in a trusted directory, unless the session requires one.
+    /// The sandbox for read-only commands, which run without a question. Also in a trusted
+    /// directory, commands of the model may have changed what git runs.
     fn read_sandbox(&self) -> Sandbox {
         let temp = self.context.shell.temp().to_owned();
         Sandbox {
@@ -110,7 +116,7 @@ impl<'c> Git<'c> {
             git_config: false,
             settings: false,
             network: false,
-            required: self.context.sandbox.is_some() || !self.context.checks.trusted,
+            required: true,
         }
     }
 

@@ -91,19 +91,33 @@ async fn programs_of_a_project_do_not_start_after_a_change() {
     ];
     for (name, settings) in cases {
         let home = crate::workspaces::repository();
-        home.put("program.sh", "echo trusted >> ../ran.txt\n");
-        home.put("package/__main__.py", "print(1)\n");
+        let put = |word: &str| {
+            home.put("program.sh", &format!("echo x > {word}.txt\n"));
+            home.put("package/__main__.py", &format!("open('{word}.txt', 'w')\n"));
+        };
+        put("trusted");
         home.put(CONFIG, settings);
+        crate::workspaces::git(&home.work(), &["add", "."]);
+        crate::workspaces::git(&home.work(), &["commit", "--quiet", "-m", "settings"]);
         trust(&home).await;
-        home.put("program.sh", "echo other >> ran.txt\n");
-        home.put("package/__main__.py", "open('ran.txt', 'w')\n");
-        let model = home.script(json!([{"text": "done"}]));
-        let flags: &[&str] = if name == "token" { &["run", "go"] } else { &["run", "--model", &model, "go"] };
-        let ran = home.run(flags, "").await;
-        home.run(&["workspaces", "create", "w"], "").await;
-        assert!(ran.stderr.contains("nuncio trust --diff") || name == "setup", "{name}: {ran:?}");
-        let left: Vec<_> = walk(&home.work().join("..")).into_iter().filter(|path| path.ends_with("ran.txt")).collect();
-        assert_eq!(left, Vec::<std::path::PathBuf>::new(), "{name}");
+        let start = async |workspace: &str| {
+            let model = home.script(json!([{"text": "done"}]));
+            match name {
+                "setup" => home.run(&["workspaces", "create", workspace], "").await,
+                "token" => home.run(&["run", "go"], "").await,
+                _ => home.run(&["run", "--model", &model, "go"], "").await,
+            }
+        };
+        let written = |word: &str| {
+            let file = format!("{word}.txt");
+            walk(&home.work().join("..")).into_iter().filter(|path| path.ends_with(&file)).count()
+        };
+        let ran = start("before").await;
+        assert_eq!(written("trusted"), 1, "{name} runs while it is the trusted one: {ran:?}");
+        put("changed");
+        let ran = start("after").await;
+        assert!(ran.stderr.contains("nuncio trust --diff"), "{name}: {ran:?}");
+        assert_eq!((written("trusted"), written("changed")), (1, 0), "{name}: {ran:?}");
     }
 }
 

@@ -123,16 +123,6 @@ async fn server_gets_the_project_by_variables_and_runs_in_a_directory_of_its_own
     assert!(notices(&ran).contains("cwd = \\\\\\\"$WORKSPACE") || notices(&ran).contains("$WORKSPACE"), "{ran:?}");
 }
 
-#[tokio::test]
-async fn confined_downloader_fails_at_once_and_names_the_setting() {
-    let home = Home::new();
-    home.put(CONFIG, "[mcp.docs]\ncommand = [\"npx\", \"-y\", \"@acme/docs\"]\n");
-    trust(&home).await;
-    let ran = run(&home, "auto", &[]).await;
-    let told = notices(&ran);
-    assert!(told.contains("needs the network") && told.contains("mcp.docs]"), "{told}");
-}
-
 /// Trust of a repository does not extend to a repository inside it.
 #[tokio::test]
 async fn nested_repository_is_not_covered_by_the_trust_of_the_outer_one() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Reply, bash, tool};
+use crate::harness::{Home, bash, tool};
 
 /// A check that passes once `a.txt` contains `good`.
 const CHECK: &str = "grep -q good a.txt || { echo 'error: a.txt is not good'; exit 3; }";
@@ -159,24 +159,43 @@ async fn checks_run_in_the_sandbox() {
     assert_eq!((home.get("../outside").as_deref(), home.get("inside").as_deref()), (Some("kept\n"), Some("")));
 }
 
-/// Without a sandbox, files that the model wrote would run with all rights of the user.
+/// Only grants and settings of the user widen the confinement of checks, in every mode. Turning the
+/// sandbox of commands off does not.
 #[tokio::test]
-async fn checks_without_a_sandbox_need_the_permission_of_a_command() {
+async fn checks_are_confined_as_the_settings_of_the_user_grant() {
+    let network = "python3 -c 'import socket; socket.socket()' 2> /dev/null && echo network >> got";
+    let outside = "(echo x > ../outside) 2> /dev/null && echo outside >> got";
+    let check = json!([format!("{outside}; {network}; echo \"$npm_config_offline\" >> got")]);
     let cases = [
-        ("accept-edits", Reply::Pick("reject_once"), 1, None),
-        ("accept-edits", Reply::Pick("allow_once"), 1, Some("")),
-        ("auto", Reply::Never, 0, Some("")),
+        ("", "true\n"),
+        ("[sandbox]\nmode = \"off\"\n", "true\n"),
+        ("[sandbox]\nnetwork = true\n", "network\n\n"),
+        ("[trust.\"WORK\".hooks]\nnetwork = true\n", "true\n"),
+        ("[trust.\"WORK\".checks]\nnetwork = true\nwritable = [\"ABOVE\"]\n", "outside\nnetwork\n\n"),
     ];
-    for (mode, reply, questions, ran) in cases {
-        let home = home("").await;
-        home.config("[verify]\ncommands = [\"touch ran\"]\n[sandbox]\nmode = \"off\"\n");
-        let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", mode]).await;
-        agent.otherwise = reply;
-        assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
-        let asked = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count();
-        assert_eq!((asked, home.get("ran").as_deref()), (questions, ran), "{mode}");
-        agent.finish().await;
+    for (settings, got) in cases {
+        for mode in ["accept-edits", "auto"] {
+            let home = home("").await;
+            let work = home.work();
+            let settings = settings.replace("WORK", work.to_str().unwrap());
+            let settings = settings.replace("ABOVE", work.parent().unwrap().to_str().unwrap());
+            home.config(&format!("[verify]\ncommands = {check}\n{settings}"));
+            let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", mode]).await;
+            assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
+            assert_eq!((agent.questions(), home.get("got").as_deref()), (0, Some(got)), "{settings}, {mode}");
+            agent.finish().await;
+        }
     }
+}
+
+#[tokio::test]
+async fn failed_check_names_the_setting_of_its_confinement() {
+    let home = home("").await;
+    let events = turn(&home, json!([write("bad\n"), say("done"), write("good\n"), say("mended")]), "auto").await;
+    let outputs: Vec<String> = bodies(&events, "tool.completed").iter().map(|body| body["output"].to_string()).collect();
+    let setting = format!("in [trust.\\\"{}\\\".checks]", home.work().display());
+    let named: Vec<bool> = outputs.iter().map(|output| output.contains(&setting)).collect();
+    assert_eq!(named, [false, true, false, false], "{outputs:?}");
 }
 
 #[tokio::test]

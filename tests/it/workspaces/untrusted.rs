@@ -1,5 +1,5 @@
-//! Programs that a repository names do not run: transports of an untrusted repository, and hooks
-//! of a trusted one to which another directory refers.
+//! Programs that a repository names do not run, or run confined: transports, filters and monitors,
+//! setup commands of another commit, and hooks of a repository to which another directory refers.
 
 use std::path::{Path, PathBuf};
 
@@ -83,4 +83,63 @@ async fn repository_nested_in_a_trusted_one_is_not_trusted() {
     let ran = home.run(&["workspaces", "create", "new", "--cwd", nested.to_str().unwrap()], "").await;
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(!PathBuf::from(ran.stdout.trim_end()).join("hooked").exists(), "{ran:?}");
+}
+
+/// A command of the model may have written the configuration of a trusted repository.
+#[tokio::test]
+async fn filters_and_monitors_of_a_trusted_repository_are_confined() {
+    let home = repository();
+    let escape = format!("echo x >> {}/escaped", home.work().parent().unwrap().display());
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    git(&home.work(), &["config", "core.fsmonitor", &format!("{escape}; false")]);
+    for part in ["smudge", "clean"] {
+        git(&home.work(), &["config", &format!("filter.evil.{part}"), &format!("{escape}; sed s/one/{part}/")]);
+    }
+    home.put(".git/info/attributes", "a filter=evil\n");
+    let ran = home.run(&["workspaces", "create", "new"], "").await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let path = PathBuf::from(ran.stdout.trim_end());
+    assert_eq!(std::fs::read_to_string(path.join("a")).unwrap(), "smudge\n", "the filter ran");
+    std::fs::write(path.join("a"), "one\ntwo\n").unwrap();
+    for command in [&["workspaces", "list"][..], &["workspaces", "apply", "new"], &["workspaces", "delete", "new", "--force"]] {
+        home.run(command, "").await;
+    }
+    assert_eq!(home.get("../escaped"), None);
+}
+
+#[tokio::test]
+async fn setup_command_of_another_commit_does_not_run() {
+    type Change = fn(&Path);
+    let cases: [(&str, Change, &str); 4] = [
+        ("nothing", |_| (), ""),
+        ("content", |script| std::fs::write(script, "echo other > ran\n").unwrap(), "setup.sh differs"),
+        (
+            "a link",
+            |script| {
+                std::fs::remove_file(script).unwrap();
+                std::os::unix::fs::symlink("/bin/true", script).unwrap();
+            },
+            "setup.sh differs",
+        ),
+        ("another", |script| std::fs::write(script.with_file_name("more.sh"), "echo more > ran\n").unwrap(), "more.sh differs"),
+    ];
+    for (name, change, expected) in cases {
+        let home = repository();
+        let script = home.put("setup.sh", "echo trusted > ran\n");
+        home.put(".nuncio/config.toml", "[worktree]\nsetup = [\"sh setup.sh; test ! -e more.sh || sh more.sh\"]\n");
+        git(&home.work(), &["add", "."]);
+        git(&home.work(), &["commit", "--quiet", "-m", "settings"]);
+        git(&home.work(), &["checkout", "--quiet", "-b", "other"]);
+        change(&script);
+        git(&home.work(), &["add", "."]);
+        git(&home.work(), &["commit", "--quiet", "--allow-empty", "-m", "other"]);
+        git(&home.work(), &["checkout", "--quiet", "main"]);
+        assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+        for (workspace, flags) in [("base", ["--base", "other"]), ("branch", ["--branch", "other"])] {
+            let ran = home.run(&[&["workspaces", "create", workspace][..], &flags].concat(), "").await;
+            assert!(ran.code == 0 && ran.stderr.contains(expected), "{name}: {ran:?}");
+            let text = std::fs::read_to_string(PathBuf::from(ran.stdout.trim_end()).join("ran")).ok();
+            assert_eq!(text.as_deref(), (name == "nothing").then_some("trusted\n"), "{name}: {ran:?}");
+        }
+    }
 }

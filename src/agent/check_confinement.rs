@@ -1,0 +1,30 @@
+//! The confinement of checks that nuncio runs by itself.
+
+use std::path::PathBuf;
+
+use super::confinement::{confined, variables};
+use super::environment::SessionEnvironment;
+use crate::config::{ProgramKind, ProjectProgram, SandboxMode};
+use crate::process::{Confined, Sandbox};
+use crate::toolkit::{CheckConfinement, ToolContext};
+
+/// Confines the checks of a call. The user's `[sandbox]` settings and the grant of the project's
+/// checks apply, but no mode turns the sandbox off. The error is a message: without Landlock,
+/// checks do not run.
+pub(super) fn apply(context: &mut ToolContext, environment: &SessionEnvironment) -> Result<(), String> {
+    if !Sandbox::is_available() {
+        return Err("the checks were not run: this system cannot confine them, because its kernel has no Landlock, or it is \
+                    turned off"
+            .into());
+    }
+    let (services, settings) = (&environment.services, &environment.loaded.settings.sandbox);
+    let directory = &environment.workspace.cwd;
+    let mut program = ProjectProgram::new(&services.places, &services.user.settings.trust, directory, ProgramKind::Check, false);
+    program.grant.network |= settings.network;
+    let variables = variables(&program, &[]);
+    let writable: &[PathBuf] = if settings.mode == Some(SandboxMode::ReadOnly) { &[] } else { &environment.writable };
+    let Confined { sandbox, program } = confined(program, writable);
+    context.sandbox = Some(sandbox);
+    context.check_confinement = Some(CheckConfinement { variables, hint: program.hint() });
+    Ok(())
+}
