@@ -139,9 +139,11 @@ impl Languages {
             .find(|root| path.starts_with(root))
             .ok_or("the file is outside the session's directories; language servers check only files inside them")?;
         let mut choice = detect::choose(&self.config.settings, &self.config.search, root, path)?;
-        let trusted = self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
-        if !choice.configured && !trusted {
-            let (command, root) = (&choice.launch.command[0], choice.launch.root.display());
+        let root = choice.launch.root.clone();
+        // Read the list of trusted directories only if it decides: this runs after each edit.
+        let trusted = || self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&root));
+        if !choice.configured && !trusted() {
+            let (command, root) = (&choice.launch.command[0], root.display());
             return Err(format!(
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
@@ -149,7 +151,7 @@ impl Languages {
         let own = |confine: &Confine| confine(&choice.name);
         choice.launch.sandbox = match server_limits.sandbox {
             Some(sandbox) if choice.launch.project.is_none() => Some(sandbox.clone()),
-            None if choice.launch.project.is_none() && trusted && !server_limits.unasked => None,
+            None if choice.launch.project.is_none() && !server_limits.unasked && trusted() => None,
             Some(_) | None => self.config.confine.as_ref().map(own),
         };
         Ok(choice)
