@@ -18,6 +18,7 @@ mod gemini_command;
 mod hosted;
 mod known;
 mod mcp_servers;
+mod message_queue;
 mod opencode;
 mod opencode_calls;
 mod opencode_catalog;

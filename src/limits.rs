@@ -975,6 +975,8 @@ pub(crate) const AGENT_RESTART: Duration = Duration::from_secs(1);
 pub(crate) const AGENT_RESTART_MAX: Duration = Duration::from_secs(30);
 /// Maximum number of messages of a hosted agent that wait for the turn.
 pub(crate) const AGENT_MESSAGES_QUEUED_MAX: usize = 256;
+/// Maximum size of these messages, in bytes.
+pub(crate) const AGENT_MESSAGES_QUEUED_BYTES_MAX: usize = 32 << 20;
 /// Maximum size of the end of a hosted agent's standard error that is kept, in bytes.
 pub(crate) const AGENT_STDERR_BYTES_MAX: usize = 8 << 10;
 /// Maximum size of the output of a hosted agent's tool call that is recorded, in bytes.

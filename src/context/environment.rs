@@ -21,7 +21,7 @@ pub(crate) fn block(cwd: &Path, today: &str, places: &DataPaths) -> String {
 fn git_dir(cwd: &Path, places: &DataPaths) -> Option<(PathBuf, PathBuf)> {
     cwd.ancestors().find_map(|dir| {
         let git = dir.join(".git");
-        if git.exists() && [dir, &git].into_iter().any(|part| places.is_of_other_user(part)) {
+        if git.exists() && places.foreign_git_part(dir).is_some() {
             return None;
         }
         if git.is_dir() {

@@ -33,7 +33,8 @@ impl<'a> ProjectDirs<'a> {
         let mut foreign = Vec::new();
         let root = cwd.ancestors().find(|dir| {
             let git = dir.join(".git");
-            let is_foreign = git.exists() && (is_other(dir) || is_foreign(dir, &git, trust));
+            let is_foreign = git.exists()
+                && (is_foreign(dir, &git, trust) || trust.is_some_and(|places| places.foreign_git_part(dir).is_some()));
             if is_foreign {
                 foreign.push(git.clone());
             }

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::claude_code_update::ClaudeState;
+use super::message_queue::{MessageReceiver, MessageSender, message_queue};
 use super::process::{AgentProcess, LineHandler, unavailable};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -33,7 +34,7 @@ pub(super) struct ClaudePeer {
 struct Shared {
     pending: Mutex<HashMap<String, oneshot::Sender<ControlResponse>>>,
     /// The running turn, which gets the messages.
-    turn: Mutex<Option<mpsc::Sender<Value>>>,
+    turn: Mutex<Option<MessageSender<Value>>>,
     state: Mutex<ClaudeState>,
     /// Responses to requests outside of a turn.
     refused: mpsc::Sender<Value>,
@@ -66,8 +67,8 @@ impl ClaudePeer {
     }
 
     /// From now on, messages are queued for the caller, until it drops the receiver.
-    pub(super) fn attach(&self) -> mpsc::Receiver<Value> {
-        let (sender, receiver) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
+    pub(super) fn attach(&self) -> MessageReceiver<Value> {
+        let (sender, receiver) = message_queue();
         *self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         receiver
     }
@@ -140,17 +141,17 @@ impl Shared {
     }
 
     /// Queues a message for the running turn. Returns whether a turn runs.
-    async fn forward(&self, message: Value) -> bool {
+    async fn forward(&self, message: Value, bytes: usize) -> bool {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match turn {
-            Some(turn) => turn.send(message).await.is_ok(),
+            Some(turn) => turn.send(message, bytes).await.is_ok(),
             None => false,
         }
     }
 }
 
 impl LineHandler for Shared {
-    fn message(&self, mut message: Value) -> BoxFuture<'_, ()> {
+    fn message(&self, mut message: Value, bytes: usize) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             match message["type"].as_str() {
                 Some("control_response") => {
@@ -163,7 +164,7 @@ impl LineHandler for Shared {
                 }
                 Some("control_request") => {
                     let id = message["request_id"].clone();
-                    if !self.forward(message).await {
+                    if !self.forward(message, bytes).await {
                         // Fails if the agent sends requests without reading the responses.
                         let _ = self.refused.try_send(failure(&id, NO_TURN));
                     }
@@ -171,7 +172,7 @@ impl LineHandler for Shared {
                 Some(_) => {
                     self.state.lock().unwrap_or_else(PoisonError::into_inner).on(&message);
                     // Without a turn, the state has all that matters.
-                    let _ = self.forward(message).await;
+                    let _ = self.forward(message, bytes).await;
                 }
                 None => {}
             }

@@ -6,10 +6,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::raw_output;
-use super::turn_size::BoundedTurn;
+use super::turn_size::{BoundedTurn, TurnBytes};
 use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange};
 use crate::id::{MessageId, ToolCallId};
@@ -156,9 +155,9 @@ impl<'a> TurnEvents<'a> {
         self.recorded.turn
     }
 
-    /// Returns a token that is cancelled when the agent has sent more than a turn may have.
-    pub(super) fn exceeded(&self) -> CancellationToken {
-        self.recorded.exceeded()
+    /// Returns the size of the recorded events, to which other events of the turn are added.
+    pub(super) fn bytes(&self) -> TurnBytes {
+        self.recorded.bytes.clone()
     }
 
     /// Adds text to the message with this role and id, or starts it.

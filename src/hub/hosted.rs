@@ -132,10 +132,10 @@ impl HostedSession {
         };
         let conversation = started?;
         let workspace = self.workspace(turn, loaded, cwd);
-        let permissions = PermissionDecider::new(turn, loaded, &workspace);
-        let mut questions = OpenQuestions::new(&permissions, turn.cancel.child_token());
         let mut events = TurnEvents::new(turn);
-        let exceeded = events.exceeded();
+        let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace);
+        let mut questions = OpenQuestions::new(&permissions, turn.cancel.child_token());
+        let exceeded = events.bytes().exceeded;
         let started = StartTime::now();
         let (services, parent) = (&self.services, self.setup.parent.as_ref());
         let during = CommandTurn { services, turn, parent, conversation: &*conversation };

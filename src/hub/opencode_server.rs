@@ -56,7 +56,7 @@ pub(super) struct ServerStart<'a> {
 struct ReadyLine(watch::Sender<bool>);
 
 impl LineHandler for ReadyLine {
-    fn message(&self, _message: Value) -> BoxFuture<'_, ()> {
+    fn message(&self, _message: Value, _bytes: usize) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 

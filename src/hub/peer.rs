@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::message_queue::{MessageReceiver, MessageSender, message_queue};
 use super::process::{AgentProcess, LineHandler, unavailable};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -58,7 +59,7 @@ struct Shared {
     next: AtomicU64,
     pending: Mutex<HashMap<u64, oneshot::Sender<Response>>>,
     /// The running turn, which gets the messages.
-    turn: Mutex<Option<mpsc::Sender<AgentMessage>>>,
+    turn: Mutex<Option<MessageSender<AgentMessage>>>,
     observer: Arc<dyn Observer>,
     /// Responses to requests outside of a turn.
     refused: mpsc::Sender<Value>,
@@ -94,8 +95,8 @@ impl Peer {
     }
 
     /// From now on, messages are queued for the caller, until it drops the receiver.
-    pub(super) fn attach(&self) -> mpsc::Receiver<AgentMessage> {
-        let (sender, receiver) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
+    pub(super) fn attach(&self) -> MessageReceiver<AgentMessage> {
+        let (sender, receiver) = message_queue();
         *self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         receiver
     }
@@ -202,17 +203,17 @@ impl LineHandler for Shared {
         }
     }
 
-    fn message(&self, mut message: Value) -> BoxFuture<'_, ()> {
+    fn message(&self, mut message: Value, bytes: usize) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let id = message.get_mut("id").map(Value::take);
             let method = message["method"].as_str().map(str::to_owned);
             let params = message["params"].take();
             match (method, id) {
-                (Some(method), Some(id)) => self.request(id, method, params).await,
+                (Some(method), Some(id)) => self.request(id, method, params, bytes).await,
                 (Some(method), None) => {
                     self.observer.notified(&method, &params);
                     // Fails if no turn runs: only the observer receives the notification.
-                    let _ = self.forward(AgentMessage::Notification { method, params }).await;
+                    let _ = self.forward(AgentMessage::Notification { method, params }, bytes).await;
                 }
                 (None, Some(id)) => {
                     let response = match message.get_mut("error") {
@@ -233,17 +234,17 @@ impl LineHandler for Shared {
 }
 
 impl Shared {
-    async fn request(&self, id: Value, method: String, params: Value) {
+    async fn request(&self, id: Value, method: String, params: Value, bytes: usize) {
         let response = self.observer.idle_request(&method);
-        if self.forward(AgentMessage::Request { id: id.clone(), method, params }).await.is_err() {
+        if self.forward(AgentMessage::Request { id: id.clone(), method, params }, bytes).await.is_err() {
             // Fails if the agent sends requests without reading the responses.
             let _ = self.refused.try_send(reply(id, response));
         }
     }
 
     /// Queues a message for the running turn. Fails if no turn runs.
-    async fn forward(&self, message: AgentMessage) -> Result<(), ()> {
+    async fn forward(&self, message: AgentMessage, bytes: usize) -> Result<(), ()> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        turn.ok_or(())?.send(message).await.map_err(drop)
+        turn.ok_or(())?.send(message, bytes).await.map_err(drop)
     }
 }

@@ -4,9 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ring::digest::{SHA256, digest};
 use tokio_util::sync::CancellationToken;
 
 use super::events::Call;
+use super::turn_size::TurnBytes;
 use crate::config::{AccessKind, Loaded, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
 use crate::event::{Body, PermissionOutcome};
@@ -20,6 +22,8 @@ use crate::workspace::Workspace;
 /// The answers to the permission requests of a turn.
 pub(super) struct PermissionDecider<'a> {
     turn: &'a Turn,
+    /// The size of the events of the turn, to which the requests and answers are added.
+    bytes: TurnBytes,
     loaded: &'a Loaded,
     workspace: &'a Workspace,
 }
@@ -40,16 +44,17 @@ pub(super) struct Choice {
 }
 
 impl AgentQuestion {
-    /// Identifies questions about the same call.
-    pub(super) fn key(&self) -> String {
+    /// Returns a digest that is equal for questions about the same call.
+    pub(super) fn key(&self) -> Vec<u8> {
         let Call { kind, title, input, locations, content, .. } = &self.call;
-        format!("{kind:?} {title} {input} {locations:?} {content:?}")
+        let described = serde_json::to_vec(&(kind, title, input, locations, content)).unwrap_or_default();
+        digest(&SHA256, &described).as_ref().to_vec()
     }
 }
 
 impl<'a> PermissionDecider<'a> {
-    pub(super) fn new(turn: &'a Turn, loaded: &'a Loaded, workspace: &'a Workspace) -> PermissionDecider<'a> {
-        PermissionDecider { turn, loaded, workspace }
+    pub(super) fn new(turn: &'a Turn, bytes: TurnBytes, loaded: &'a Loaded, workspace: &'a Workspace) -> PermissionDecider<'a> {
+        PermissionDecider { turn, bytes, loaded, workspace }
     }
 
     /// Decides about a permission request: by the rules and the mode, else by asking the clients,
@@ -97,6 +102,7 @@ impl<'a> PermissionDecider<'a> {
         let mut content = call.content.clone();
         // The agent's own description may leave out the command.
         content.extend(call.command().map(ToolContent::text));
+        self.bytes.add(&(&call.title, &content, options));
         let question = TurnQuestion {
             tool_call_id: call.id.clone(),
             tool: call.label(),
@@ -123,7 +129,9 @@ impl<'a> PermissionDecider<'a> {
     ) {
         let PermissionAnswer { outcome, reason, by, .. } = answer;
         let (tool_call_id, tool) = (call.id.clone(), Some(call.label()));
-        self.turn.emit(Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule }).await;
+        let resolved = Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule };
+        self.bytes.add(&resolved);
+        self.turn.emit(resolved).await;
     }
 
     /// Evaluates the rules and the mode for a call.

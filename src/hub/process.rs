@@ -25,7 +25,8 @@ use crate::rpc::message::InvalidMessage;
 
 /// Receives the messages of an agent in order. The next message is read when the future completes.
 pub(super) trait LineHandler: Send + Sync + 'static {
-    fn message(&self, message: Value) -> BoxFuture<'_, ()>;
+    /// Handles a message whose line has `bytes` bytes.
+    fn message(&self, message: Value, bytes: usize) -> BoxFuture<'_, ()>;
 
     /// Called for each line that is not a JSON object. Some agents print a line of text first.
     fn text(&self, line: &str) {
@@ -293,7 +294,7 @@ async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Optio
         let unreadable = match lines.next().await {
             Ok(Some(Line::Text(line))) => match parse(&line) {
                 Ok(message @ Value::Object(_)) => {
-                    handler.message(message).await;
+                    handler.message(message, line.len()).await;
                     continue;
                 }
                 Err(error) if line.trim_ascii_start().starts_with(b"{") => {

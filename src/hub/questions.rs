@@ -15,10 +15,10 @@ use crate::event::PermissionOutcome;
 /// denied question in the same turn gets the same answer.
 pub(super) struct OpenQuestions<'a> {
     permissions: &'a PermissionDecider<'a>,
-    deciding: FuturesUnordered<BoxFuture<'a, (Value, String, Choice)>>,
+    deciding: FuturesUnordered<BoxFuture<'a, (Value, Vec<u8>, Choice)>>,
     open: Vec<(Value, CancellationToken)>,
     /// How the denied questions of the turn ended, by their keys.
-    denied: HashMap<String, PermissionOutcome>,
+    denied: HashMap<Vec<u8>, PermissionOutcome>,
     cancel: CancellationToken,
 }
 

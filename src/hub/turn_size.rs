@@ -1,6 +1,7 @@
 //! Limits on the size of what a hosted agent sends during a turn.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
@@ -11,6 +12,24 @@ use crate::event::Body;
 use crate::limits::{AGENT_TURN_BYTES_MAX, MODEL_ANSWER_BYTES_MAX};
 use crate::session::Turn;
 
+/// The size of all events of a turn, in bytes.
+#[derive(Clone, Default)]
+pub(super) struct TurnBytes {
+    all: Arc<AtomicUsize>,
+    /// Cancelled when a limit is exceeded. The turn must end then.
+    pub exceeded: CancellationToken,
+}
+
+impl TurnBytes {
+    /// Counts an event, or the parts of it that can be large.
+    pub(super) fn add(&self, event: &impl Serialize) {
+        let size = size(event);
+        if self.all.fetch_add(size, Ordering::Relaxed) + size > AGENT_TURN_BYTES_MAX {
+            self.exceeded.cancel();
+        }
+    }
+}
+
 /// Records the events of a turn, and reports when they exceed a limit.
 pub(super) struct BoundedTurn<'a> {
     pub turn: &'a Turn,
@@ -18,19 +37,12 @@ pub(super) struct BoundedTurn<'a> {
     text: usize,
     /// Bytes of the content of calls that have not ended.
     unfinished: usize,
-    /// Bytes of all events.
-    all: AtomicUsize,
-    exceeded: CancellationToken,
+    pub bytes: TurnBytes,
 }
 
 impl<'a> BoundedTurn<'a> {
     pub(super) fn new(turn: &'a Turn) -> BoundedTurn<'a> {
-        BoundedTurn { turn, text: 0, unfinished: 0, all: AtomicUsize::new(0), exceeded: CancellationToken::new() }
-    }
-
-    /// Returns a token that is cancelled when a limit is exceeded. The turn must end then.
-    pub(super) fn exceeded(&self) -> CancellationToken {
-        self.exceeded.clone()
+        BoundedTurn { turn, text: 0, unfinished: 0, bytes: TurnBytes::default() }
     }
 
     /// Returns the error with which a turn ends that exceeds a limit.
@@ -45,7 +57,7 @@ impl<'a> BoundedTurn<'a> {
         let left = MODEL_ANSWER_BYTES_MAX.saturating_sub(self.text);
         self.text += text.len();
         if text.len() > left {
-            self.exceeded.cancel();
+            self.bytes.exceeded.cancel();
         }
         &text[..text.floor_char_boundary(left)]
     }
@@ -59,15 +71,12 @@ impl<'a> BoundedTurn<'a> {
 
     /// Returns whether a limit is exceeded, so that further reports are ignored.
     pub(super) fn is_exceeded(&self) -> bool {
-        self.exceeded.is_cancelled()
+        self.bytes.exceeded.is_cancelled()
     }
 
     /// Counts and records an event.
     pub(super) async fn emit(&self, body: Body) {
-        let size = size(&body);
-        if self.all.fetch_add(size, Ordering::Relaxed) + size > AGENT_TURN_BYTES_MAX {
-            self.exceeded.cancel();
-        }
+        self.bytes.add(&body);
         self.turn.emit(body).await;
     }
 }

@@ -140,15 +140,17 @@ impl Languages {
             .find(|root| path.starts_with(root))
             .ok_or("the file is outside the session's directories; language servers check only files inside them")?;
         let mut choice = detect::choose(&self.config.settings, &self.config.search, root, path)?;
-        let trusted = self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&choice.launch.root));
-        if !choice.configured && !trusted {
-            let (command, root) = (&choice.launch.command[0], choice.launch.root.display());
+        let root = choice.launch.root.clone();
+        // Read the list of trusted directories only if it decides: this runs after each edit.
+        let trusted = || self.config.places.as_ref().is_some_and(|places| Trust::load(places).covers(&root));
+        if !choice.configured && !trusted() {
+            let (command, root) = (&choice.launch.command[0], root.display());
             return Err(format!(
                 "{command} is not started here, as it may run code of the project; the user can allow it with `nuncio trust {root}`"
             ));
         }
         let ServerLimits { sandbox, unasked } = server_limits;
-        let is_confined = sandbox.is_some() || choice.launch.project.is_some() || !trusted || unasked;
+        let is_confined = sandbox.is_some() || choice.launch.project.is_some() || unasked || !trusted();
         let confine = self.config.confine.as_ref().filter(|_| is_confined);
         choice.launch.confinement = confine.map(|confine| confine(&choice.name, &choice.launch, sandbox));
         Ok(choice)

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::launch::{McpLaunch, McpTransport};
 
-/// Returns the identity of a server: its program or URL. Values of variables and headers are not
-/// part of it, because they are secrets that change.
+/// Returns the identity of a server: its program with its variables, such as PATH or NODE_OPTIONS,
+/// which decide what runs, or its URL. Values of headers are not part of it: they are secrets that
+/// change.
 pub(super) fn server_identity(launch: &McpLaunch) -> String {
     let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let launched = match &launch.transport {
-        McpTransport::Stdio { command, env, cwd, .. } => json!([command, names(env), cwd.to_string_lossy()]),
+        McpTransport::Stdio { command, env, cwd, .. } => json!([command, env, cwd.to_string_lossy()]),
         McpTransport::Http { url, headers, bearer_token_command, .. } => {
             json!([url, names(headers), bearer_token_command.as_ref().map(|program| &program.command)])
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, BPF_ABS, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, CLONE_NEWUSER, EPERM,
-    SECCOMP_RET_ERRNO, SOCK_DGRAM, SOCK_RAW,
+    PRIO_PROCESS, SECCOMP_RET_ERRNO, SOCK_DGRAM, SOCK_RAW,
 };
 use seccompiler::{
     BackendError, BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -57,6 +57,13 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_msgctl,
 ];
 
+/// System calls that set how a process is scheduled. The first argument is its id; 0 is the caller.
+const SCHEDULING: [libc::c_long; 4] =
+    [libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler];
+
+/// IOPRIO_WHO_PROCESS (ioprio_set(2)).
+const IOPRIO_PROCESS: u64 = 1;
+
 /// TIOCSTI and TIOCLINUX (ioctl_tty(2)), which insert input into a terminal.
 const IOCTLS: [u64; 2] = [0x5412, 0x541c];
 
@@ -84,6 +91,13 @@ fn program(network: bool) -> Result<BpfProgram, BackendError> {
     let (others, new) =
         (compared(0, SeccompCmpOp::Ne, 0)?, SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?);
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![others, new])?]);
+    // Refuse changing the scheduling and priorities of other processes.
+    for call in SCHEDULING {
+        rules.insert(call, any([compared(0, SeccompCmpOp::Ne, 0)])?);
+    }
+    for (call, process) in [(libc::SYS_setpriority, PRIO_PROCESS as u64), (libc::SYS_ioprio_set, IOPRIO_PROCESS)] {
+        rules.insert(call, any([compared(0, SeccompCmpOp::Ne, process), compared(1, SeccompCmpOp::Ne, 0)])?);
+    }
     rules.insert(libc::SYS_ioctl, any(IOCTLS.map(|ioctl| compared(1, SeccompCmpOp::Eq, ioctl)))?);
     let refused = SeccompAction::Errno(EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;

@@ -106,9 +106,8 @@ impl GitRunner {
 
     /// Refuses a directory or repository of another user that the user did not trust.
     fn check_owner(&self, cwd: &Path) -> Result<()> {
-        let git_dir = cwd.join(".git");
-        let Some(other) = [cwd, &git_dir].into_iter().find(|part| self.places.is_of_other_user(part)) else { return Ok(()) };
-        let message = format!("{} belongs to another user ({})", other.display(), owner_name(other));
+        let Some(other) = self.places.foreign_git_part(cwd) else { return Ok(()) };
+        let message = format!("{} belongs to another user ({})", other.display(), owner_name(&other));
         Err(Error::new(Kind::Forbidden, message).hint(format!("if you trust it: nuncio trust {}", cwd.display())))
     }
 

@@ -118,6 +118,14 @@ fn give_away(path: &Path) {
     std::os::unix::fs::lchown(path, Some(OTHER), Some(OTHER)).unwrap();
 }
 
+/// Replaces `.git` by a file, and gives the directory `theirs` to another user.
+fn give_git_away(home: &Home, file: &str) {
+    std::fs::remove_dir_all(home.work().join(".git")).unwrap();
+    home.put(".git", file);
+    home.put("theirs/HEAD", "ref: refs/heads/main\n");
+    give_away(&home.work().join("theirs"));
+}
+
 /// A user other than root and the user of the tests.
 const OTHER: u32 = 61_234;
 
@@ -174,6 +182,15 @@ async fn instructions_of_other_users_are_ignored() {
             home.put("AGENTS.md", SECRET);
             give_away(&home.work().join(".git"));
             open_to_all(&home.work());
+        }),
+        ("our file above, by our .git file that names another user's repository", false, |home| {
+            home.put("AGENTS.md", SECRET);
+            give_git_away(home, "gitdir: theirs\n");
+        }),
+        ("our file above, by a common directory of another user", false, |home| {
+            home.put("AGENTS.md", SECRET);
+            home.put("ours/commondir", "../theirs\n");
+            give_git_away(home, "gitdir: ours\n");
         }),
         ("our file here, although there is another user's .git", true, |home| {
             home.put(&format!("{SUB}/AGENTS.md"), SECRET);

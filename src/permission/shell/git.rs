@@ -3,7 +3,7 @@
 use super::command::ShellCommand;
 use super::effect::Effect;
 use super::file_options::git_writes;
-use super::word::{Word, is_one_of};
+use super::word::{Word, is_one_of, options_end};
 
 /// Options before the subcommand whose value is the next word.
 const VALUED: &[&str] =
@@ -89,8 +89,8 @@ fn subcommand(arguments: &[Word]) -> (Effect, Vec<Word>) {
     }
     let name = rest.first().and_then(Word::value);
     let operands = rest.get(1..).unwrap_or_default();
-    let options = operands.iter().take_while(|word| word.value().is_none_or(|word| word != "--"));
-    let has_option = |prefix: &str| options.clone().any(|word| word.may_be(prefix));
+    let options = &operands[..options_end(operands)];
+    let has_option = |prefix: &str| options.iter().any(|word| word.may_be(prefix));
     let is = |word: &str| operands.first().and_then(Word::value).is_some_and(|operand| operand == word);
     let runs = match name.as_deref() {
         Some("bisect") => is("run"),

@@ -2,7 +2,7 @@
 //! run other programs.
 
 use super::interpreters::{INTERPRETERS, is_shell, is_unreadable};
-use super::word::{Word, is_one_of};
+use super::word::{Word, is_one_of, options_end};
 use super::wrappers::is_wrapper;
 
 /// Directories of system programs.
@@ -58,7 +58,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("fd fdfind", &["-x", "-X", "--exec"]),
     ("find", &[]),
     ("install", &["--strip-program"]),
-    ("less", &["+", "-k", "--lesskey", "--pattern"]),
+    // A text that ends with `$` can precede other options in the same word.
+    ("less", &["+", "-k", "--lesskey", "--pattern", "*$"]),
     ("more", &["+"]),
     ("man", &["-C", "--config-file", "-P", "--pager", "-H", "--html", "-p", "--preprocessor", "-X", "--gxditview"]),
     ("sed gsed", &[]),
@@ -71,6 +72,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "--to-command",
             "--use-compress-program",
             "-I",
+            "--set-mtime-command",
             "--rsh",
             "--rmt",
             "-F",
@@ -98,14 +100,38 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("curl", &[]),
     ("wget", &["--use-askpass", "-e", "--execute", "--config"]),
     ("rsync", &["-e", "--rsh", "--rsync-path", "--config", "--daemon"]),
-    ("scp sftp", &["-S", "-o", "-F", "-D", "-b"]),
+    ("scp sftp", &["-S", "-o", "-F", "-D", "-J", "-b"]),
     // Compilers, which run only their own components.
     (
         "gcc",
-        &["-wrapper", "-fplugin", "-fpass-plugin", "-specs", "--specs", "-B=", "-fuse-ld", "--ld-path", "-Xclang", "*plugin", "@"],
+        &[
+            "-wrapper",
+            "-fplugin",
+            "-fpass-plugin",
+            "-fmodule-mapper",
+            "-specs",
+            "--specs",
+            "-B=",
+            "--prefix",
+            "--sysroot",
+            "-fuse-ld",
+            "--ld-path",
+            "--config",
+            "--cuda-path",
+            "--gcc-install-dir",
+            "--gcc-toolchain",
+            "-cc1",
+            "-load",
+            "-mllvm",
+            "-Xclang",
+            "*plugin",
+            "@",
+            "*,@",
+        ],
     ),
-    ("rustc rustdoc", &["*linker", "*link-arg", "*codegen-backend", "-Z", "--test-runtool", "--runtool", "@"]),
-    ("javac", &["-J", "@", "-processor", "--processor"]),
+    ("rustc", &["*linker", "*link-arg", "*codegen-backend", "--extern", "-L", "--sysroot", "-Z", "@"]),
+    ("rustdoc", &["--test", "--runtool", "*linker", "*link-arg", "*codegen-backend", "--extern", "-L", "--sysroot", "-Z", "@"]),
+    ("javac", &["-J", "@", "-processor", "--processor", "-cp", "-classpath", "--class-path", "-Xplugin"]),
     ("rustfmt gofmt", &["-J", "@"]),
 ];
 
@@ -129,7 +155,7 @@ const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
         "build clean doc env fmt generate get help install list mod run test version vet work",
         &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool", "-w=", "*extld"],
     ),
-    ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", &[]),
+    ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", &["-H", "--host"]),
 ];
 
 /// Programs that run other programs through these options, and also in other ways.
@@ -209,11 +235,11 @@ impl<'a> Program<'a> {
         let listed = KNOWN.iter().chain(OTHERS).find(|(names, _)| is_one_of(names, self.name)).map(|(_, options)| *options);
         let subcommands = || SUBCOMMANDS.iter().find(|(program, ..)| *program == self.name).map(|(.., options)| *options);
         let options = listed.or_else(subcommands).unwrap_or_default();
-        let ends = |word: &Word| word.value().is_some_and(|word| word == "--") && has_end_of_options(self.name);
+        let end = if has_end_of_options(self.name) { options_end(arguments) } else { arguments.len() };
         // The option letters of tar can be given without a dash.
         let bare = arguments.first().filter(|_| self.name == "tar").map(|word| Word::literal(&format!("-{}", word.known_prefix())));
         let runs = |word: &Word| options.iter().any(|option| is_option(word, option));
-        arguments.iter().take_while(|word| !ends(word)).chain(&bare).any(runs)
+        arguments[..end].iter().chain(&bare).any(runs)
     }
 
     /// Returns whether the program only prints its version.
@@ -230,7 +256,7 @@ pub(super) fn has_end_of_options(name: &str) -> bool {
 
 /// Returns whether `word` may be `option`. An option with a leading `*` can occur anywhere in the
 /// word; an option with a trailing `=` is neither abbreviated nor combined with other letters.
-fn is_option(word: &Word, option: &str) -> bool {
+pub(super) fn is_option(word: &Word, option: &str) -> bool {
     if let Some(part) = option.strip_prefix('*') {
         return word.may_be_option() || word.text.iter().flatten().collect::<String>().contains(part);
     }

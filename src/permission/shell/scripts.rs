@@ -137,8 +137,8 @@ fn sed_text(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
 }
 
 /// Returns whether `sqlite3` only prints its version, or its arguments contain statements that run
-/// no other code. Without a statement, `sqlite3` reads its standard input, which cannot be
-/// inspected.
+/// no other code and use no other file. Without a statement, `sqlite3` reads its standard input,
+/// which cannot be inspected.
 pub(crate) fn is_plain_sqlite(arguments: &[Word]) -> bool {
     let known: Option<Vec<String>> = arguments.iter().map(Word::value).collect();
     let Some(known) = known else { return false };
@@ -147,9 +147,11 @@ pub(crate) fn is_plain_sqlite(arguments: &[Word]) -> bool {
     let (options_given, operands): (Vec<&String>, Vec<&String>) = known.iter().partition(|word| word.starts_with('-'));
     let plain = |sql: &&String| {
         let lower = sql.to_ascii_lowercase();
+        let mut names = lower.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
         !sql.trim_start().starts_with('.')
             && !sql.contains("\n.")
             && !["edit", "load_extension", "writefile", "fts3_tokenizer"].iter().any(|word| lower.contains(word))
+            && !names.any(|name| ["attach", "vacuum"].contains(&name))
     };
     let version = matches!(known.as_slice(), [word] if word == "--version" || word == "-version");
     let known_options = options_given.iter().all(|option| options.split(' ').any(|one| one == **option));

@@ -52,7 +52,7 @@ impl Word {
         let ends_early = unknown && !known_prefix.is_empty() && option.starts_with(&known_prefix);
         let among_letters = match (option.as_bytes(), known_prefix.strip_prefix('-')) {
             ([b'-', letter], Some(letters)) => {
-                letters.chars().take_while(char::is_ascii_alphabetic).any(|one| one == char::from(*letter))
+                letters.chars().take_while(char::is_ascii_alphanumeric).any(|one| one == char::from(*letter))
             }
             _ => false,
         };
@@ -234,4 +234,24 @@ impl Reading<'_> {
 /// Returns whether `word` is one of the space-separated `words`.
 pub(crate) fn is_one_of(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
+}
+
+/// Options without a value that are often the last one before `--`.
+const FLAGS: &str = "\
+    --all --all-features --all-targets --cached --lib --name-only --name-status --no-index --numstat --oneline --quiet --release \
+    --shortstat --staged --stat --verbose --workspace";
+
+/// Returns the place of the `--` that ends the options, or the number of words without one.
+/// After an option, `--` can be its value.
+pub(crate) fn options_end(words: &[Word]) -> usize {
+    let takes_next = |word: &Word| {
+        let known_prefix = word.known_prefix();
+        let option = known_prefix.starts_with('-') && word.text.len() > 1 && !known_prefix.contains('=');
+        (option || word.may_be_option()) && !is_one_of(FLAGS, &known_prefix)
+    };
+    let ends = |place: usize| {
+        words[place].value().is_some_and(|word| word == "--")
+            && !place.checked_sub(1).is_some_and(|before| takes_next(&words[before]))
+    };
+    (0..words.len()).find(|place| ends(*place)).unwrap_or(words.len())
 }

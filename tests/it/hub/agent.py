@@ -235,6 +235,12 @@ def work(prompt):
     elif word == "flood":
         for _ in range(int(words[1])):
             say("x" * (1 << 20))
+    elif word == "flood-questions":
+        content = {"content": [{"type": "content", "content": {"type": "text", "text": "x" * (256 << 10)}}] * 20}
+        for number in range(int(words[1])):
+            ask({"toolCallId": "f", "title": f"{number}", "kind": "other", **content}, f"f-{number}")
+            content = {}
+        say("done")
     elif word == "flood-output":
         update(sessionUpdate="tool_call", toolCallId="live", title="prints", kind="execute", status="in_progress")
         for number in range(int(words[1])):

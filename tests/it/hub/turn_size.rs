@@ -19,6 +19,15 @@ async fn turn_with_too_much_text_fails_and_its_rest_is_not_recorded() {
 }
 
 #[tokio::test]
+async fn permission_requests_count_toward_the_size_of_the_turn() {
+    let home = home(&[]).await;
+    let ran = home.run(&["run", "--agent", "other", "flood-questions 14"], "").await;
+    assert!(ran.code != 0 && ran.stderr.contains("or 64 MiB in all"), "{}", ran.stderr);
+    let ran = home.run(&["run", "--agent", "other", "flood-questions 3"], "").await;
+    assert!(ran.stdout.contains("done"), "{ran:?}");
+}
+
+#[tokio::test]
 async fn updates_of_a_call_end_before_its_result() {
     let home = home(&[]).await;
     let (mut agent, session) = session(&home, &[]).await;

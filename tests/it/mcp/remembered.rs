@@ -33,26 +33,28 @@ async fn changed_tool_requires_permission_again() {
 #[tokio::test]
 async fn other_server_of_the_same_name_requires_permission() {
     let home = Home::new();
-    let given =
-        |argument: &str| json!([{"name": "theirs", "command": "/usr/bin/env", "args": ["python3", SERVER, argument], "env": []}]);
+    let given = |argument: &str, path: &str| {
+        json!([{"name": "theirs", "command": "/usr/bin/env", "args": ["python3", SERVER, argument],
+            "env": [{"name": "PYTHONPATH", "value": path}]}])
+    };
     let echo = call("mcp__theirs__echo", json!({"text": "a"}));
     let model = home.script(turns(&[echo]));
     let flags = ["--model", model.as_str()];
     let mut agent = home.start(&flags).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
-    let made = agent.call("session/new", json!({"cwd": home.work(), "mcpServers": given("a=1")})).await;
+    let made = agent.call("session/new", json!({"cwd": home.work(), "mcpServers": given("a=1", "/one")})).await;
     let session = made["sessionId"].as_str().unwrap().to_owned();
     agent.otherwise = Reply::Pick("allow_always");
     agent.turn(&session, "go").await;
     assert_eq!(agent.questions(), 1);
     agent.finish().await;
-    for (argument, questions) in [("a=1", 0), ("a=2", 1)] {
+    for (argument, path, questions) in [("a=1", "/one", 0), ("a=2", "/one", 1), ("a=1", "/two", 1)] {
         let mut agent = home.start(&flags).await;
         agent.call("initialize", json!({"protocolVersion": 1})).await;
         agent.otherwise = Reply::Pick("reject_once");
-        agent.call("session/load", json!({"sessionId": session, "cwd": home.work(), "mcpServers": given(argument)})).await;
+        agent.call("session/load", json!({"sessionId": session, "cwd": home.work(), "mcpServers": given(argument, path)})).await;
         agent.turn(&session, "go").await;
-        assert_eq!(agent.questions(), questions, "{argument}");
+        assert_eq!(agent.questions(), questions, "{argument} {path}");
         agent.finish().await;
     }
 }

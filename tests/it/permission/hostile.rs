@@ -3,6 +3,8 @@
 
 mod arithmetic;
 mod file_options;
+mod hidden_options;
+mod installed_programs;
 mod lines;
 mod ordinary;
 mod programs;

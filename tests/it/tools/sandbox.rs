@@ -281,6 +281,16 @@ async fn system_calls_that_bypass_the_sandbox_are_denied() {
         ["msgget(7, 0)", "msgctl(-1, 0, 0)", "msgsnd(2147483647, pack(q(l!x), 1), 0)"],
     ];
     commands.extend(everybodys.concat().iter().map(|call| format!("perl -e '{call}; exit(!$!{{EPERM}})'")));
+    // Scheduling of a process, a process group and a user; no process has this id.
+    let other = 0x3fff_ffff;
+    let scheduling = [libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler];
+    commands.extend(scheduling.map(|call| refused_by_number(&format!("{call}, {other}, 8, $x = q(a) x 64"))));
+    for (call, kinds) in [(libc::SYS_setpriority, 0..=2), (libc::SYS_ioprio_set, 1..=3)] {
+        commands.extend(kinds.map(|kind| refused_by_number(&format!("{call}, {kind}, {other}, 5"))));
+    }
+    let (priority, io) = (libc::SYS_setpriority, libc::SYS_ioprio_set);
+    allowed(&world, &["nice -n 5 true", &format!("perl -e 'exit(syscall({priority}, 0, 0, 5) || syscall({io}, 1, 0, 0x6000))'")])
+        .await;
     commands.push("perl -e 'exit(!(!ioctl(STDIN, 0x5412, $x = q(x)) && $!{EPERM}))'".into());
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     allowed(&world, &commands).await;

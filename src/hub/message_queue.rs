@@ -1,0 +1,54 @@
+//! The messages of a hosted agent that wait for its turn, limited in number and in size. The agent
+//! waits while the queue is full.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::limits;
+
+/// Creates a queue.
+pub(super) fn message_queue<T>() -> (MessageSender<T>, MessageReceiver<T>) {
+    let (sender, receiver) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
+    let bytes = Arc::new(Semaphore::new(limits::AGENT_MESSAGES_QUEUED_BYTES_MAX));
+    (MessageSender { sender, bytes }, MessageReceiver(receiver))
+}
+
+/// Adds messages to a queue.
+pub(super) struct MessageSender<T> {
+    sender: mpsc::Sender<(T, OwnedSemaphorePermit)>,
+    /// The bytes that are left.
+    bytes: Arc<Semaphore>,
+}
+
+impl<T> Clone for MessageSender<T> {
+    fn clone(&self) -> MessageSender<T> {
+        MessageSender { sender: self.sender.clone(), bytes: self.bytes.clone() }
+    }
+}
+
+impl<T> MessageSender<T> {
+    /// Adds a message of `bytes` when there is place for it. Returns the message if the receiver
+    /// was dropped or closed.
+    pub(super) async fn send(&self, message: T, bytes: usize) -> Result<(), T> {
+        // A message that is larger than the queue waits until the queue is empty.
+        let bytes = u32::try_from(bytes.min(limits::AGENT_MESSAGES_QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);
+        let Ok(permit) = self.bytes.clone().acquire_many_owned(bytes).await else { return Err(message) };
+        self.sender.send((message, permit)).await.map_err(|refused| refused.0.0)
+    }
+}
+
+/// Takes messages from a queue.
+pub(super) struct MessageReceiver<T>(mpsc::Receiver<(T, OwnedSemaphorePermit)>);
+
+impl<T> MessageReceiver<T> {
+    /// Waits for the next message. Returns `None` when the queue is closed and empty.
+    pub(super) async fn recv(&mut self) -> Option<T> {
+        self.0.recv().await.map(|(message, _)| message)
+    }
+
+    /// Refuses further messages. Those that are in the queue can still be taken.
+    pub(super) fn close(&mut self) {
+        self.0.close();
+    }
+}
