@@ -1,5 +1,5 @@
-//! The confinement of language servers: when the model writes without a question, and after a change
-//! of the mode.
+//! The confinement of language servers: when the model writes without a question, and after a
+//! change of the mode.
 
 use serde_json::{Value, json};
 
