@@ -54,7 +54,7 @@ pub(super) fn command_in_workspace(command: &[String], workspace: &Workspace) ->
         true => word.clone(),
         false => in_workspace(word, workspace),
     });
-    (words.collect(), (0..command.len()).any(|index| is_code(index)))
+    (words.collect(), (0..command.len()).any(is_code))
 }
 
 /// Returns whether the word after these words of a command is a line of code.
