@@ -54,6 +54,32 @@ pub(crate) enum ProgramKind<'a> {
     Lsp(&'a str),
 }
 
+impl ProgramKind<'_> {
+    /// Returns the name of the grant in [`ProjectGrants`].
+    fn grant_name(self) -> String {
+        match self {
+            ProgramKind::Hook => "hooks".into(),
+            ProgramKind::Check => "checks".into(),
+            ProgramKind::Setup => "setup".into(),
+            ProgramKind::Token => "tokens".into(),
+            ProgramKind::Mcp(name) => format!("mcp.{name}"),
+            ProgramKind::Lsp(name) => format!("lsp.{name}"),
+        }
+    }
+
+    /// Returns the grant for programs of this kind, if there is one.
+    fn grant(self, grants: &ProjectGrants) -> Option<&Grant> {
+        match self {
+            ProgramKind::Hook => Some(&grants.hooks),
+            ProgramKind::Check => Some(&grants.checks),
+            ProgramKind::Setup => Some(&grants.setup),
+            ProgramKind::Token => Some(&grants.tokens),
+            ProgramKind::Mcp(name) => grants.mcp.get(name),
+            ProgramKind::Lsp(name) => grants.lsp.get(name),
+        }
+    }
+}
+
 /// A program that runs confined in a project.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProjectProgram {
@@ -87,23 +113,15 @@ impl ProjectProgram {
         let place = trust.place(&directory);
         let home = places.home.as_deref().unwrap_or(Path::new("/"));
         let above = grants.iter().filter(|(named, _)| place.starts_with(real(&below_home(named, home))));
-        let (name, select): (String, &dyn Fn(&ProjectGrants) -> Option<&Grant>) = match kind {
-            ProgramKind::Hook => ("hooks".into(), &|grants| Some(&grants.hooks)),
-            ProgramKind::Check => ("checks".into(), &|grants| Some(&grants.checks)),
-            ProgramKind::Setup => ("setup".into(), &|grants| Some(&grants.setup)),
-            ProgramKind::Token => ("tokens".into(), &|grants| Some(&grants.tokens)),
-            ProgramKind::Mcp(name) => (format!("mcp.{name}"), &move |grants| grants.mcp.get(name)),
-            ProgramKind::Lsp(name) => (format!("lsp.{name}"), &move |grants| grants.lsp.get(name)),
-        };
         let mut grant = Grant::default();
-        for given in above.filter_map(|(_, grants)| select(grants)) {
+        for given in above.filter_map(|(_, grants)| kind.grant(grants)) {
             grant.network |= given.network;
             grant.writable.extend(given.writable.iter().map(|path| directory.join(below_home(path, home))));
         }
         let (dropped, writable): (Vec<_>, Vec<_>) =
             grant.writable.into_iter().partition(|path| leads_out(path, std::slice::from_ref(&directory)));
         grant.writable = writable.iter().map(|path| real(path)).collect();
-        let grant_name = format!("[trust.\"{}\".{name}]", place.display());
+        let grant_name = format!("[trust.\"{}\".{}]", place.display(), kind.grant_name());
         let (private, data) = (places.private(), places.data.clone());
         ProjectProgram { directory, grant, grant_name, dropped, private, data, named_by_project }
     }
