@@ -234,7 +234,7 @@ impl Worktrees {
             Err(error) => error,
         };
         let undo = async |what: &str, arguments: Vec<OsString>| {
-            let undone = self.git.change(main, &writable, limits::GIT_UNDO, arguments).await;
+            let undone = self.git.remove(main, &writable, limits::GIT_UNDO, arguments).await;
             if undone.as_ref().map_or(true, |undone| undone.code != 0) {
                 tracing::warn!(branch, "the {what} of a failed creation was not removed");
             }

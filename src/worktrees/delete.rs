@@ -72,7 +72,7 @@ impl Worktrees {
         let writable = [repository.common.clone()];
         let run = async |words: &[&str], path: Option<OsString>| {
             let all = words.iter().map(OsString::from).chain(path).collect();
-            self.git.change(&repository.main, &writable, limits::GIT_CHANGE, all).await
+            self.git.remove(&repository.main, &writable, limits::GIT_CHANGE, all).await
         };
         if repository.git_dir_of(&row.path).is_some() {
             let removed = run(&["worktree", "remove", "--force", "--force"], Some(row.path.clone().into())).await?;

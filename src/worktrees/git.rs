@@ -95,13 +95,38 @@ impl GitRunner {
         variables: &[(&'static str, Option<OsString>)],
         arguments: Vec<OsString>,
     ) -> Result<GitResult> {
+        let sandbox = self.sandbox(writable.to_vec(), None);
+        self.run_change(cwd, sandbox, timeout, variables, arguments).await
+    }
+
+    /// Removes worktrees, branches or other references. These commands run no program of the
+    /// repository, but change its control files.
+    pub(super) async fn remove(
+        &self,
+        cwd: &Path,
+        writable: &[PathBuf],
+        timeout: Duration,
+        arguments: Vec<OsString>,
+    ) -> Result<GitResult> {
+        let sandbox = Sandbox { git_config: true, ..self.sandbox(writable.to_vec(), None) };
+        self.run_change(cwd, sandbox, timeout, &[], arguments).await
+    }
+
+    async fn run_change(
+        &self,
+        cwd: &Path,
+        sandbox: Sandbox,
+        timeout: Duration,
+        variables: &[(&'static str, Option<OsString>)],
+        arguments: Vec<OsString>,
+    ) -> Result<GitResult> {
         self.check_owner(cwd)?;
         let settings = ["maintenance.auto=false", "gc.auto=0", NO_GIT_HOOKS, "core.fsmonitor=false"];
         let settings = settings.into_iter().flat_map(|setting| ["-c", setting]);
         let all = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from).chain(arguments);
         let command = Command::program(all, cwd).git_environment().variables(variables);
         let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
-        self.run(command.sandbox(Some(self.sandbox(writable.to_vec(), None))), timeout).await
+        self.run(command.sandbox(Some(sandbox)), timeout).await
     }
 
     /// Refuses a directory or repository of another user that the user did not trust.
