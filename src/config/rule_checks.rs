@@ -31,9 +31,9 @@ impl AccessShape {
     /// Calls that run a command in a directory. Its redirections write files.
     pub(crate) const COMMAND: &[AccessShape] =
         &[AccessShape::new(AccessKind::Exec, true, true), AccessShape::new(AccessKind::Write, true, false)];
-    /// Calls that read a path, run a command, or write a path by a command.
+    /// Calls that read a path, run a command, or write a path.
     pub(crate) const READ_COMMAND_OR_WRITE: &[AccessShape] =
-        &[AccessShape::READ[0], AccessShape::COMMAND[0], AccessShape::new(AccessKind::Write, true, true)];
+        &[AccessShape::READ[0], AccessShape::COMMAND[0], AccessShape::WRITE[0]];
     /// Calls that request a URL.
     pub(crate) const NETWORK: &[AccessShape] = &[AccessShape::new(AccessKind::Network, false, true)];
     /// Calls of MCP servers, whose arguments rules do not match.

@@ -57,6 +57,12 @@ impl GitBranchInput {
         }
     }
 
+    /// The command line of an action that changes the repository.
+    fn command_line(&self) -> Option<String> {
+        let words: Vec<String> = self.change()?.into_iter().map(quoted).collect();
+        Some(format!("git {}", words.join(" ")))
+    }
+
     /// Returns whether the action changes git's configuration.
     fn configures(&self) -> bool {
         matches!(self.action, BranchAction::SetUpstream | BranchAction::SetRemote)
@@ -149,22 +155,16 @@ impl Tool for GitBranch {
     }
 
     fn access(&self, input: &GitBranchInput) -> Access {
-        match input.change() {
+        match input.command_line() {
             None => Access::read("."),
-            Some(arguments) => {
-                let words: Vec<String> = arguments.into_iter().map(quoted).collect();
-                let command = Some(format!("git {}", words.join(" ")));
-                match input.configures() {
-                    // Writing this file requires permission in every mode.
-                    true => Access { command, ..Access::write(".git/config") },
-                    false => Access { kind: AccessKind::Exec, command, ..Access::none() },
-                }
-            }
+            // Writing this file requires permission in every mode.
+            Some(_) if input.configures() => Access::write(".git/config"),
+            command => Access { kind: AccessKind::Exec, command, ..Access::none() },
         }
     }
 
     async fn preview(&self, input: &GitBranchInput, _: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
-        Ok(self.access(input).command.map(ToolContent::text).into_iter().collect())
+        Ok(input.command_line().map(ToolContent::text).into_iter().collect())
     }
 
     async fn run(&self, input: GitBranchInput, context: &ToolContext) -> Result<ToolOutput<GitBranchDetails>, ToolError> {
