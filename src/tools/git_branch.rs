@@ -96,10 +96,11 @@ impl GitBranchInput {
 
 /// Returns whether a text is the URL of a remote, or `user@host:path` (git-fetch(1), GIT URLS).
 fn is_address(text: &str) -> bool {
-    let is_plain = |host: &str| host.starts_with(char::is_alphanumeric) && !host.contains(['/', ':']);
+    let is_plain = |name: &str| name.starts_with(char::is_alphanumeric) && !name.contains(['/', ':']);
     let has_scheme =
         SCHEMES.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| rest.starts_with(char::is_alphanumeric)));
-    let is_short = text.split_once(':').is_some_and(|(host, path)| host.contains('@') && is_plain(host) && !path.starts_with(':'));
+    let short = text.split_once(':').filter(|(_, path)| !path.starts_with(':'));
+    let is_short = short.and_then(|(place, _)| place.split_once('@')).is_some_and(|(user, host)| is_plain(user) && is_plain(host));
     (has_scheme || is_short) && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 

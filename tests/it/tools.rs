@@ -18,6 +18,7 @@ mod edits;
 mod fetch;
 mod files;
 mod git;
+mod git_remotes;
 mod git_trust;
 mod hostile_files;
 mod ignores;
