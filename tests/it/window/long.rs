@@ -136,6 +136,8 @@ async fn output_without_artifact_is_not_pruned() {
     let session = agent.new_session(&home).await;
     agent.turn(&session, "first").await;
     let artifacts = home.data().join("artifacts").join(&session);
+    // The directory exists only if something was written to it.
+    std::fs::create_dir_all(&artifacts).unwrap();
     std::fs::remove_dir_all(&artifacts).unwrap();
     std::fs::write(&artifacts, "not a directory").unwrap();
     for prompt in ["second", "third", "fourth"] {
