@@ -241,7 +241,8 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Returns a path whose directory is free of symlinks. `None` if the directory does not exist.
+/// Resolves the symlinks in the directory of `path`, but not in its last component. `None` if the
+/// directory does not exist.
 fn real(path: &Path) -> Option<PathBuf> {
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
