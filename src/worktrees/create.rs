@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::git::Changes;
 use super::prepare::Preparation;
 use super::repository::Repository;
 use super::{Worktrees, files};
@@ -204,7 +205,9 @@ impl Worktrees {
     async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart) -> Result<()> {
         let writable = [repository.common.clone(), row.path.clone()];
         let (main, branch) = (&repository.main, start.name.as_str());
-        let run = async |arguments: Vec<OsString>| self.git.change(main, &writable, limits::WORKTREE_CREATE, arguments).await;
+        let run = async |arguments: Vec<OsString>| {
+            self.git.change(main, Changes::Files(&writable), limits::WORKTREE_CREATE, arguments).await
+        };
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
         let made = start.commit.as_deref().filter(|_| !start.exists);
         if let Some(commit) = made {
@@ -234,7 +237,7 @@ impl Worktrees {
             Err(error) => error,
         };
         let undo = async |what: &str, arguments: Vec<OsString>| {
-            let undone = self.git.remove(main, &writable, limits::GIT_UNDO, arguments).await;
+            let undone = self.git.change(main, Changes::References(&writable), limits::GIT_UNDO, arguments).await;
             if undone.as_ref().map_or(true, |undone| undone.code != 0) {
                 tracing::warn!(branch, "the {what} of a failed creation was not removed");
             }

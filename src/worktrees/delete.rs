@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 
 use super::apply::applied_ref;
+use super::git::Changes;
 use super::inspect::{BranchOnDelete, Inspection};
 use super::repository::Repository;
 use super::{Worktrees, files};
@@ -72,7 +73,7 @@ impl Worktrees {
         let writable = [repository.common.clone()];
         let run = async |words: &[&str], path: Option<OsString>| {
             let all = words.iter().map(OsString::from).chain(path).collect();
-            self.git.remove(&repository.main, &writable, limits::GIT_CHANGE, all).await
+            self.git.change(&repository.main, Changes::References(&writable), limits::GIT_CHANGE, all).await
         };
         if repository.git_dir_of(&row.path).is_some() {
             let removed = run(&["worktree", "remove", "--force", "--force"], Some(row.path.clone().into())).await?;

@@ -37,6 +37,16 @@ pub(super) struct GitResult {
     pub errors: Vec<u8>,
 }
 
+/// The files that a command changes, below these directories.
+#[derive(Clone, Copy)]
+pub(super) enum Changes<'a> {
+    /// Files, the index and commits. Git may run programs that the repository names.
+    Files(&'a [PathBuf]),
+    /// Worktrees, branches and other references. Git runs no program for these, and changes its
+    /// control files.
+    References(&'a [PathBuf]),
+}
+
 impl GitResult {
     /// The output as text, without white space at its ends.
     pub(super) fn text(&self) -> String {
@@ -74,48 +84,23 @@ impl GitRunner {
         self.run(command.sandbox(Some(self.sandbox(Vec::new(), readable))), limits::GIT_READ).await
     }
 
-    /// Runs a command that changes the repository. Filters and merge drivers can write only in the
-    /// directories `writable` and have no network; hooks do not run.
+    /// Runs a command that changes the repository. Filters and merge drivers are confined and have
+    /// no network; hooks do not run.
     pub(super) async fn change(
         &self,
         cwd: &Path,
-        writable: &[PathBuf],
+        changes: Changes<'_>,
         timeout: Duration,
         arguments: Vec<OsString>,
     ) -> Result<GitResult> {
-        self.change_with(cwd, writable, timeout, &[], arguments).await
+        self.change_with(cwd, changes, timeout, &[], arguments).await
     }
 
     /// Like [`GitRunner::change`], with additional environment variables.
     pub(super) async fn change_with(
         &self,
         cwd: &Path,
-        writable: &[PathBuf],
-        timeout: Duration,
-        variables: &[(&'static str, Option<OsString>)],
-        arguments: Vec<OsString>,
-    ) -> Result<GitResult> {
-        let sandbox = self.sandbox(writable.to_vec(), None);
-        self.run_change(cwd, sandbox, timeout, variables, arguments).await
-    }
-
-    /// Removes worktrees, branches or other references. These commands run no program of the
-    /// repository, but change its control files.
-    pub(super) async fn remove(
-        &self,
-        cwd: &Path,
-        writable: &[PathBuf],
-        timeout: Duration,
-        arguments: Vec<OsString>,
-    ) -> Result<GitResult> {
-        let sandbox = Sandbox { git_config: true, ..self.sandbox(writable.to_vec(), None) };
-        self.run_change(cwd, sandbox, timeout, &[], arguments).await
-    }
-
-    async fn run_change(
-        &self,
-        cwd: &Path,
-        sandbox: Sandbox,
+        changes: Changes<'_>,
         timeout: Duration,
         variables: &[(&'static str, Option<OsString>)],
         arguments: Vec<OsString>,
@@ -126,6 +111,11 @@ impl GitRunner {
         let all = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from).chain(arguments);
         let command = Command::program(all, cwd).git_environment().variables(variables);
         let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        let (writable, git_config) = match changes {
+            Changes::Files(writable) => (writable, false),
+            Changes::References(writable) => (writable, true),
+        };
+        let sandbox = Sandbox { git_config, ..self.sandbox(writable.to_vec(), None) };
         self.run(command.sandbox(Some(sandbox)), timeout).await
     }
 

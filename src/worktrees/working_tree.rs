@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::git::{GitResult, GitRunner};
+use super::git::{Changes, GitResult, GitRunner};
 use super::repository::{Repository, top};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -109,7 +109,7 @@ impl<'a> WorkingTree<'a> {
             variables.extend(person.into_iter().chain(address));
         }
         let writable = [self.common.clone(), self.top.clone()];
-        self.git.change_with(&self.top, &writable, limits::GIT_CHANGE, &variables, arguments).await
+        self.git.change_with(&self.top, Changes::Files(&writable), limits::GIT_CHANGE, &variables, arguments).await
     }
 
     /// Runs a command that has to succeed. Returns its output as text; `doing` names the operation.
