@@ -17,7 +17,8 @@ use crate::limits;
 /// Directory with the settings of a project.
 const SETTINGS: &str = ".nuncio";
 
-/// Created for the time of a command, because a path that does not exist cannot be mounted.
+/// A file or directory that is created while a command runs, because a path that does not exist
+/// cannot be mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placeholder {
     /// The file exists, or its absence is harmless.
@@ -43,7 +44,8 @@ pub(super) struct ControlFiles {
     git_dirs: Vec<PathBuf>,
 }
 
-/// The control files of a git directory. Git ignores a `commondir` that names the directory itself.
+/// Names of the control files of a repository's own git directory. A `commondir` that names the
+/// directory itself changes nothing for git.
 const SHARED: [(&str, Placeholder); 4] = [
     ("config", Placeholder::Text("")),
     ("config.worktree", Placeholder::Text("")),
@@ -51,7 +53,7 @@ const SHARED: [(&str, Placeholder); 4] = [
     ("commondir", Placeholder::Text(".\n")),
 ];
 
-/// The control files of the git directory of a linked worktree.
+/// Names of the control files in `worktrees/ID`, the git directory of a linked worktree.
 const LINKED: [(&str, Placeholder); 3] =
     [("commondir", Placeholder::No), ("gitdir", Placeholder::No), ("config.worktree", Placeholder::Text(""))];
 
@@ -86,16 +88,14 @@ impl ControlFiles {
         found
     }
 
-    /// Adds the `.git` file of a working tree, if it is below a writable directory.
-    fn add_reference(&mut self, path: Option<PathBuf>) {
-        let is_writable = |path: &PathBuf| self.tops.iter().any(|top| path.starts_with(top)) && path.symlink_metadata().is_ok();
-        if let Some(path) = path.filter(is_writable) {
-            self.add(path, Placeholder::No);
-        }
+    /// Returns whether a repository has its working tree or its git directory at one of `tops`.
+    pub(super) fn has_repository(tops: &[PathBuf]) -> bool {
+        tops.iter().any(|top| top.join(".git").symlink_metadata().is_ok() || top.join("HEAD").is_file())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.files.is_empty()
+    /// Returns whether a path exists below a writable directory.
+    fn is_writable(&self, path: &Path) -> bool {
+        self.tops.iter().any(|top| path.starts_with(top)) && path.symlink_metadata().is_ok()
     }
 
     fn add(&mut self, path: PathBuf, placeholder: Placeholder) {
@@ -117,9 +117,15 @@ impl ControlFiles {
             self.add_all(git_dir, &LINKED);
         }
         for worktree in entries(&git_dir.join("worktrees")) {
-            self.add_all(&worktree, &LINKED);
             let named = read(&worktree.join("gitdir"));
-            self.add_reference(named.and_then(|named| real(&worktree.join(named.trim_end()))));
+            match named.and_then(|named| real(&worktree.join(named.trim_end()))).filter(|tree| self.is_writable(tree)) {
+                Some(reference) => {
+                    self.add_all(&worktree, &LINKED);
+                    self.add(reference, Placeholder::No);
+                }
+                // The command cannot work in this worktree.
+                None => self.add(worktree, Placeholder::No),
+            }
         }
         self.add_modules(&git_dir.join("modules"), depth);
     }
@@ -131,16 +137,19 @@ impl ControlFiles {
                 None => self.add(module, Placeholder::No),
                 Some(depth) if module.join("HEAD").is_file() => {
                     self.add_git_dir(&module, depth);
-                    self.add_reference(working_tree(&module).and_then(|tree| real(&tree.join(".git"))));
+                    let reference = working_tree(&module).and_then(|tree| real(&tree.join(".git")));
+                    if let Some(reference) = reference.filter(|path| self.is_writable(path)) {
+                        self.add(reference, Placeholder::No);
+                    }
                 }
                 Some(depth) => self.add_modules(&module, depth),
             }
         }
     }
 
-    /// Mounts the files read-only for this process and its descendants; `in_namespace`
-    /// tells whether the process is in its own mount namespace. Returns locks to keep open while
-    /// the command runs, and the paths that are not mounted.
+    /// Mounts the files read-only for this process and its descendants. `in_namespace` is true if
+    /// the process is in its own mount namespace already. Returns locks to keep open while the
+    /// command runs, and the paths that are not mounted.
     pub(super) fn protect(&self, in_namespace: bool) -> Result<(Vec<File>, Vec<PathBuf>), String> {
         if self.files.is_empty() {
             return Ok((Vec::new(), Vec::new()));
@@ -164,17 +173,18 @@ impl ControlFiles {
         Ok((locks, open))
     }
 
-    /// Creates the files that must exist to be mounted. Returns locks: while they are open, no
-    /// other command removes the placeholders. Fails if another process holds a lock for long.
+    /// Creates the files that must exist to be mounted. Returns locks on the git directories: no
+    /// process removes placeholders while they are open. Fails if a lock is not free within
+    /// [`limits::GIT_LOCK`].
     fn create_placeholders(&self) -> Result<Vec<File>, String> {
         let is_missing = |file: &&ControlFile| file.placeholder != Placeholder::No && file.path.symlink_metadata().is_err();
         let mut locks = Vec::new();
         for git_dir in &self.git_dirs {
             let locked = lock(git_dir, FlockOperation::NonBlockingLockShared, limits::GIT_LOCK);
-            locks.push(locked.ok_or_else(|| format!("another process locks {}", git_dir.display()))?);
+            locks.push(locked.ok_or_else(|| format!("{} cannot be locked, or another process holds the lock", git_dir.display()))?);
         }
         for file in self.files.iter().filter(is_missing) {
-            // A file that cannot be created is found out when it cannot be mounted.
+            // If this fails, the mount fails, and the file is restored after the command.
             let _ = match file.placeholder {
                 Placeholder::No => Ok(()),
                 Placeholder::Directory => fs::DirBuilder::new().mode(0o755).create(&file.path),

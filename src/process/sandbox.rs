@@ -95,7 +95,7 @@ impl Sandbox {
     /// Returns whether commands can change control files that this sandbox should protect, because
     /// the system permits no mounts. `can_mount` tells whether it does.
     pub(crate) fn exposes_git(&self, can_mount: impl FnOnce() -> bool) -> bool {
-        !self.git_config && !ControlFiles::find(&self.writable, false, true).is_empty() && !can_mount()
+        !self.git_config && ControlFiles::has_repository(&self.writable) && !can_mount()
     }
 
     /// Finds the files that the command must not change, although they are below writable
