@@ -152,8 +152,12 @@ impl Terminal {
     async fn answer(&self, Question { label: ToolLabel { title, .. }, content, options, .. }: Question) -> PermissionAnswer {
         let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
         let Approver::Terminal(lines) = Approver::for_terminal() else {
-            let reason = "the call requires permission, and there is no terminal to ask (--mode auto allows it inside the session's directories)";
-            return answer(PermissionOutcome::Denied, Some(reason));
+            let hint = match self.mode {
+                Mode::Auto => "a rule in [permissions] of your settings can allow it",
+                Mode::Ask | Mode::AcceptEdits | Mode::Plan => "--mode auto allows most calls inside the session's directories",
+            };
+            let reason = format!("the call requires permission, and there is no terminal to ask ({hint})");
+            return answer(PermissionOutcome::Denied, Some(&reason));
         };
         let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
         print_question(TerminalRenderer::new(rendering, &self.cwd).question(&title, &content));
