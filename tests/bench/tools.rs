@@ -236,8 +236,22 @@ fn bash(world: &mut World) {
     let (writable, temp) = (world.context.workspace.roots.clone(), world.context.shell.temp().to_owned());
     world.context.sandbox = Some(Sandbox { writable, temp, network: false, required: true, ..Sandbox::default() });
     let confined = time(world);
-    world.context.sandbox = None;
     row("bash `true`; in the sandbox", &format!("{open:.1} ms; {confined:.1} ms"), "≤ 4 ms; ≤ 8 ms");
+    let linked = tempfile::tempdir().expect("a directory");
+    let top = world.directory.path();
+    let worktree = |name: &str| format!("git worktree add --quiet '{}'", linked.path().join(name).display());
+    let commit = "git -c user.name=n -c user.email=e commit --quiet --allow-empty -m one".to_owned();
+    for line in ["git init --quiet .".to_owned(), commit, worktree("one"), worktree("two")] {
+        let made = Command::new("sh").args(["-c", &line]).current_dir(top).status().expect("git");
+        assert!(made.success(), "{line}");
+    }
+    let in_repository = time(world);
+    fs::remove_dir_all(top.join(".git")).expect("the repository");
+    let again = time(world);
+    world.context.sandbox = None;
+    let without = (confined + again) / 2.0;
+    let above = format!("{in_repository:.1} ms, above: {:.2} ms", in_repository - without);
+    row("… in a git repository with two linked worktrees", &above, "above ≤ 0.5 ms");
 }
 
 /// A hook that does nothing, compared with the same program started directly by this process.
