@@ -57,8 +57,8 @@ impl Restrictions {
     }
 }
 
-/// A hook for all calls of tools, in place of hooks that are not known. Like each hook of a changed
-/// project, it fails.
+/// Creates a hook that runs before each tool call, in place of trusted hooks whose record is lost.
+/// Like each hook of a changed project, it fails, which blocks the call.
 fn unknown_hooks() -> Value {
     let command = ["true", "(the hooks that were trusted are not known)"].map(|word| Value::String(word.into()));
     let event = Value::String("tool.execute.before".into());

@@ -159,13 +159,14 @@ impl Trust {
         trust.write(places)
     }
 
-    /// The settings and checks of `directory` when it was trusted. `None` if they are not known.
+    /// Returns the settings and checks with which `directory` was trusted. `None` if they are not
+    /// known.
     pub(super) fn record(&self, places: &DataPaths, directory: &Path) -> Option<TrustRecord> {
         let (directory, digest) = self.recorded(directory)?;
         TrustRecord::read(places, &directory, digest)
     }
 
-    /// The entry for the settings of `directory`, with its digest.
+    /// Returns the entry that decides about the settings of `directory`, with its digest.
     fn recorded(&self, directory: &Path) -> Option<(PathBuf, &str)> {
         let directory = self.place(&canonical(directory));
         let digest = self.digests.get(&directory)?.as_deref()?;
@@ -180,8 +181,8 @@ impl Trust {
         Some(parts(settings, &checks, TrustRecord::files(places, &directory, digest)?))
     }
 
-    /// The check commands of AGENTS.md that were trusted with the directory that covers
-    /// `directory`. Empty if they are not known.
+    /// Returns the check commands of AGENTS.md with which the trusted directory above `directory`
+    /// was trusted. Empty if they are not known.
     pub(crate) fn trusted_checks(&self, places: &DataPaths, directory: &Path) -> Vec<String> {
         let record = self.covering(directory).and_then(|covering| self.record(places, &covering));
         record.map(|record| record.checks).unwrap_or_default()

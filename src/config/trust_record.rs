@@ -26,8 +26,8 @@ pub(super) struct TrustRecord {
 }
 
 impl TrustRecord {
-    /// Reads the record of `directory`. `None` if it does not exist, or was written for content
-    /// with another digest.
+    /// Reads the record of `directory`. Returns `None` if there is no record, or if its digest is
+    /// not `digest`.
     pub(super) fn read(places: &DataPaths, directory: &Path, digest: &str) -> Option<TrustRecord> {
         stored(&path(places, directory), digest)
     }

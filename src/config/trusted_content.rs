@@ -140,7 +140,7 @@ impl FileContent {
         Ok(FileContent::Large { bytes, sha256: hexadecimal(all.finish().as_ref()) })
     }
 
-    /// The content or a description of it. Bytes that are not UTF-8 are replaced.
+    /// Returns the content, or a description of it. Bytes that are not UTF-8 are replaced.
     fn text(&self) -> String {
         match self {
             FileContent::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),

@@ -32,7 +32,7 @@ pub trait Hook: Send + Sync {
     /// The effect of a run that fails or times out.
     fn on_failure(&self) -> FailurePolicy;
 
-    /// A sentence for the message about a run that timed out.
+    /// Returns a sentence for the message about a run that timed out.
     fn timeout_hint(&self) -> Option<&str> {
         None
     }
