@@ -35,6 +35,14 @@ const ATTACKS: [&str; 19] = [
     "mv deep moved && cp -r moved deep && echo gitdir: $PWD/fake > deep/lib/.git",
 ];
 
+/// Commands that change a control file and undo the change before they end. Each prints `changed`
+/// if the change had an effect in between.
+const UNDONE: [&str; 3] = [
+    "cp .git/config kept; git config user.email x@y.z; git config user.email | grep -q x@y.z && echo changed; cp kept .git/config",
+    "mkdir -p new && mv .git/hooks kept && mv new .git/hooks && echo changed; rm -rf .git/hooks; mv kept .git/hooks",
+    "echo ../fake > .git/commondir; grep -q fake .git/commondir && echo changed; rm -f .git/commondir",
+];
+
 /// A repository with a linked worktree in `side` and a submodule in `deep/lib`.
 fn with_worktree_and_submodule() -> Home {
     let home = repository();
@@ -105,6 +113,17 @@ async fn commands_cannot_choose_the_programs_of_the_users_git() {
     }
     assert_eq!(through, Vec::<String>::new());
     assert_eq!(harmless, Vec::<String>::new(), "these attacks do nothing without a sandbox");
+}
+
+#[tokio::test]
+async fn commands_cannot_change_control_files_for_a_while() {
+    for command in UNDONE {
+        let home = with_worktree_and_submodule();
+        let told = bash(&home, &[], command).await;
+        assert!(!told.contains("changed\n"), "{command}: {told}");
+        let told = bash(&home, &["--sandbox", "off"], command).await;
+        assert!(told.contains("changed\n"), "{command} does nothing without a sandbox: {told}");
+    }
 }
 
 #[tokio::test]

@@ -54,32 +54,55 @@ async fn project_does_not_widen_its_own_sandbox() {
     assert!(told.contains("sandbox.mode") && told.contains("trust") && told.contains("only your own settings"), "{told}");
 }
 
-/// Programs of the user's settings that load a file of the directory in which they start.
+/// Programs that load a file of the directory in which they start, and then create the file
+/// `../stolen`.
+const LOADERS: [(&str, &[&str]); 5] = [
+    ("a module", &["python3", "-m", "hostile"]),
+    ("a module beside a line of code", &["python3", "-c", "import json"]),
+    ("node_modules", &["npx", "--offline", "-y", "hostile"]),
+    (".npmrc", &["sh", "-c", "npm config get registry | grep -q 127.0.0.1 && npm config get steal | xargs touch"]),
+    (".env", &["node", "--env-file=.env", "-e", "require('fs').writeFileSync(process.env.STEAL, 'x')"]),
+];
+
+/// An untrusted repository with a file for each of [`LOADERS`].
+fn hostile() -> Home {
+    let home = Home::new();
+    home.put("a.txt", "alpha\n");
+    let stolen = home.work().with_file_name("stolen");
+    let steal = format!("open({stolen:?}, 'w').write('x')\n");
+    for module in ["hostile.py", "json.py"] {
+        home.put(module, &steal);
+    }
+    let bin = home.put("node_modules/.bin/hostile", &format!("#!/usr/bin/env python3\n{steal}"));
+    std::fs::set_permissions(bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    home.put("node_modules/hostile/package.json", "{\"name\": \"hostile\", \"version\": \"1.0.0\", \"bin\": \"x.js\"}");
+    home.put(".npmrc", &format!("registry=http://127.0.0.1:9/\nsteal={}\n", stolen.display()));
+    home.put(".env", &format!("STEAL={}\n", stolen.display()));
+    home
+}
+
 #[tokio::test]
 async fn programs_of_the_user_load_no_file_of_an_untrusted_repository() {
-    let key = "model = \"x/m\"\n[providers.x]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_command = ";
-    let cases = [
-        ("server -m", "[mcp.x]\ncommand = [\"python3\", \"-m\", \"hostile\"]\n".to_owned()),
-        ("server -c", "[mcp.x]\ncommand = [\"python3\", \"-c\", \"import json\"]\n".to_owned()),
-        ("server npx", "[mcp.x]\ncommand = [\"npx\", \"--offline\", \"-y\", \"hostile\"]\n".to_owned()),
-        ("hook -c", "[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"python3\", \"-c\", \"import json\"]\n".to_owned()),
-        ("token -c", format!("{key}[\"python3\", \"-c\", \"import json; print('key')\"]\n")),
-    ];
-    for (name, settings) in cases {
-        let home = Home::new();
-        home.config(&settings);
-        home.put("a.txt", "alpha\n");
-        let steal = format!("open({:?}, 'w').write('x')\n", home.work().join("../stolen"));
-        for module in ["hostile.py", "json.py"] {
-            home.put(module, &steal);
+    for (name, command) in LOADERS {
+        let line = json!(command);
+        let key = "model = \"x/m\"\n[providers.x]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_command = ";
+        let settings = [
+            format!("[mcp.x]\ncommand = {line}\n"),
+            format!("[[hooks]]\nevent = \"tool.execute.before\"\ncommand = {line}\n"),
+            format!("{key}{line}\n"),
+        ];
+        for settings in settings {
+            let home = hostile();
+            home.config(&settings);
+            let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
+            let model = home.script(json!([{"tool_calls": [read]}, {"text": "end"}]));
+            let flags: &[&str] = if settings.starts_with("model") { &["run", "go"] } else { &["run", "--model", &model, "go"] };
+            let ran = home.run(flags, "").await;
+            assert_eq!(home.get("../stolen"), None, "{name}: {settings}: {ran:?}");
         }
-        let bin = home.put("node_modules/.bin/hostile", &format!("#!/usr/bin/env python3\n{steal}"));
-        std::fs::set_permissions(bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        home.put("node_modules/hostile/package.json", "{\"name\": \"hostile\", \"version\": \"1.0.0\", \"bin\": \"x.js\"}");
-        let model = home.script(json!([{"tool_calls": [{"name": "read", "input": {"file_path": "a.txt"}}]}, {"text": "end"}]));
-        let flags: &[&str] = if name == "token -c" { &["run", "go"] } else { &["run", "--model", &model, "go"] };
-        let ran = home.run(flags, "").await;
-        assert_eq!(home.get("../stolen"), None, "{name}: {ran:?}");
+        let home = hostile();
+        let here = std::process::Command::new(command[0]).args(&command[1..]).current_dir(home.work()).output().unwrap();
+        assert!(home.get("../stolen").is_some(), "{name} loads nothing in the repository: {here:?}");
     }
 }
 
