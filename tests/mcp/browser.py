@@ -12,8 +12,9 @@ nuncio, home = sys.argv[1:3]
 here = os.path.dirname(os.path.abspath(__file__))
 work = os.path.join(home, "browser")
 os.makedirs(work)
-# Settings of its own: the other checks leave theirs.
-os.environ["NUNCIO_HOME"] = os.path.join(work, "home")
+# Settings of its own: the other checks leave theirs. They are outside of the project, because a
+# program whose directory is in the project needs trust.
+os.environ["NUNCIO_HOME"] = os.path.join(home, "browser-settings")
 chromium = shutil.which("chromium")
 if not chromium:
     sys.exit("chromium is not installed: apt-get install chromium")
