@@ -144,7 +144,9 @@ impl LanguageClient {
             "publishDiagnostics": { "versionSupport": true, "relatedInformation": false },
         });
         let params = json!({
-            "processId": std::process::id(),
+            // Many servers end when they cannot send a signal to this process, which the sandbox
+            // forbids. The supervisor ends them if nuncio dies.
+            "processId": Value::Null,
             "clientInfo": { "name": "nuncio", "version": env!("CARGO_PKG_VERSION") },
             "rootUri": uri::of(&self.root),
             "workspaceFolders": self.folders(),

@@ -81,6 +81,9 @@ while True:
         replies.append(message.get("result", message.get("error", {}).get("code")))
     elif method == "initialize":
         root = params["rootUri"]
+        # Many servers end when they cannot send signals to this process, which a sandbox forbids.
+        if params["processId"] is not None:
+            os.kill(params["processId"], 0)
         send({"id": message["id"], "result": {"capabilities": {"textDocumentSync": 1}}})
     elif method == "initialized":
         asked = ("workspace/configuration", "client/registerCapability", "workspace/diagnostic/refresh", "x/unknown")
