@@ -4,6 +4,7 @@
 pub(crate) mod agent_definitions;
 pub(crate) mod bundle;
 pub(crate) mod check_commands;
+pub(crate) mod command_lists;
 pub(crate) mod commands;
 mod conversation;
 pub(crate) mod environment;

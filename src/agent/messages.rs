@@ -2,6 +2,7 @@
 //! a conversation carries, and the text of a slash command.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +22,7 @@ use crate::session::message::{IncomingMessage, QueuedMessage};
 use crate::session::{Agent, Turn, now_ms};
 
 /// Completes `message`. `opens` is true for the first message of a conversation.
-pub(super) async fn complete(services: &Services, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
+pub(super) async fn complete(services: &Arc<Services>, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
     let cwd = turn.log.state(|state| state.cwd.clone());
     if opens {
         let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
@@ -30,7 +31,7 @@ pub(super) async fn complete(services: &Services, turn: &Turn, message: &mut Inc
         message.extra.context.push(Part::text(block));
     }
     if commands::parse(&message.parts).is_some() {
-        message.extra.expansion = commands::expand(&list(services, &cwd).await?, &message.parts);
+        message.extra.expansion = commands::expand(&list(services, &cwd, true).await?, &message.parts);
     }
     Ok(())
 }
@@ -89,10 +90,14 @@ pub(super) async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) 
     Ok(())
 }
 
-/// Returns the slash commands of a session in `cwd`.
-pub(super) async fn list(services: &Services, cwd: &Path) -> Result<Vec<SlashCommand>> {
-    let (cwd, places) = (cwd.to_path_buf(), services.places.clone());
-    blocking(move || commands::list(&PromptDirs { cwd: &cwd, places: &places })).await
+/// Returns the slash commands of a session in `cwd`. Unless `check` is set, changes of files since
+/// the last check are not noticed.
+pub(super) async fn list(services: &Arc<Services>, cwd: &Path, check: bool) -> Result<Arc<[SlashCommand]>> {
+    if let Some(known) = services.commands.known(cwd, check) {
+        return Ok(known);
+    }
+    let (services, cwd) = (services.clone(), cwd.to_path_buf());
+    blocking(move || services.commands.read(&services.prompt_dirs(&cwd))).await
 }
 
 impl Services {

@@ -13,6 +13,7 @@ use super::mcp_wait::McpWait;
 use super::model_lists::ModelLists;
 use super::models::Models;
 use crate::config::{DataPaths, Environment, Loaded, Overrides, SessionVariables, load_project};
+use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
 use crate::event::SessionParent;
 use crate::hooks::Hook;
@@ -34,6 +35,7 @@ pub struct Services {
     pub overrides: Overrides,
     pub models: Models,
     pub(crate) lists: ModelLists,
+    pub(super) commands: CommandLists,
     pub launcher: ProcessLauncher,
     pub servers: Arc<Servers>,
     pub(crate) mcp: McpServers,
@@ -76,6 +78,7 @@ impl Services {
             mcp_wait: McpWait::default(),
             user,
             lists: ModelLists::new(&places.data),
+            commands: CommandLists::default(),
             places,
             environment,
             overrides,

@@ -94,11 +94,11 @@ impl Agent for NativeAgent {
         })
     }
 
-    fn commands<'a>(&'a self, cwd: &'a Path) -> BoxFuture<'a, Vec<SlashCommand>> {
-        Box::pin(async {
-            let mut commands = messages::list(&self.services, cwd).await.unwrap_or_default();
-            commands.extend(mcp_prompts::commands(&self.mcp));
-            commands
+    fn commands<'a>(&'a self, cwd: &'a Path, check: bool) -> BoxFuture<'a, Arc<[SlashCommand]>> {
+        Box::pin(async move {
+            let commands = messages::list(&self.services, cwd, check).await.unwrap_or_default();
+            let prompts = mcp_prompts::commands(&self.mcp);
+            if prompts.is_empty() { commands } else { commands.iter().cloned().chain(prompts).collect() }
         })
     }
 
@@ -166,7 +166,7 @@ impl NativeAgent {
             return Ok(());
         }
         let cwd = turn.log.state(|state| state.cwd.clone());
-        messages::check_command(&self.commands(&cwd).await, message)
+        messages::check_command(&self.commands(&cwd, true).await, message)
     }
 
     async fn work(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, budget: &TurnBudget<'_>) -> Result<StopReason> {

@@ -117,7 +117,10 @@ impl TrustReport {
         section("loaded by other agents, which nuncio does not confine:", others.collect());
         section("compared before each start:", self.compared.clone());
         if !self.runs.is_empty() || !self.own_programs.is_empty() {
-            section("not compared:", vec!["what these programs load: imports, packages, Makefile, .env files, git hooks and filters".into()]);
+            section(
+                "not compared:",
+                vec!["what these programs load: imports, packages, Makefile, .env files, git hooks and filters".into()],
+            );
         }
         text
     }

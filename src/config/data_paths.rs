@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
+use super::trust::trusted_in;
 use super::worktree_origin::worktrees_in;
 use crate::error::{Error, Result};
 
@@ -190,6 +191,11 @@ impl DataPaths {
     /// Directory of the files attached to a session's messages.
     pub(crate) fn attachments(&self, session: &str) -> PathBuf {
         self.data.join("attachments").join(session)
+    }
+
+    /// The list of trusted directories.
+    pub(crate) fn trusted(&self) -> PathBuf {
+        trusted_in(&self.data)
     }
 
     /// Directory of the OAuth tokens of MCP servers.

@@ -54,7 +54,7 @@ impl Trust {
 
     /// Loads the list of a data directory.
     pub(super) fn load_from(data: &Path) -> Trust {
-        let text = read_small_text(&file(data)).unwrap_or_default();
+        let text = read_small_text(&trusted_in(data)).unwrap_or_default();
         let mut digests = BTreeMap::new();
         for line in text.lines().filter(|line| !line.is_empty()) {
             match line.split_once(' ').filter(|(digest, _)| is_digest(digest)) {
@@ -194,7 +194,7 @@ impl Trust {
             let digest = digest.as_ref().map(|digest| format!("{digest} ")).unwrap_or_default();
             let _ = writeln!(lines, "{digest}{}", directory.display());
         }
-        let path = file(&places.data);
+        let path = places.trusted();
         let write = || {
             fs::create_dir_all(&places.data)?;
             replace_private(&path, lines.as_bytes())
@@ -203,7 +203,8 @@ impl Trust {
     }
 }
 
-fn file(data: &Path) -> PathBuf {
+/// Path of the list in a data directory.
+pub(super) fn trusted_in(data: &Path) -> PathBuf {
     data.join("trusted")
 }
 

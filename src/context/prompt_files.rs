@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::command_lists::Version;
 use super::frontmatter::Frontmatter;
 use super::project_dirs::{ProjectDirs, read};
 use crate::config::DataPaths;
@@ -35,10 +36,6 @@ impl PromptDirs<'_> {
     /// Returns the files, the nearest first: a later file with a name that is taken is left out.
     pub(super) fn files(&self, kind: PromptFiles) -> Vec<PromptFile> {
         let project = ProjectDirs::of(self.cwd, Some(self.places));
-        let (folder, tools): (_, &[&str]) = match kind {
-            PromptFiles::Commands => ("commands", &[".nuncio", ".claude"]),
-            PromptFiles::Skills => ("skills", &[".nuncio", ".claude", ".agents"]),
-        };
         let mut files: Vec<PromptFile> = Vec::new();
         let mut add = |dir: PathBuf, top: Option<&Path>| {
             for path in entries(&dir, kind) {
@@ -53,11 +50,47 @@ impl PromptDirs<'_> {
                 files.extend(file.filter(|file| !files.iter().any(|known| known.name == file.name)));
             }
         };
-        for top in project.dirs.iter().rev() {
-            tools.iter().for_each(|tool| add(top.join(tool).join(folder), Some(top)));
+        for (dir, top) in self.folders(kind, &project) {
+            add(dir, top);
         }
-        self.user_dirs(folder, tools).into_iter().for_each(|dir| add(dir, None));
         files
+    }
+
+    /// The directories of the project and of the user in which files are searched, the nearest
+    /// first, each with its directory of the project.
+    fn folders<'p>(&self, kind: PromptFiles, project: &'p ProjectDirs<'_>) -> Vec<(PathBuf, Option<&'p Path>)> {
+        let (folder, tools): (_, &[&str]) = match kind {
+            PromptFiles::Commands => ("commands", &[".nuncio", ".claude"]),
+            PromptFiles::Skills => ("skills", &[".nuncio", ".claude", ".agents"]),
+        };
+        let of_project = project.dirs.iter().rev();
+        let of_project = of_project.flat_map(|top| tools.iter().map(move |tool| (top.join(tool).join(folder), Some(&**top))));
+        of_project.chain(self.user_dirs(folder, tools).into_iter().map(|dir| (dir, None))).collect()
+    }
+
+    /// Returns the paths on which the lists of files depend: the files, the directories in which
+    /// they are searched, and what decides which directories these are.
+    pub(super) fn searched(&self) -> Vec<(PathBuf, Version)> {
+        let project = ProjectDirs::of(self.cwd, Some(self.places));
+        let mut paths = vec![(self.places.trusted(), Version::Content)];
+        let is_root = |dir: &&Path| project.dirs.first().is_some_and(|root| root == dir && root.join(".git").exists());
+        let above = self.cwd.ancestors().position(|dir| is_root(&dir)).map_or(usize::MAX, |root| root + 1);
+        for dir in self.cwd.ancestors().take(above) {
+            let git = dir.join(".git");
+            let version = if git.is_dir() { Version::Identity } else { Version::Content };
+            paths.extend([(git, version), (dir.to_path_buf(), Version::Identity)]);
+        }
+        for kind in [PromptFiles::Commands, PromptFiles::Skills] {
+            for (folder, _) in self.folders(kind, &project) {
+                let found = list(&folder).into_iter().flat_map(|path| match kind {
+                    PromptFiles::Skills => vec![path.join("SKILL.md")],
+                    PromptFiles::Commands if path.is_dir() => list(&path).into_iter().chain([path]).collect(),
+                    PromptFiles::Commands => vec![path],
+                });
+                paths.extend(found.chain([folder.clone()]).map(|path| (path, Version::Content)));
+            }
+        }
+        paths
     }
 
     fn user_dirs(&self, folder: &str, tools: &[&str]) -> Vec<PathBuf> {
@@ -72,14 +105,16 @@ impl PromptDirs<'_> {
     }
 }
 
+/// Returns the entries of a directory, sorted by path.
+fn list(dir: &Path) -> Vec<PathBuf> {
+    let read = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = read.take(limits::PROMPT_FILES_MAX).map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
 /// Returns the files below `dir`, sorted by path.
 fn entries(dir: &Path, kind: PromptFiles) -> Vec<PathBuf> {
-    let list = |dir: &Path| {
-        let read = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = read.take(limits::PROMPT_FILES_MAX).map(|entry| entry.path()).collect();
-        paths.sort();
-        paths
-    };
     match kind {
         PromptFiles::Skills => list(dir).into_iter().map(|dir| dir.join("SKILL.md")).filter(|path| path.is_file()).collect(),
         PromptFiles::Commands => {

@@ -363,9 +363,9 @@ impl Agent for HostedSession {
         Box::pin(self.commands.run(command))
     }
 
-    fn commands<'a>(&'a self, _cwd: &'a Path) -> BoxFuture<'a, Vec<SlashCommand>> {
+    fn commands<'a>(&'a self, _cwd: &'a Path, _check: bool) -> BoxFuture<'a, Arc<[SlashCommand]>> {
         let commands = self.current().map(|conversation| conversation.facts().commands).unwrap_or_default();
-        Box::pin(async move { commands })
+        Box::pin(async move { commands.into() })
     }
 
     fn options(&self) -> Vec<AgentOption> {

@@ -50,9 +50,10 @@ pub trait Agent: Send + Sync + 'static {
         Box::pin(async { Ok(()) })
     }
 
-    /// Returns the slash commands of a session in `cwd`.
-    fn commands<'a>(&'a self, _cwd: &'a Path) -> BoxFuture<'a, Vec<SlashCommand>> {
-        Box::pin(async { Vec::new() })
+    /// Returns the slash commands of a session in `cwd`. Unless `check` is set, changes of files
+    /// since the last check are not noticed.
+    fn commands<'a>(&'a self, _cwd: &'a Path, _check: bool) -> BoxFuture<'a, Arc<[SlashCommand]>> {
+        Box::pin(async { Arc::default() })
     }
 
     /// Returns the options of a hosted agent that is running. nuncio's own agent returns an empty

@@ -146,10 +146,11 @@ impl Session {
         self.ancestors.iter().fold(own(&self.log), |mode, above| stricter(mode, own(&above.log), Policy::Ask))
     }
 
-    /// Returns the slash commands of the session.
-    pub(crate) async fn commands(&self) -> Vec<SlashCommand> {
+    /// Returns the slash commands of the session. Unless `check` is set, changes of files since the
+    /// last check are not noticed.
+    pub(crate) async fn commands(&self, check: bool) -> Arc<[SlashCommand]> {
         let cwd = self.log.state(|state| state.cwd.clone());
-        self.agent.commands(&cwd).await
+        self.agent.commands(&cwd, check).await
     }
 
     /// Counts a client as able to answer permission requests until no turn runs.

@@ -128,7 +128,7 @@ impl SessionFeed {
     /// Called after the response that names the session.
     async fn start_following(&mut self, session: SessionId, out: &mut FrameWriter) {
         let Some(view) = self.views.get_mut(&session) else { return };
-        view.send_commands(out).await;
+        view.send_commands(true, out).await;
         view.ask_open_permissions(out);
         self.waiting.push(view.moved());
     }

@@ -43,7 +43,7 @@ pub(crate) struct View {
     /// Permission requests without a tool call, which were sent as one.
     questions: HashSet<PermissionId>,
     /// The commands that were sent to the client.
-    commands: Option<Vec<SlashCommand>>,
+    commands: Option<Arc<[SlashCommand]>>,
 }
 
 /// The view of a subagent's session, as a part of the view of the parent session.
@@ -134,14 +134,16 @@ impl View {
         .boxed()
     }
 
-    /// Writes the available commands if they differ from those written before.
-    pub(crate) async fn send_commands(&mut self, out: &mut FrameWriter) {
+    /// Writes the available commands if they differ from those written before. Unless `check` is
+    /// set, changes of files since the last check are not noticed.
+    pub(crate) async fn send_commands(&mut self, check: bool, out: &mut FrameWriter) {
         // Clients do not prompt subagents.
         if self.is_child {
             return;
         }
-        let commands = self.session.commands().await;
-        if self.commands.as_ref() != Some(&commands) {
+        let commands = self.session.commands(check).await;
+        let is_sent = |sent: &Arc<[SlashCommand]>| Arc::ptr_eq(sent, &commands) || *sent == commands;
+        if !self.commands.as_ref().is_some_and(is_sent) {
             self.projection.update(project::available_commands(&commands), out);
             self.commands = Some(commands);
         }
@@ -259,7 +261,7 @@ impl View {
             // The first request follows the start of the MCP servers, whose prompts are commands.
             Body::TurnStarted { .. } | Body::StepStarted { step: 1, .. } => {
                 self.projection.shown(event, out);
-                self.send_commands(out).await;
+                self.send_commands(matches!(event.body, Body::TurnStarted { .. }), out).await;
             }
             _ => self.projection.shown(event, out),
         }
