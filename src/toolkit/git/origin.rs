@@ -37,8 +37,7 @@ struct Origin {
 
 /// Finds the repository of the session's directory. Fails if it does not belong to the directory.
 async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
-    let (top, own) = (place(git, "--show-toplevel").await?, place(git, "--git-dir").await?);
-    let common = place(git, "--git-common-dir").await?;
+    let [top, own, common] = places(git, ["--show-toplevel", "--git-dir", "--git-common-dir"]).await?;
     let workspace = &git.context.workspace;
     let elsewhere = |what: String| Err(ToolError(format!("{what}; the git tools do not access it; use git with bash")));
     if !workspace.cwd.starts_with(&top) {
@@ -58,11 +57,27 @@ async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
     Ok(Origin { top, common })
 }
 
-/// Returns a path that `git rev-parse` prints, with symlinks resolved.
-async fn place(git: &Git<'_>, what: &str) -> Result<PathBuf, ToolError> {
-    let output = git.read(["rev-parse", "--path-format=absolute", what]).await?;
-    let named = path(output.bytes.strip_suffix(b"\n").unwrap_or(&output.bytes));
-    std::fs::canonicalize(&named).map_err(|error| git.context.failed("looking for", &named, error))
+/// Returns the paths that `git rev-parse` prints for these options, with symlinks resolved.
+async fn places(git: &Git<'_>, options: [&str; 3]) -> Result<[PathBuf; 3], ToolError> {
+    let read = async |options: &[&str]| git.read(["rev-parse", "--path-format=absolute"].iter().chain(options).copied()).await;
+    let output = read(&options).await?.bytes;
+    let lines: Vec<&[u8]> = output.strip_suffix(b"\n").unwrap_or(&output).split(|byte| *byte == b'\n').collect();
+    let mut found = match <[&[u8]; 3]>::try_from(lines) {
+        Ok(lines) => lines.map(path),
+        // A path contains a line break.
+        Err(_) => {
+            let mut found = [const { PathBuf::new() }; 3];
+            for (place, option) in found.iter_mut().zip(options) {
+                let output = read(&[option]).await?.bytes;
+                *place = path(output.strip_suffix(b"\n").unwrap_or(&output));
+            }
+            found
+        }
+    };
+    for place in &mut found {
+        *place = std::fs::canonicalize(&*place).map_err(|error| git.context.failed("looking for", place, error))?;
+    }
+    Ok(found)
 }
 
 /// True if `own` is the git directory of a linked worktree that the repository created for `top`
