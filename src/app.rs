@@ -119,7 +119,7 @@ async fn acp_until(
     not_json: impl FnOnce() + Unpin,
 ) -> Result<()> {
     let stop = CancellationToken::new();
-    let signalled = tokio::spawn(on_signal(stop.clone()));
+    let signalled = crate::task::spawn(on_signal(stop.clone()));
     ready();
     let (input, output) = crate::stdio::standard();
     let input = FirstByte { input, not_json: Some(not_json) };
@@ -196,7 +196,7 @@ pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Resul
 /// reports the address of the HTTP server.
 pub(crate) async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(server.serve(stop.clone()));
+    let serving = crate::task::spawn(server.serve(stop.clone()));
     // Let the turns of HTTP clients finish when the editor disconnects.
     let http_ends = async {
         stop.cancel();
@@ -210,7 +210,7 @@ pub(crate) async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl 
 /// immediately.
 pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>) -> Result<()> {
     let stop = CancellationToken::new();
-    let signalled = tokio::spawn(on_signal(stop.clone()));
+    let signalled = crate::task::spawn(on_signal(stop.clone()));
     ready()?;
     server.serve(stop).await;
     signalled.abort();

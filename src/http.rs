@@ -33,11 +33,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::api::App;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::task::TaskTracker;
 use address_file::AddressFile;
 pub(crate) use address_file::running_server;
 use auth::Auth;

@@ -8,6 +8,7 @@ pub mod edit;
 mod edit_error;
 mod hunks;
 mod indentation;
+mod line_diff;
 mod lines;
 mod locate;
 mod nearest;

@@ -17,7 +17,7 @@ use handler::PeerHandler;
 
 /// Returns the function that serves the calls of other processes for `app`.
 pub(crate) fn serve(app: Weak<App>) -> ServePeers {
-    Box::new(move |listener| drop(tokio::spawn(accept(app.clone(), listener))))
+    Box::new(move |listener| drop(crate::task::spawn(accept(app.clone(), listener))))
 }
 
 /// Accepts connections until `stop` is cancelled.
@@ -68,7 +68,7 @@ async fn serve_connection(app: Arc<App>, stream: UnixStream, served: Arc<AtomicB
     let (connection, reader, mut writer) = crate::rpc::connection::<()>(PEER);
     let handler = PeerHandler::new(app, connection, served);
     let (input, output) = stream.into_split();
-    let mut writing = tokio::spawn(async move { writer.run(output, ()).await });
+    let mut writing = crate::task::spawn(async move { writer.run(output, ()).await });
     let stays = tokio::select! {
         read = reader.run(input, &handler) => {
             read.inspect_err(|error| tracing::debug!(?error, "reading from another process failed")).is_err()

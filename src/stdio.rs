@@ -59,7 +59,7 @@ pub(crate) async fn serve(
     let presence = Presence::new(client.clone(), connection.clone());
     follow_prompted_sessions(&client, connection, presence.clone());
     let feed = SessionFeed::new(app.clone(), client.clone(), presence.clone());
-    let mut writing = tokio::spawn(async move { writer.run(output, feed).await });
+    let mut writing = crate::task::spawn(async move { writer.run(output, feed).await });
     let handler = MethodHandler { app: app.clone(), client };
     let read = tokio::select! {
         read = reader.run(input, &handler) => read.map_err(describe),

@@ -114,7 +114,7 @@ impl DelegateCall {
         let (waiting, observed) = watch::channel(Some(request));
         let mut work = Box::pin(work(rounds.clone(), observed.clone(), cancel.clone()));
         let cancelled = cancel.clone();
-        let task = tokio::spawn(async move {
+        let task = crate::task::spawn(async move {
             tokio::select! {
                 biased;
                 result = &mut work => return result,

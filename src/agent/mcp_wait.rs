@@ -58,6 +58,9 @@ impl McpWait {
         let most = Duration::from_secs(if watched { settings.mcp_wait_run_s } else { settings.mcp_wait_s });
         let begun = Instant::now();
         let mut started = std::pin::pin!(started);
+        // Registered before the wait is shown: a call of `skip` wakes only registered futures.
+        let mut skipped = std::pin::pin!(self.skipped.notified());
+        skipped.as_mut().enable();
         for (end, shows) in [(most.min(limits::MCP_WAIT_QUIET), false), (most, watched)] {
             if shows && end > limits::MCP_WAIT_QUIET {
                 let until_ms = now_ms() + (most - limits::MCP_WAIT_QUIET).as_millis() as u64;
@@ -67,7 +70,7 @@ impl McpWait {
                 biased;
                 () = cancel.cancelled() => Some(false),
                 waited = timeout_at(begun + end, &mut started) => waited.ok().map(|_| true),
-                () = self.skipped.notified(), if shows => Some(true),
+                () = &mut skipped, if shows => Some(true),
             };
             if let Some(ended) = ended {
                 self.hide();

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::limits;
 use crate::model::list_cache::{CachedList, CachedLists, ListCache};
 use crate::session::now_ms;
+use crate::task::TaskTracker;
 
 /// The cache of the lists, and the tasks that refresh it.
 pub(crate) struct ModelLists {

@@ -300,7 +300,7 @@ impl Call<'_> {
             return;
         }
         let (answered, connection) = (self.cx.answered.clone(), self.connection.clone());
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             answered.cancelled().await;
             connection.notify(ANSWERED, CallNumber { call });
         });

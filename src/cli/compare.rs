@@ -44,7 +44,7 @@ struct Compared {
 pub(super) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], options: &RunOptions) -> Result<u8> {
     let client = LocalClient::new(app.clone(), "terminal");
     let cancel = CancellationToken::new();
-    tokio::spawn(on_signal(cancel.clone()));
+    crate::task::spawn(on_signal(cancel.clone()));
     let title = prompts.first().map(|prompt| title_of(prompt));
     let params = StartComparisonParams {
         agents: agents.to_vec(),

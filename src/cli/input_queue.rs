@@ -34,7 +34,7 @@ impl InputQueue {
     /// Creates a queue that reads standard input.
     pub(crate) fn open() -> InputQueue {
         let (sender, receiver) = mpsc::channel(16);
-        tokio::spawn(read(sender));
+        crate::task::spawn(read(sender));
         InputQueue { lines: Some(receiver), ..InputQueue::closed() }
     }
 

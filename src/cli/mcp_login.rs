@@ -32,7 +32,7 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
          If the browser runs on another machine, paste the address that it shows at the end.\n"
     ))?;
     let (sender, pasted) = mpsc::channel(1);
-    let reading = tokio::spawn(async move {
+    let reading = crate::task::spawn(async move {
         let mut lines = BufReader::new(tokio::io::stdin()).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             if sender.send(line).await.is_err() {

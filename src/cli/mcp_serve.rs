@@ -23,7 +23,7 @@ pub(crate) async fn serve(bootstrap: Bootstrap) -> Result<u8> {
     let roots = app::server_roots(&bootstrap);
     let app = app::build(bootstrap)?;
     let stop = CancellationToken::new();
-    tokio::spawn(on_signal(stop.clone()));
+    crate::task::spawn(on_signal(stop.clone()));
     // The turns are cancelled before the results of the calls are written.
     let ended = stop.child_token();
     let services = &app.services;

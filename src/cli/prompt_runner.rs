@@ -81,7 +81,7 @@ impl PromptRunner {
     ) -> Result<PromptRunner> {
         let events = client.follow(&session, after, approver.answers()).await?;
         let interrupted = CancellationToken::new();
-        tokio::spawn(on_signal(interrupted.clone()));
+        crate::task::spawn(on_signal(interrupted.clone()));
         Ok(PromptRunner {
             questions: TerminalQuestions::new(&client, &session, approver),
             starting: client.app().services.mcp_wait.watch(),
@@ -220,7 +220,7 @@ impl PromptRunner {
         }
         self.skipping = self.questions.lines().map(|lines| {
             let app = self.client.app().clone();
-            AbortOnDropHandle::new(tokio::spawn(async move {
+            AbortOnDropHandle::new(crate::task::spawn(async move {
                 lines.lock().await.next().await;
                 app.services.mcp_wait.skip();
             }))

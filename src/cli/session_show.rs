@@ -84,7 +84,7 @@ impl Spent {
 /// signal arrives.
 pub(crate) async fn follow(client: &LocalClient, sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
     let interrupted = CancellationToken::new();
-    tokio::spawn(on_signal(interrupted.clone()));
+    crate::task::spawn(on_signal(interrupted.clone()));
     let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
     let mut renderer = TerminalRenderer::new(options, &sessions.row(id)?.cwd);
     let (mut transcript, mut events) = (Transcript::default(), client.follow(id, 0, false).await?);

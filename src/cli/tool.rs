@@ -51,7 +51,7 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
         return Err(error);
     }
     let host = Terminal { cancel: CancellationToken::new(), mode: app.mode, cwd: app.cwd.clone(), colour: colours.stderr };
-    tokio::spawn(on_signal(host.cancel.clone()));
+    crate::task::spawn(on_signal(host.cancel.clone()));
     let tool_use = ToolUse { id: ToolCallId::new(), name: name.clone(), input: text, state: None };
     let result = ToolCall::announce(&host, &environment, tool_use).await.run(&host).await?;
     app.shut_down().await;

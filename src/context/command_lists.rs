@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::commands::{self, SlashCommand};
-use super::prompt_files::PromptDirs;
+use super::prompt_files::{PromptDirs, Version};
 use crate::limits;
 
 /// The lists of slash commands that were read, by directory.
@@ -52,14 +52,6 @@ struct SearchedPlaces {
     missing: BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)>,
     /// True if one of them changed so recently that another change may have left the same times.
     is_recent: bool,
-}
-
-/// The part of a path's metadata that matters.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Version {
-    Content,
-    /// Not the times: directories whose entries are searched one by one.
-    Identity,
 }
 
 /// Differs between versions of a file or directory.

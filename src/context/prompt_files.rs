@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::command_lists::Version;
 use super::frontmatter::Frontmatter;
 use super::project_dirs::{ProjectDirs, read};
 use crate::config::DataPaths;
@@ -30,6 +29,14 @@ pub(super) enum PromptFiles {
     Commands,
     /// `skills/NAME/SKILL.md`.
     Skills,
+}
+
+/// The part of a path's metadata on which a list of files depends.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Version {
+    Content,
+    /// Not the times: directories whose entries are searched one by one.
+    Identity,
 }
 
 impl PromptDirs<'_> {

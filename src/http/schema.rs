@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
+use crate::similar_names;
 
 /// Fails with `invalid_params` for the first field that `schema` does not allow. `schema` contains
 /// its own `$defs`.
@@ -165,8 +166,6 @@ fn unknown(name: &str, place: &str, known: &KnownFields<'_>) -> Error {
 fn nearest<'a>(name: &str, fields: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let plains: Vec<String> = fields.iter().map(|field| plain(field)).collect();
-    let texts: Vec<&str> = plains.iter().map(String::as_str).collect();
     let name: String = plain(name).chars().take(crate::limits::FIELD_NAME_CHARS_MAX).collect();
-    let best = *similar::get_close_matches(name.as_str(), &texts, 1, 0.0).first()?;
-    texts.iter().position(|text| *text == best).map(|place| fields[place])
+    similar_names::nearest(&name, &plains, 0.0).map(|index| fields[index])
 }

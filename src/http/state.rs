@@ -6,7 +6,6 @@ use axum::Extension;
 use axum::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use super::auth::Auth;
@@ -15,6 +14,7 @@ use super::metrics::{GaugeGuard, RequestMetrics};
 use crate::api::{App, Client};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::task::TaskTracker;
 
 /// The shared state, as an argument of a handler.
 pub(crate) type StateExtension = Extension<Arc<AppState>>;

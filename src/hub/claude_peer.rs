@@ -47,7 +47,7 @@ impl ClaudePeer {
         let process = AgentProcess::start(name, launcher, command, shared.clone())?;
         let peer = Arc::new(ClaudePeer { name: name.into(), process, shared, next: AtomicU64::new(1) });
         let weak = Arc::downgrade(&peer);
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             while let Some(response) = responses.recv().await {
                 let Some(peer) = weak.upgrade() else { return };
                 // Fails if the process has ended.

@@ -163,7 +163,7 @@ impl HostedSession {
         let leaves_processes = matches!(result, Ok(StopReason::Cancelled)) && conversation.is_disposable();
         let this = self.this.clone();
         // The next turn waits until `live` is released.
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             if leaves_processes {
                 conversation.process().end_leftovers(started).await;
             }
@@ -273,7 +273,7 @@ impl HostedSession {
         let running = live.conversation.clone().filter(|conversation| !conversation.process().has_ended());
         let Some(conversation) = running else { return };
         let adopt = self.adopt.clone();
-        live.watch = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        live.watch = Some(AbortOnDropHandle::new(crate::task::spawn(async move {
             let adopted = match conversation.foreign_turn().await {
                 Ok(ForeignTurn { prompt, by }) => adopt(prompt, by),
                 Err(error) => Err(error),
@@ -287,7 +287,7 @@ impl HostedSession {
     /// Ends the agent's process if no turn runs for `ttl`.
     fn end_when_idle(&self, ttl: std::time::Duration) {
         let (this, turns) = (self.this.clone(), self.turns.load(Ordering::Relaxed));
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             tokio::time::sleep(ttl).await;
             let Some(this) = this.upgrade() else { return };
             let mut live = this.live.lock().await;

@@ -79,7 +79,7 @@ impl Peer {
         let process = AgentProcess::start(name, launcher, command, shared.clone())?;
         let peer = Arc::new(Peer { name: name.into(), process, shared });
         let weak = Arc::downgrade(&peer);
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             while let Some(response) = responses.recv().await {
                 let Some(peer) = weak.upgrade() else { return };
                 // Fails if the process has ended.

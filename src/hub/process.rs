@@ -72,7 +72,7 @@ impl AgentProcess {
         let stderr = Arc::new(StderrTail::default());
         let processes = child.ending.processes();
         let transfer = Transfer { child, stdin, errors, lines, handler, stop: stop.clone(), stderr: stderr.clone() };
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             let why = transfer.run().await;
             ended.send_replace(Some(why));
         });

@@ -117,7 +117,7 @@ impl PeerConnection {
         let peer = Arc::new(PeerConnection { connection, calls: calls.clone(), closed: closed.clone(), refusal: OnceLock::new() });
         let (input, output) = stream.into_split();
         let ends = closed.clone();
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             let listener = CallHandler(calls);
             tokio::select! {
                 _ = reader.run(input, &listener) => {}
@@ -137,7 +137,7 @@ impl PeerConnection {
         });
         // Queued before any other request.
         if (&mut greeting).now_or_never().is_none() {
-            tokio::spawn(greeting);
+            crate::task::spawn(greeting);
         }
         Ok(peer)
     }

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::address::{PROTOCOL_VERSION, PeerAddress};
 use super::connection::PeerConnection;
 use super::files::{self, SocketFile};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::task::TaskTracker;
 
 /// Starts to serve the calls of other processes.
 pub type ServePeers = Box<dyn Fn(PeerListener) + Send + Sync>;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::server::{Launch, Server};
 use crate::limits;
 use crate::process::ProcessLauncher;
+use crate::task::TaskTracker;
 
 /// All language servers of this process.
 pub struct Servers {

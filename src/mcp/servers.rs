@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::launch::McpLaunch;
 use super::server::{McpServerHandle, Resources};
 use super::tokens::McpTokens;
 use crate::limits;
 use crate::process::ProcessLauncher;
+use crate::task::TaskTracker;
 use crate::web::HttpClients;
 
 /// All MCP servers of this process.

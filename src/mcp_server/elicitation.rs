@@ -95,7 +95,7 @@ impl Questions {
         let (app, client, channel) = (self.app.clone(), self.client.clone(), self.channel.clone());
         let (session, permission) = (self.session.clone(), id.clone());
         let form = form(title, content, options);
-        let asked = tokio::spawn(async move {
+        let asked = crate::task::spawn(async move {
             let decision = answer(&channel, &permission, form).await;
             let (option_id, outcome, reason) = match decision {
                 FormDecision::Option(option) => (Some(option), None, None),

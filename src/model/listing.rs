@@ -2,7 +2,6 @@
 
 mod read;
 
-use rapidfuzz::distance::levenshtein;
 use serde_json::Value;
 
 use super::authorize::authorize;
@@ -15,6 +14,7 @@ use crate::limits::{
     MODEL_ERROR_BYTES_MAX, MODEL_LIST, MODEL_LIST_BYTES_MAX, MODEL_LIST_MODELS_MAX, MODEL_LIST_PAGES_MAX, MODEL_NAMES,
     MODEL_NAMES_SHOWN_MAX,
 };
+use crate::similar_names;
 use crate::web::{HttpClients, causes};
 pub(crate) use read::ListedModel;
 
@@ -50,7 +50,7 @@ pub(crate) async fn list(endpoint: &Endpoint, clients: &HttpClients) -> Result<V
 pub(crate) async fn similar(endpoint: &Endpoint, clients: &HttpClients) -> Vec<String> {
     let listed = tokio::time::timeout(MODEL_NAMES, request(endpoint, clients)).await;
     let mut names: Vec<String> = listed.ok().and_then(Result::ok).into_iter().flatten().map(|model| model.name).collect();
-    let similarity = |name: &str| levenshtein::normalized_similarity(name.chars(), endpoint.model.chars());
+    let similarity = |name: &str| similar_names::similarity(name, &endpoint.model);
     names.sort_by(|one, other| similarity(other).total_cmp(&similarity(one)));
     names.truncate(MODEL_NAMES_SHOWN_MAX);
     names

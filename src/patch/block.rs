@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::time::Instant;
 
 use rapidfuzz::distance::levenshtein::{self, Args, BatchComparator};
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+use similar::DiffTag;
 
+use super::line_diff::compare;
 use super::lines::{Lines, trim, words};
 use super::splice::LineChange;
 use crate::limits;
@@ -134,10 +134,9 @@ fn most_similar(mut found: Vec<(f64, Range<usize>)>) -> Vec<Range<usize>> {
 /// there is no such line. Lines correspond if they are equal except for whitespace, or if they are
 /// similar and adjacent to such equal lines.
 pub(crate) fn align(wanted: &[&[u8]], block: &[&[u8]]) -> Vec<Option<usize>> {
-    let deadline = Instant::now() + limits::DIFF_TIME;
     let (before, after) = (keys(wanted), keys(block));
     let mut pairs = vec![None; wanted.len()];
-    for operation in capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(deadline)) {
+    for operation in compare(&before, &after) {
         let (tag, mut before, mut after) = operation.as_tag_tuple();
         let same = |one: usize, other: usize| tag == DiffTag::Equal || similar(wanted[one], block[other]);
         while !before.is_empty() && !after.is_empty() && same(before.start, after.start) {
@@ -176,7 +175,7 @@ pub(crate) fn merge(
     add: impl Fn(&[u8], usize) -> LineChange,
 ) -> Result<Vec<LineChange>, (usize, usize)> {
     let pairs = align(wanted, block);
-    let operations = capture_diff_slices_deadline(Algorithm::Myers, wanted, new, Some(Instant::now() + limits::DIFF_TIME));
+    let operations = compare(wanted, new);
     let mut removed = vec![true; wanted.len()];
     for operation in operations.iter().filter(|operation| operation.tag() == DiffTag::Equal) {
         removed[operation.old_range()].fill(false);

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 use std::ops::Range;
-use std::time::Instant;
 
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffTag, group_diff_ops};
 
+use super::line_diff::compare;
 use crate::limits;
 
 /// A file before or after a change.
@@ -71,9 +71,7 @@ impl Diff {
         let end = common_end(old, new);
         let old: Vec<&[u8]> = old[..old.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
         let new: Vec<&[u8]> = new[..new.len() - end].split_inclusive(|byte| *byte == b'\n').collect();
-        let deadline = Instant::now() + limits::DIFF_TIME;
-        let operations = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
-        for group in group_diff_ops(operations, CONTEXT_LINES) {
+        for group in group_diff_ops(compare(&old, &new), CONTEXT_LINES) {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let before = header_range(first.old_range().start..last.old_range().end, lines_before);
             let after = header_range(first.new_range().start..last.new_range().end, lines_before);

@@ -1,12 +1,11 @@
 //! Divides the change of a text into hunks, each of which can be applied on its own.
 
 use std::ops::Range;
-use std::time::Instant;
 
-use similar::{Algorithm, capture_diff_slices_deadline, group_diff_ops};
+use similar::group_diff_ops;
 
 use super::diff::CONTEXT_LINES;
-use crate::limits;
+use super::line_diff::compare;
 
 /// A hunk: the lines that it replaces, and the lines in their place, both with the unchanged lines
 /// around the change. Ranges count lines from 0.
@@ -26,13 +25,11 @@ pub(crate) enum HunkChoice {
 
 /// The hunks of the change from `old` to `new`, in order. Hunks do not overlap.
 pub(crate) fn hunks(old: &[u8], new: &[u8]) -> Vec<DiffHunk> {
-    let deadline = Instant::now() + limits::DIFF_TIME;
-    let operations = capture_diff_slices_deadline(Algorithm::Myers, &lines(old), &lines(new), Some(deadline));
     let hunk = |group: &Vec<similar::DiffOp>| {
         let (first, last) = (group.first()?, group.last()?);
         Some(DiffHunk { old: first.old_range().start..last.old_range().end, new: first.new_range().start..last.new_range().end })
     };
-    group_diff_ops(operations, CONTEXT_LINES).iter().filter_map(hunk).collect()
+    group_diff_ops(compare(&lines(old), &lines(new)), CONTEXT_LINES).iter().filter_map(hunk).collect()
 }
 
 /// Returns `new` with the chosen lines for each of `hunks`, which are those of [`hunks`].

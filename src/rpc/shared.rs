@@ -2,10 +2,10 @@
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::dialect::{Dialect, WhenFull};
 use super::requests::PendingRequests;
+use crate::task::TaskTracker;
 
 /// The connection has ended, so the message was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::agent::{Agent, AgentOption, CommandRequest, CommandResult};
 use super::ancestor::Ancestor;
@@ -32,6 +31,7 @@ use crate::limits;
 use crate::local_socket::{PeerConnection, Peers};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
+use crate::task::TaskTracker;
 use crate::toolkit::Spawner;
 
 /// The owner's knowledge that clients of this process can answer permission requests.

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::agent::{AdoptTurn, Agents, SessionSetup};
 use super::ancestor::Ancestor;
@@ -30,6 +29,7 @@ use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
 use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
+use crate::task::TaskTracker;
 
 /// Creates, opens, closes and deletes sessions.
 pub struct Sessions {

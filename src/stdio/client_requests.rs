@@ -123,7 +123,7 @@ impl ClientRequests {
         late: impl FnOnce(Result<R, RequestFailure>) + Send + 'static,
     ) -> Result<R, RequestFailure> {
         let (requests, (answer, answered)) = (self.clone(), oneshot::channel());
-        tokio::spawn(async move {
+        crate::task::spawn(async move {
             let result = requests.call(method, params, limits::STALLED).await;
             if let Err(result) = answer.send(result) {
                 late(result);

@@ -33,7 +33,7 @@ impl PermissionAnswers {
             self.record_here(id, chosen);
         } else {
             // Another process owns the session.
-            tokio::spawn(self.send(id.clone(), chosen));
+            crate::task::spawn(self.send(id.clone(), chosen));
         }
     }
 

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::capture::Capture;
 use super::follow::{CommandEnd, OutputSink, follow};
@@ -18,6 +17,7 @@ use super::output::ToolError;
 use super::sandbox_notes::sandbox_notes;
 use crate::limits;
 use crate::process::{Command, ProcessLauncher, Sandbox};
+use crate::task::TaskTracker;
 
 /// Maximum time to wait for a job to end. Killing the job's command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);

@@ -79,7 +79,7 @@ impl TerminalQuestions {
                     let chosen = ask::ask(&lines, &title, &options).await;
                     ask::send(&client, &id, chosen).await;
                 };
-                self.asked.push((question.id.clone(), AbortOnDropHandle::new(tokio::spawn(asking))));
+                self.asked.push((question.id.clone(), AbortOnDropHandle::new(crate::task::spawn(asking))));
             }
         }
     }
@@ -113,7 +113,7 @@ impl TerminalQuestions {
     /// Shows a form, until it is answered or withdrawn.
     pub(super) fn show(&mut self, FormRequest { form, mut answer }: FormRequest) {
         let Some(lines) = self.lines() else { return };
-        self.form = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        self.form = Some(AbortOnDropHandle::new(crate::task::spawn(async move {
             let filled = tokio::select! {
                 filled = form::fill(&lines, &form) => filled,
                 () = answer.closed() => return,

@@ -21,7 +21,6 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{interval, timeout};
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::dispatch::{self, Dispatcher};
 use super::errors::{from_jsonrpsee, rpc_error};
@@ -29,6 +28,7 @@ use super::socket::{CallPermits, Outgoing, Socket};
 use crate::error::{Error, Kind, Result};
 use crate::http::state::{AppState, ConnectionSlot};
 use crate::limits;
+use crate::task::TaskTracker;
 
 type Stream = Compat<BufStream<TokioIo<Upgraded>>>;
 
