@@ -155,14 +155,11 @@ async fn requests_of_client_that_does_not_read_do_not_accumulate() {
     assert!(peak < 100 << 10, "{peak} KiB with a client that reads nothing; all was taken: {}", written.is_ok());
     let mut lines = BufReader::new(stdout).lines();
     let mut answers = vec![0; REQUESTS];
-    bounded("the answers", async {
-        while let Some(line) = lines.next_line().await.unwrap() {
-            let answer: Value = serde_json::from_str(&line).unwrap();
-            assert_eq!(answer["error"]["code"].as_i64().map(|code| [-32601, -32001].contains(&code)), Some(true), "{answer}");
-            answers[answer["id"].as_u64().unwrap() as usize] += 1;
-        }
-    })
-    .await;
+    while let Some(line) = bounded("an answer", lines.next_line()).await.unwrap() {
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["error"]["code"].as_i64().map(|code| [-32601, -32001].contains(&code)), Some(true), "{answer}");
+        answers[answer["id"].as_u64().unwrap() as usize] += 1;
+    }
     assert!(answers.iter().all(|count| *count == 1), "{} without an answer", answers.iter().filter(|count| **count == 0).count());
     let status = bounded("the exit", child.wait()).await.unwrap();
     assert_eq!(status.code(), Some(0));
