@@ -4,6 +4,7 @@ mod bounded_text;
 mod html;
 mod office;
 mod package;
+#[cfg(feature = "pdf")]
 mod pdf;
 mod sheet;
 
@@ -32,7 +33,10 @@ pub(crate) async fn extract(media_type: &str, bytes: Vec<u8>) -> Result<String, 
 fn read(media_type: &str, bytes: Vec<u8>) -> Result<String, String> {
     let mut text = BoundedText::new();
     match media_type {
+        #[cfg(feature = "pdf")]
         PDF => pdf::read(&bytes, &mut text)?,
+        #[cfg(not(feature = "pdf"))]
+        PDF => return Err("this build of nuncio cannot read it: it lacks the Cargo feature `pdf`".into()),
         HTML => drop(text.push(&markdown(&String::from_utf8_lossy(&bytes))?)),
         DOCX => office::word(&bytes, &mut text)?,
         ODT | ODS => office::open_document(&bytes, media_type == ODS, &mut text)?,

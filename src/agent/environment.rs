@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::confinement;
@@ -152,22 +153,22 @@ impl SessionEnvironment {
     /// Returns whether the caller is the first call of the model's answer that adds this
     /// instruction file to its result.
     pub(super) fn claim_instructions(&self, file: &str) -> bool {
-        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).insert(file.into())
+        self.instructions.lock().insert(file.into())
     }
 
     /// Called before the calls of an answer run.
     pub(super) fn release_instructions(&self) {
-        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.instructions.lock().clear();
     }
 
     /// Sets the model that answers requests of MCP servers.
     pub(super) fn set_model(&self, model: Arc<dyn Model>) {
-        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
+        *self.model.lock() = Some(model);
     }
 
     /// The model of the running turn.
     pub(super) fn model(&self) -> Option<Arc<dyn Model>> {
-        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.model.lock().clone()
     }
 
     pub(super) fn cwd(&self) -> &Path {

@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
@@ -94,7 +95,7 @@ impl McpAccess {
     }
 
     fn sessions(&self) -> MutexGuard<'_, DelegatedSessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     /// Records a session that a call created. Only these can be continued.
@@ -140,7 +141,7 @@ pub(crate) struct AgentToken {
 
 impl AgentTokens {
     fn granted(&self) -> MutexGuard<'_, HashMap<[u8; 32], Arc<McpAccess>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Creates a token for `access`.

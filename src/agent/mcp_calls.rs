@@ -3,8 +3,9 @@
 //! it with the answers. The work continues in a task between these requests.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     CallToolResult, ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest, InputRequests, InputResponses, ProgressToken,
 };
@@ -36,7 +37,7 @@ struct OpenFormGuard<'a>(&'a InputRounds, &'a str);
 
 impl InputRounds {
     fn open(&self) -> MutexGuard<'_, BTreeMap<String, OpenForm>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Shows a form with the next result of the call and waits for its answer. The error is a
@@ -162,7 +163,7 @@ pub(crate) struct SuspendedCalls(Mutex<VecDeque<DelegateCall>>);
 
 impl SuspendedCalls {
     fn calls(&self) -> MutexGuard<'_, VecDeque<DelegateCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Keeps a call for the client's next request. Drops the calls that ended without one.

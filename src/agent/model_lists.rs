@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits;
@@ -43,7 +44,7 @@ impl ModelLists {
 
     /// Returns whether a task should request the list of a provider now.
     pub(super) fn attempt(&self, provider: &str) -> bool {
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempts = self.attempts.lock();
         let now = Instant::now();
         let due = attempts.get(provider).is_none_or(|before| now - *before >= limits::MODEL_LIST_AGAIN);
         if due {

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::confinement::token_command;
 use crate::config::{
@@ -84,12 +86,12 @@ impl Models {
 
     /// Registers a provider, which precedes those of the settings and of the catalog.
     pub(crate) fn register(&self, name: String, provider: Arc<dyn ModelProvider>) {
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner).insert(name, provider);
+        self.registered.lock().insert(name, provider);
     }
 
     fn registered(&self, id: &str) -> Option<Arc<dyn ModelProvider>> {
         let (provider, _) = id.split_once('/')?;
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned()
+        self.registered.lock().get(provider).cloned()
     }
 
     /// Returns whether the embedder registered the provider of a model.

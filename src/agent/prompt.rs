@@ -3,7 +3,9 @@
 //! effect when the session is opened again or its model, system prompt or directories change.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::environment::SessionEnvironment;
 use super::hooks;
@@ -59,7 +61,7 @@ impl SystemPrompt {
         self.report_skipped(turn, skipped).await;
         let (text, complete) = hooks::system(turn, environment, model, text).await?;
         if complete {
-            *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((inputs, text.clone()));
+            *self.kept.lock() = Some((inputs, text.clone()));
         }
         Ok(text)
     }
@@ -74,7 +76,7 @@ impl SystemPrompt {
     }
 
     fn kept(&self, inputs: &Inputs) -> Option<Arc<str>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.as_ref().filter(|(known, _)| known == inputs).map(|(_, text)| text.clone())
     }
 
@@ -82,7 +84,7 @@ impl SystemPrompt {
     /// them.
     async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
         {
-            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut reported = self.reported.lock();
             skipped.retain(|path| !reported.contains(path));
             reported.extend(skipped.iter().cloned());
         }

@@ -3,8 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -135,12 +136,12 @@ impl Services {
     /// Adds a hook, which runs after those of the settings, in sessions whose first turn starts
     /// later.
     pub fn add_hook(&self, hook: Arc<dyn Hook>) {
-        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).push(hook);
+        self.hooks.lock().push(hook);
     }
 
     /// The hooks added by [`Services::add_hook`], in order.
     pub(super) fn registered_hooks(&self) -> Vec<Arc<dyn Hook>> {
-        self.hooks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.hooks.lock().clone()
     }
 
     /// Loads the settings in effect in `cwd`.

@@ -1,6 +1,8 @@
 //! The tools of one session: those of the process, and extra ones such as the tools of MCP servers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::toolkit::AnyTool;
 use crate::tools::Tools;
@@ -39,18 +41,18 @@ impl SessionTools {
 
     /// Creates a table with the same tools as this one.
     pub(crate) fn copy(&self) -> SessionTools {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let current = self.current.lock().clone();
         SessionTools { native: self.native.clone(), only: self.only.clone(), current: Mutex::new(current) }
     }
 
     /// The tools in effect now.
     pub(crate) fn table(&self) -> Arc<Tools> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).table.clone()
+        self.current.lock().table.clone()
     }
 
     /// Returns whether the table has the process-wide tools only.
     pub(crate) fn has_no_extra(&self) -> bool {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).extra.is_empty()
+        self.current.lock().extra.is_empty()
     }
 
     /// Returns whether the session may use a tool with this name.
@@ -62,7 +64,7 @@ impl SessionTools {
     /// called between turns. A tool whose name is in the table already takes the position of the
     /// previous one; new tools follow, sorted by name.
     pub(crate) fn set_extra(&self, tools: Vec<Arc<dyn AnyTool>>, unlisted: Vec<Arc<dyn AnyTool>>) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         let position = |tool: &Arc<dyn AnyTool>| current.extra.iter().position(|known| known.name() == tool.name());
         let mut placed: Vec<_> = tools.into_iter().map(|tool| (position(&tool).unwrap_or(usize::MAX), tool)).collect();
         placed.sort_by(|(at, one), (other_at, other)| (at, one.name()).cmp(&(other_at, other.name())));
@@ -74,7 +76,7 @@ impl SessionTools {
     /// Limits the table to the tools that match `subset`; `None` stands for all tools. A subset
     /// must only change between turns.
     pub(crate) fn set_subset(&self, subset: Option<Vec<String>>) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         if current.subset != subset {
             let Current { extra, unlisted, .. } = current.clone();
             *current = self.current(extra, unlisted, subset);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
 
 use super::answer::{AnswerPart, ModelAnswer};
 use super::background_jobs::background_jobs;
@@ -107,14 +108,14 @@ impl Agent for NativeAgent {
     }
 
     fn background_jobs(&self) -> Vec<BackgroundJob> {
-        let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner);
+        let environment = self.environment.lock();
         environment.as_ref().map(|environment| background_jobs(&environment.shell.jobs)).unwrap_or_default()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.mcp.close();
-            let environment = self.environment.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let environment = self.environment.lock().take();
             if let Some(environment) = environment {
                 environment.shell.jobs.close().await;
                 // Dropping the environment removes its temporary files, which may block.
@@ -255,7 +256,7 @@ impl NativeAgent {
     /// Returns the environment of the session's next turn, outside of a turn.
     async fn next_environment(&self, log: &SessionLog) -> Result<Arc<SessionEnvironment>> {
         let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
-        let kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let kept = self.environment.lock().clone();
         let environment = match kept.filter(|environment| environment.is_for(&cwd, &directories)) {
             Some(environment) => environment,
             None => self.new_environment(cwd, directories, None).await?,
@@ -311,12 +312,12 @@ impl NativeAgent {
     /// Reports ignored project settings when the environment is built.
     async fn current_environment(&self, turn: &Turn) -> Result<Arc<SessionEnvironment>> {
         let (cwd, directories) = turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
-        let kept = self.environment.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let kept = self.environment.lock().clone();
         let (environment, built) = match kept {
             Some(environment) if environment.is_for(&cwd, &directories) => (environment, false),
             before => {
                 let environment = self.new_environment(cwd, directories, before).await?;
-                *self.environment.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment.clone());
+                *self.environment.lock() = Some(environment.clone());
                 (environment, true)
             }
         };
@@ -353,10 +354,9 @@ impl NativeAgent {
                 format!("no model is set and no API key was found; the local server at {base_url} provides this model");
             turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
         }
-        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, model.clone()));
+        *self.model.lock() = Some((id, model.clone()));
         model.prepare().await;
-        let reported =
-            std::mem::replace(&mut *self.without_tools.lock().unwrap_or_else(PoisonError::into_inner), !model.supports_tools());
+        let reported = std::mem::replace(&mut *self.without_tools.lock(), !model.supports_tools());
         if !model.supports_tools() && !reported {
             let description = "the requests contain no tools, because its chat template (or the setting abilities) has none: \
                                choose another model, or start the server with another chat template";
@@ -373,7 +373,7 @@ impl NativeAgent {
             Some(id) => id,
             None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
         };
-        let last = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last = self.model.lock().clone();
         if let Some(model) = last.and_then(|(last, model)| (last == id).then_some(model)) {
             return Ok((id, model, true));
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, OnceCell};
@@ -47,7 +47,7 @@ pub struct App {
     /// The application itself.
     this: Weak<App>,
     /// See [`App::routing`].
-    routing: std::sync::Mutex<HashMap<SessionId, Weak<Mutex<()>>>>,
+    routing: parking_lot::Mutex<HashMap<SessionId, Weak<Mutex<()>>>>,
 }
 
 impl App {
@@ -75,7 +75,7 @@ impl App {
             terminals: Arc::default(),
             serve_peers,
             this: this.clone(),
-            routing: std::sync::Mutex::default(),
+            routing: parking_lot::Mutex::default(),
         })
     }
 
@@ -98,7 +98,7 @@ impl App {
     /// The lock that is held while a call finds the owner of a session, until the call has started
     /// there. So the calls of one client reach a session in their order.
     pub(super) fn routing(&self, session: &SessionId) -> Arc<Mutex<()>> {
-        let mut routing = self.routing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routing = self.routing.lock();
         if let Some(order) = routing.get(session).and_then(Weak::upgrade) {
             return order;
         }
@@ -110,7 +110,7 @@ impl App {
 
     /// Returns whether a call holds the lock of the session ([`App::routing`]) or waits for it.
     pub(super) fn is_routing(&self, session: &SessionId) -> bool {
-        let routing = self.routing.lock().unwrap_or_else(PoisonError::into_inner);
+        let routing = self.routing.lock();
         routing.get(session).is_some_and(|order| order.strong_count() > 0)
     }
 

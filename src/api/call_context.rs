@@ -1,7 +1,8 @@
 //! The context of a call: the application, the calling client, and the state of its request.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -89,7 +90,7 @@ impl CallContext {
 
     /// Sends the started turn to the transport, if the transport waits for the turn.
     pub(super) fn report_started(&self, started: TurnStarted) {
-        let waiting = self.turn_started.as_ref().and_then(|waiting| waiting.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let waiting = self.turn_started.as_ref().and_then(|waiting| waiting.lock().take());
         if let Some(waiting) = waiting {
             let _ = waiting.send(started);
         }

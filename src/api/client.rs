@@ -3,8 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -181,7 +182,7 @@ impl Client {
 
     /// The capabilities that the client announced in `initialize`.
     pub(crate) fn capabilities(&self) -> acp::ClientCapabilities {
-        self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.capabilities.read().clone()
     }
 
     /// Returns whether the client shows boolean session options.
@@ -192,7 +193,7 @@ impl Client {
 
     /// Sets the capabilities of the client.
     pub(crate) fn introduce(&self, capabilities: acp::ClientCapabilities) {
-        *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
+        *self.capabilities.write() = capabilities;
     }
 
     /// Sets the callback that makes the transport show a session. Only the first call has an

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
-use super::trust::trusted_in;
 use super::worktree_origin::worktrees_in;
 use crate::error::{Error, Result};
 
@@ -193,7 +192,7 @@ impl DataPaths {
         self.data.join("attachments").join(session)
     }
 
-    /// The list of trusted directories.
+    /// Path of the list of trusted directories.
     pub(crate) fn trusted(&self) -> PathBuf {
         trusted_in(&self.data)
     }
@@ -213,6 +212,11 @@ impl DataPaths {
     pub(crate) fn worktrees(&self) -> PathBuf {
         worktrees_in(&self.data)
     }
+}
+
+/// Path of the list of trusted directories in a data directory.
+pub(super) fn trusted_in(data: &Path) -> PathBuf {
+    data.join("trusted")
 }
 
 /// Path of the settings file of a project in `directory`.

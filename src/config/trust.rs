@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::data_paths::DataPaths;
+use super::data_paths::{DataPaths, trusted_in};
 use super::trust_record::TrustRecord;
 use super::trusted_content::{TrustedContent, parts};
 use super::worktree_origin::{worktree_origin, worktrees_in};
@@ -201,11 +201,6 @@ impl Trust {
         };
         write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     }
-}
-
-/// Path of the list in a data directory.
-pub(super) fn trusted_in(data: &Path) -> PathBuf {
-    data.join("trusted")
 }
 
 fn canonical(directory: &Path) -> PathBuf {

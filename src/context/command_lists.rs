@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
 
 use super::commands::{self, SlashCommand};
 use super::prompt_files::{PromptDirs, Version};
@@ -25,7 +27,7 @@ impl CommandLists {
     /// Returns the commands of `cwd` if no file must be read for them: they were read, and if
     /// `check` is set, nothing changed since.
     pub(crate) fn known(&self, cwd: &Path, check: bool) -> Option<Arc<[SlashCommand]>> {
-        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.0.lock();
         let list = lists.get_mut(cwd)?;
         (!check || list.places.are_unchanged()).then(|| list.commands.clone())
     }
@@ -35,7 +37,7 @@ impl CommandLists {
         // A change while the files are read is found by the next check.
         let places = SearchedPlaces::of(dirs);
         let commands: Arc<[SlashCommand]> = commands::list(dirs).into();
-        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.0.lock();
         if lists.len() >= limits::COMMAND_LISTS_MAX {
             lists.clear();
         }

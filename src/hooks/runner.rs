@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +37,7 @@ impl Hooks {
 
     /// Returns whether the caller is the first that reports a failure with this title.
     pub(crate) fn claim_report(&self, title: &str) -> bool {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner).insert(title.into())
+        self.reports.lock().insert(title.into())
     }
 
     /// The hooks of `event` that match `subject`: the name of a tool, or the id of a model.

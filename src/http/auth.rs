@@ -3,12 +3,13 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri};
+use parking_lot::Mutex;
 
 use super::tokens::Tokens;
 use crate::agent::{AgentTokens, McpAccess};
@@ -131,7 +132,7 @@ impl Auth {
     }
 
     fn failed(&self, wrong: bool) -> Error {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.failures.lock();
         let now = Instant::now();
         let back = now.duration_since(failures.since).as_secs_f64() * limits::LOGIN_FAILURES_PER_S;
         failures.left = (failures.left + back).min(limits::LOGIN_FAILURES_MAX);

@@ -2,9 +2,10 @@
 //! same key gets the stored response and is not executed again, even after a restart.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use axum::extract::Request;
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest as sha256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +82,7 @@ impl Idempotency {
     }
 
     fn turn(&self, key: &IdempotencyKey) -> Arc<tokio::sync::Mutex<()>> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if let Some(turn) = running.get(key).and_then(Weak::upgrade) {
             return turn;
         }

@@ -2,8 +2,9 @@
 //! oldest unauthenticated connection is closed.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// The unauthenticated connections, oldest first.
@@ -26,7 +27,7 @@ pub(crate) struct PendingConnection {
 
 impl PendingConnections {
     fn waiting<T>(&self, with: impl FnOnce(&mut Waiting) -> T) -> T {
-        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        with(&mut self.0.lock())
     }
 
     /// Adds a new connection to the list.

@@ -2,9 +2,10 @@
 //! digests.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ impl Tokens {
     /// the token's and the server's roots.
     pub(crate) fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Option<Client> {
         let given = sha256(token);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         self.refresh(&mut known);
         // All digests are compared, so that the time taken does not reveal which digest matches.
         let mut found = None;
@@ -115,7 +116,7 @@ impl Tokens {
 
     /// Returns whether this is the hook token.
     pub(crate) fn is_hook_token(&self, token: &str) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         self.refresh(&mut known);
         known.hook.is_some_and(|hook| hook.ct_eq(&sha256(token)).into())
     }

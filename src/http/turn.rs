@@ -2,11 +2,12 @@
 //! (`Prefer: respond-async`, RFC 7240), or streams the turn's events. The outcome is read from the
 //! log.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::response::Response;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;

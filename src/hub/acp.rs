@@ -1,9 +1,10 @@
 //! Agents that speak the Agent Client Protocol on standard input and output.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
@@ -48,7 +49,7 @@ struct AcpObserver {
 
 impl AcpObserver {
     fn with<R>(&self, read: impl FnOnce(&mut AcpState) -> R) -> R {
-        read(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.state.lock())
     }
 }
 

@@ -1,8 +1,7 @@
 //! Decodes the updates of ACP agents. Unknown updates and fields are skipped, because agents send
 //! extensions of their own.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -209,7 +208,7 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
         }
         Some("usage_update") => {
             let (cost, context) = {
-                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = state.lock();
                 let dollars = Some(&update["cost"]).filter(|cost| cost["currency"].as_str().is_none_or(|unit| unit == "USD"));
                 (state.spent(dollars.and_then(|cost| cost["amount"].as_f64())), (state.context_tokens, state.context_window))
             };
@@ -232,7 +231,7 @@ pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name
     };
     if usage != Usage::default() {
         let context = {
-            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = state.lock();
             (state.context_tokens, state.context_window)
         };
         events.usage(name.into(), usage, None, context).await;

@@ -1,11 +1,12 @@
 //! The connection with Claude Code: JSON lines, in which both sides send control requests.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -63,13 +64,13 @@ impl ClaudePeer {
 
     /// Reads or changes the state that messages change.
     pub(super) fn with<R>(&self, read: impl FnOnce(&mut ClaudeState) -> R) -> R {
-        read(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.shared.state.lock())
     }
 
     /// From now on, messages are queued for the caller, until it drops the receiver.
     pub(super) fn attach(&self) -> MessageReceiver<Value> {
         let (sender, receiver) = message_queue();
-        *self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        *self.shared.turn.lock() = Some(sender);
         receiver
     }
 
@@ -136,13 +137,13 @@ pub(super) fn failure(id: &Value, error: &str) -> Value {
 }
 
 impl Shared {
-    fn pending(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<ControlResponse>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> parking_lot::MutexGuard<'_, HashMap<String, oneshot::Sender<ControlResponse>>> {
+        self.pending.lock()
     }
 
     /// Queues a message for the running turn. Returns whether a turn runs.
     async fn forward(&self, message: Value, bytes: usize) -> bool {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let turn = self.turn.lock().clone();
         match turn {
             Some(turn) => turn.send(message, bytes).await.is_ok(),
             None => false,
@@ -170,7 +171,7 @@ impl LineHandler for Shared {
                     }
                 }
                 Some(_) => {
-                    self.state.lock().unwrap_or_else(PoisonError::into_inner).on(&message);
+                    self.state.lock().on(&message);
                     // Without a turn, the state has all that matters.
                     let _ = self.forward(message, bytes).await;
                 }

@@ -2,9 +2,10 @@
 //! output (`codex app-server generate-json-schema` prints the messages of a version).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::codex_options::CodexOptions;
@@ -52,7 +53,7 @@ pub(super) struct CodexObserver(Mutex<CodexState>);
 
 impl CodexObserver {
     pub(super) fn with<R>(&self, read: impl FnOnce(&mut CodexState) -> R) -> R {
-        read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.0.lock())
     }
 }
 

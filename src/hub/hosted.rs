@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -90,11 +91,11 @@ impl HostedSession {
     }
 
     fn current(&self) -> Option<Arc<dyn HostedConversation>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.lock().clone()
     }
 
     fn set_current(&self, conversation: Option<Arc<dyn HostedConversation>>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = conversation;
+        *self.current.lock() = conversation;
     }
 
     async fn work(&self, turn: &Turn) -> Result<StopReason> {
@@ -199,7 +200,7 @@ impl HostedSession {
         let wanted = LiveSetup {
             cwd: cwd.into(),
             directories: turn.log.state(|state| state.additional_directories.clone()),
-            given: self.given.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            given: self.given.lock().clone(),
         };
         if let Some(conversation) = self.running(live, turn, &wanted).await {
             self.record_session(turn, &*conversation).await?;
@@ -356,7 +357,7 @@ impl Agent for HostedSession {
     }
 
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
-        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = servers;
+        *self.given.lock() = servers;
     }
 
     fn execute(&self, command: CommandRequest) -> BoxFuture<'_, Result<CommandResult>> {

@@ -1,8 +1,9 @@
 //! Agents of the kind `opencode`: sessions in a server of OpenCode.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -190,7 +191,7 @@ impl OpencodeConversation {
 
     /// Reads or changes the state.
     pub(super) fn with<R>(&self, read: impl FnOnce(&mut OpencodeState) -> R) -> R {
-        read(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.state.lock())
     }
 
     /// Runs a turn, and ends the server if the turn does not end in time after a cancel.

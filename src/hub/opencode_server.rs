@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
@@ -293,8 +294,8 @@ impl OpencodeServers {
     }
 
     /// The places by key, at most [`limits::AGENT_ITEMS_MAX`] of them without a server.
-    fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Slot>>> {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn slots(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Arc<Slot>>> {
+        let mut slots = self.0.lock();
         if slots.len() > limits::AGENT_ITEMS_MAX {
             slots.retain(|_, slot| Arc::strong_count(slot) > 1);
         }

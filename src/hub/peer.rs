@@ -2,11 +2,12 @@
 //! unknown methods and fields are skipped, and Codex leaves out `jsonrpc`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -97,7 +98,7 @@ impl Peer {
     /// From now on, messages are queued for the caller, until it drops the receiver.
     pub(super) fn attach(&self) -> MessageReceiver<AgentMessage> {
         let (sender, receiver) = message_queue();
-        *self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        *self.shared.turn.lock() = Some(sender);
         receiver
     }
 
@@ -170,8 +171,8 @@ impl Peer {
         self.process.send(&message).await
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, HashMap<u64, oneshot::Sender<Response>>> {
-        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> parking_lot::MutexGuard<'_, HashMap<u64, oneshot::Sender<Response>>> {
+        self.shared.pending.lock()
     }
 }
 
@@ -189,7 +190,7 @@ impl LineHandler for Shared {
         let error = || json!({ "code": PARSE_ERROR, "message": message.error.message });
         match (message.is_response, id.as_u64()) {
             (true, Some(id)) => {
-                let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                let pending = self.pending.lock().remove(&id);
                 // Fails if nothing waits for the response any more.
                 pending.into_iter().for_each(|pending| _ = pending.send(Err(error())));
                 true
@@ -220,8 +221,7 @@ impl LineHandler for Shared {
                         Some(error) => Err(error.take()),
                         None => Ok(message["result"].take()),
                     };
-                    let pending =
-                        id.as_u64().and_then(|id| self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
+                    let pending = id.as_u64().and_then(|id| self.pending.lock().remove(&id));
                     if let Some(pending) = pending {
                         // Fails if nothing waits for the response any more.
                         let _ = pending.send(response);
@@ -244,7 +244,7 @@ impl Shared {
 
     /// Queues a message for the running turn. Fails if no turn runs.
     async fn forward(&self, message: AgentMessage, bytes: usize) -> Result<(), ()> {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let turn = self.turn.lock().clone();
         turn.ok_or(())?.send(message, bytes).await.map_err(drop)
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -89,7 +89,7 @@ impl TerminalSessions {
     }
 
     fn terminals(&self) -> MutexGuard<'_, HashMap<String, Terminal>> {
-        self.terminals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.terminals.lock()
     }
 
     /// Applies a hook of an agent in the directory `cwd`. Reads the length of the transcript.

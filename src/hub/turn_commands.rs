@@ -2,11 +2,12 @@
 //! the rules, the mode, the permission requests and the sandbox of the session.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -47,13 +48,13 @@ pub(super) struct CommandTurn<'a> {
 
 impl TurnCommands {
     fn set(&self, sender: Option<mpsc::Sender<QueuedCommand>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+        *self.0.lock() = sender;
     }
 
     /// Runs a command in the running turn.
     pub(super) async fn run(&self, request: CommandRequest) -> Result<CommandResult> {
         let idle = || Error::invalid_params("no turn runs in the session").hint("run commands during the agent's turn");
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(idle)?;
+        let sender = self.0.lock().clone().ok_or_else(idle)?;
         let (done, result) = oneshot::channel();
         sender.try_send(QueuedCommand { request, done }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => {

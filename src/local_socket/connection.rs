@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::net::UnixStream;
@@ -74,7 +75,7 @@ struct CallListeners {
 
 impl CallListeners {
     fn map(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<CallNotification>>> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listeners.lock()
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
@@ -138,7 +139,7 @@ impl Peers {
     }
 
     fn connections(&self) -> MutexGuard<'_, HashMap<String, Arc<PeerConnection>>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock()
     }
 }
 

@@ -4,13 +4,13 @@
 use std::future::ready;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, Notification,
     Progress, PublishDiagnostics,
 };
 use lsp_types::request::{Initialize, Request, Shutdown};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -238,7 +238,7 @@ impl LanguageClient {
 
     /// Locks and returns the state of the server's documents.
     pub(crate) fn documents(&self) -> MutexGuard<'_, Documents> {
-        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.documents.lock()
     }
 
     /// Sends a request and ignores its result.

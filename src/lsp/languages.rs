@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::client::LanguageClient;
@@ -124,7 +125,7 @@ impl Languages {
     /// Returns the diagnostics that this session's servers have published so far for files in the
     /// session's roots.
     pub(crate) fn known(&self) -> Vec<Diagnostic> {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = self.used.lock();
         let clients = used.values().filter_map(|used| used.server.client_now());
         let all = clients.flat_map(|client| client.documents().all());
         all.filter(|diagnostic| self.config.roots.iter().any(|root| diagnostic.file_path.starts_with(root))).collect()
@@ -157,7 +158,7 @@ impl Languages {
     }
 
     fn server(&self, choice: &ServerChoice) -> Result<Arc<Server>, String> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         if let Some(used) = used.get(&choice.launch).filter(|used| !used.server.is_stopped()) {
             return Ok(used.server.clone());
         }
@@ -169,7 +170,7 @@ impl Languages {
 
     /// Marks the failure of a server as reported. Returns false if it was reported before.
     fn mark_reported(&self, choice: &ServerChoice) -> bool {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         used.get_mut(&choice.launch).is_some_and(|used| !std::mem::replace(&mut used.failure_reported, true))
     }
 }

@@ -1,8 +1,9 @@
 //! All language servers of this process, shared by its sessions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Launch, Server};
@@ -29,7 +30,7 @@ impl Servers {
     /// may write files without a question that the program of another would execute. Must be called
     /// within a tokio runtime.
     pub(super) fn server(&self, launch: &Launch) -> Result<Arc<Server>, String> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         running.retain(|_, server| server.upgrade().is_some_and(|server| !server.is_stopped()));
         if let Some(server) = running.get(launch).and_then(Weak::upgrade) {
             return Ok(server);

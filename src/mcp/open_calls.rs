@@ -2,10 +2,11 @@
 //! during them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -94,7 +95,7 @@ impl CallGuard {
 
 impl OpenCalls {
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Registers a call. Its progress is passed to `on_progress`.
@@ -193,7 +194,7 @@ impl Activity {
     }
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The end of a server's process, and its standard error.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::timeout;
 
@@ -40,7 +39,7 @@ pub(super) async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, la
                 tracing::info!(server = name, "{text}");
             }
             if !text.is_empty() {
-                *last_line.lock().unwrap_or_else(PoisonError::into_inner) = text;
+                *last_line.lock() = text;
             }
             lines += 1;
             line.clear();

@@ -1,9 +1,10 @@
 //! One MCP server: starts it, restarts it with a growing delay, and ends it when it is no longer
 //! used.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::Either;
+use parking_lot::Mutex;
 use rmcp::service::RoleClient;
 use rmcp::transport::IntoTransport;
 use tokio::sync::watch;
@@ -200,7 +201,7 @@ impl Run<'_> {
                     (_, Some(NOT_FOUND)) => RunEnd::Hopeless(format!("{} was not found", command[0])),
                     (RunEnd::Failed(why), code) => {
                         let code = code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
-                        let line = last_line.into_inner().unwrap_or_else(PoisonError::into_inner);
+                        let line = last_line.into_inner();
                         let shown = if line.is_empty() { garbage.described().unwrap_or_default() } else { line };
                         let why = if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") };
                         RunEnd::Failed(hint.iter().fold(why, |why, hint| format!("{why} ({hint})")))

@@ -1,8 +1,9 @@
 //! All MCP servers of this process, shared by its sessions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::launch::McpLaunch;
@@ -31,7 +32,7 @@ impl McpServers {
     /// Returns the server for `launch`, and starts it if no session uses it or if it is no longer
     /// restarted. Must be called within a tokio runtime. The error is a message.
     pub fn server(&self, launch: McpLaunch) -> Result<Arc<McpServerHandle>, String> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         running.retain(|_, server| server.strong_count() > 0);
         if let Some(server) = running.get(&launch).and_then(Weak::upgrade).filter(|server| server.is_supervised()) {
             return Ok(server);

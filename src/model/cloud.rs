@@ -1,7 +1,9 @@
 //! Cloud platforms: the base URL and the credentials of a request depend on a region, a project or
 //! a resource. docs/PROVIDERS.md lists the variables.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::aws::Profile;
 use super::credentials::{ApiKey, Credentials};
@@ -29,7 +31,7 @@ impl SharedAccount {
     /// Reads the credentials again. Keeps the account, and with it the token, if they are the same.
     fn find(&self, environment: Variables<'_>) -> Result<Arc<GoogleAccount>, ModelError> {
         let found = GoogleAccount::find(environment)?;
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.0.lock();
         if let Some(known) = shared.as_ref().filter(|known| ***known == found) {
             return Ok(known.clone());
         }

@@ -4,11 +4,11 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::CONTENT_TYPE;
 use ring::rand::SystemRandom;
@@ -168,16 +168,16 @@ impl GoogleAccount {
 
     /// The current token, also after it has expired.
     pub(super) fn last_token(&self) -> Option<String> {
-        self.token.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|token| token.text.clone())
+        self.token.lock().as_ref().map(|token| token.text.clone())
     }
 
     /// Discards `token`, which the API refused, unless it was replaced already.
     pub(super) fn discard(&self, refused: &str) {
-        self.token.lock().unwrap_or_else(PoisonError::into_inner).take_if(|token| token.text == refused);
+        self.token.lock().take_if(|token| token.text == refused);
     }
 
     fn valid_token(&self) -> Option<String> {
-        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = self.token.lock();
         token.as_ref().filter(|token| token.expires > Instant::now()).map(|token| token.text.clone())
     }
 
@@ -195,7 +195,7 @@ impl GoogleAccount {
         let answer = answer.await.map_err(|_| failed(format!("access token of {}: timed out", self.origin)))??;
         let lifetime = Duration::from_secs(answer.expires_in.unwrap_or_default()).saturating_sub(CLOUD_TOKEN_EARLY);
         let token = Token { text: answer.access_token.clone(), expires: requested + lifetime };
-        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        *self.token.lock() = Some(token);
         Ok(answer.access_token)
     }
 

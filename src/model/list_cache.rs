@@ -8,9 +8,10 @@ use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::listing::ListedModel;
@@ -72,7 +73,7 @@ impl ListCache {
     pub(crate) fn unchanged_lists(&self) -> Option<CachedLists> {
         match std::fs::metadata(&self.file) {
             Ok(metadata) => {
-                let read = self.read.try_lock().ok()?;
+                let read = self.read.try_lock()?;
                 read.as_ref().filter(|(before, _)| *before == stamp(&metadata)).map(|(_, lists)| lists.clone())
             }
             Err(error) => (error.kind() == io::ErrorKind::NotFound).then(CachedLists::default),
@@ -81,7 +82,7 @@ impl ListCache {
 
     /// The cached lists; none if the file is absent or damaged. Blocks while the file is read.
     pub(crate) fn lists(&self) -> CachedLists {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         let Ok(mut file) = File::open(&self.file) else { return CachedLists::default() };
         let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return CachedLists::default() };
         let stamp = stamp(&metadata);

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::Endpoint;
@@ -102,7 +103,7 @@ impl Observations {
 
     /// Calls `read` with the known facts, which are read from the file once.
     fn with<T>(&self, read: impl FnOnce(&mut HashMap<ServerModel, Observation>) -> T) -> T {
-        let mut known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.known.lock();
         read(known.get_or_insert_with(|| self.0.file.get().map(|file| stored(file)).unwrap_or_default()))
     }
 

@@ -2,10 +2,11 @@
 //! a session in this process starts again at the first step.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -138,7 +139,7 @@ impl Model for Scripted {
 
 /// Returns the number of the next step and advances, or returns the next failure of the step.
 fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError> {
-    let mut position = position.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut position = position.lock();
     let failure = script.steps.get(position.step).and_then(|step| step.error.as_ref());
     if let Some(failure) = failure.filter(|failure| position.failures < failure.times) {
         position.failures += 1;

@@ -1,8 +1,9 @@
 //! The calls of one connection that are running.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The running calls, by their number on the connection. Dropping the value reports that all
@@ -19,7 +20,7 @@ struct RunningCall {
 
 impl RunningCalls {
     fn map(&self) -> MutexGuard<'_, HashMap<u64, RunningCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Registers a call. `cancel` and `answered` are cancelled as the notifications arrive.

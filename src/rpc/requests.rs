@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -34,13 +34,13 @@ impl PendingRequests {
     /// Registers an outgoing request. Returns the id of the request.
     pub(crate) fn register(&self, handler: ResponseHandler) -> Id {
         let id = self.next_id();
-        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), handler);
+        self.outgoing.lock().insert(id.clone(), handler);
         id
     }
 
     /// Calls the handler of an outgoing request. Returns false if no such request is pending.
     pub(crate) fn resolve(&self, id: &Id, result: Result<Value, Value>) -> bool {
-        let handler = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let handler = self.outgoing.lock().remove(id);
         match handler {
             Some(handler) => {
                 handler(result);
@@ -53,13 +53,13 @@ impl PendingRequests {
     /// Removes an outgoing request, so that a later response is ignored. Returns false if the
     /// request was not pending.
     pub(crate) fn withdraw(&self, id: &Id) -> bool {
-        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some()
+        self.outgoing.lock().remove(id).is_some()
     }
 
     /// Registers an incoming request. Fails if the id is in use or if
     /// `limits::REQUESTS_RUNNING_MAX` requests are running.
     pub(crate) fn begin(&self, id: &Id, cancel: CancellationToken) -> Result<()> {
-        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut incoming = self.incoming.lock();
         if incoming.len() >= limits::REQUESTS_RUNNING_MAX {
             return Err(Error::new(Kind::Overloaded, format!("{} requests are running already", incoming.len())));
         }
@@ -72,12 +72,12 @@ impl PendingRequests {
 
     /// Removes an incoming request whose handler has returned.
     pub(crate) fn finish(&self, id: &Id) {
-        self.incoming.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.incoming.lock().remove(id);
     }
 
     /// Cancels an incoming request. Does nothing if the request is not running.
     pub(crate) fn cancel(&self, id: &Id) {
-        if let Some(cancel) = self.incoming.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+        if let Some(cancel) = self.incoming.lock().get(id) {
             cancel.cancel();
         }
     }

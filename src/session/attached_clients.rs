@@ -1,6 +1,8 @@
 //! Client-side files and terminals that attached clients provide to a session.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::toolkit::ClientAccess;
 
@@ -18,7 +20,7 @@ pub(crate) struct AttachedClient {
 
 impl AttachedClients {
     fn clients(&self) -> MutexGuard<'_, Vec<Arc<dyn ClientAccess>>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clients.lock()
     }
 
     /// Registers a client.

@@ -2,8 +2,9 @@
 //! that can answer, a request is denied.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewOffer};
@@ -75,7 +76,7 @@ pub(crate) struct ResponderGuard(Arc<Broker>);
 
 impl Broker {
     fn requests(&self) -> MutexGuard<'_, HashMap<PermissionId, PendingPermission>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Registers a client that can answer permission requests.

@@ -1,7 +1,7 @@
 //! The sessions whose budgets limit the model requests of a turn: the session of the turn, and the
 //! sessions above a subagent. A request counts in each of them.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::MutexGuard;
 
@@ -58,7 +58,7 @@ impl Turn {
     /// limit. No other request of these sessions is counted in between.
     pub(crate) fn reserve_request<T>(&self, reached: impl FnOnce() -> Option<T>) -> Option<T> {
         let outermost = self.ancestors.last().map_or(&self.children, |ancestor| &ancestor.children);
-        let _reserving = outermost.reserving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _reserving = outermost.reserving.lock();
         let reached = reached();
         if reached.is_none() {
             self.children.reserve(&self.log, &self.id);

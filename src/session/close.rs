@@ -1,10 +1,11 @@
 //! Closing sessions: on request, on deletion, at shutdown, and to free capacity.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::MutexGuard;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -248,7 +249,7 @@ impl Sessions {
 
     /// The sessions that [`Sessions::close_unused`] is closing, with the tokens of their ends.
     fn closing(&self) -> MutexGuard<'_, HashMap<SessionId, CancellationToken>> {
-        let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closing = self.closing.lock();
         closing.retain(|_, gone| !gone.is_cancelled());
         closing
     }

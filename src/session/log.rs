@@ -1,9 +1,10 @@
 //! The event log of one session: its committed events, the state computed from them, and the sender
 //! of the log writer's queue.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::lock;
@@ -78,7 +79,7 @@ impl SessionLog {
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     /// Calls `read` with the current state. `read` must return quickly, because the writer waits
@@ -202,7 +203,7 @@ impl SessionLog {
     /// Reads and publishes the events that other processes committed, at least up to `until` if
     /// there are as many. Only for sessions that this process does not own.
     pub(super) fn catch_up(&self, until: Seq) -> Result<()> {
-        let _one_at_a_time = self.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.catching_up.lock();
         while self.head() < until {
             let events = self.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true)?;
             if events.is_empty() {

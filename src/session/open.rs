@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -190,7 +191,7 @@ impl Deref for Session {
 impl OpenSession {
     /// Locks the turn queue. The holder must not wait for anything.
     pub(super) fn turn_queue(&self) -> MutexGuard<'_, TurnQueue> {
-        self.turn_queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn_queue.lock()
     }
 
     /// Returns an error unless this process owns the session. While the turn queue is locked, the
@@ -251,7 +252,7 @@ impl OpenSession {
         if !before {
             self.set_owner_connection(None);
             let due = self.peers.has_others().then(|| Instant::now() + limits::RESPONDER_WAIT);
-            *self.responders_wait_until.lock().unwrap_or_else(PoisonError::into_inner) = due;
+            *self.responders_wait_until.lock() = due;
         }
         Ok(())
     }
@@ -297,7 +298,7 @@ impl OpenSession {
 
     /// The connection to the owner, if one is open.
     pub(crate) fn owner_connection(&self) -> Option<Arc<PeerConnection>> {
-        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = self.owner.lock();
         owner.clone().filter(|connection| !connection.is_closed())
     }
 
@@ -308,7 +309,7 @@ impl OpenSession {
 
     /// Sets the connection to the owner; `None` if the process at the other end is not the owner.
     pub(crate) fn set_owner_connection(&self, connection: Option<Arc<PeerConnection>>) {
-        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+        *self.owner.lock() = connection;
     }
 
     /// Ends the turn and the tool calls that a dead owner left open, then releases ownership.
@@ -329,7 +330,7 @@ impl OpenSession {
     /// How long permission requests wait for clients of other processes, if the session was taken a
     /// moment ago.
     pub(super) fn responders_wait_until(&self) -> Option<Instant> {
-        let due = *self.responders_wait_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = *self.responders_wait_until.lock();
         due.filter(|due| *due > Instant::now())
     }
 

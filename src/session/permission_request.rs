@@ -1,7 +1,7 @@
 //! Permission requests of a turn. The requests of a subagent also appear in the sessions above it,
 //! whose clients can answer them. The first answer counts.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
@@ -64,7 +64,7 @@ impl Turn {
                 }
             }
             Some(own) if !self.ancestors.is_empty() => {
-                let mut asked_above = self.asked_above.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut asked_above = self.asked_above.lock();
                 asked_above.insert(own.clone(), ids.collect());
             }
             Some(_) => {}
@@ -173,7 +173,7 @@ impl Turn {
         let Body::PermissionResolved { permission_id: Some(own), tool: Some(tool), outcome, reason, by, rule, .. } = body else {
             return;
         };
-        let asked = self.asked_above.lock().unwrap_or_else(PoisonError::into_inner).remove(own);
+        let asked = self.asked_above.lock().remove(own);
         for (ancestor, id) in self.ancestors.iter().zip(asked.into_iter().flatten()) {
             let answer = PermissionAnswer::without_choice(*outcome, by, reason.as_deref());
             self.resolve_in(ancestor, id, self.label_above(tool), answer, rule.clone()).await;

@@ -1,7 +1,8 @@
 //! The subagents of a session that run in this process.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -79,12 +80,12 @@ impl RunningChildren {
             let message = format!("{} subagents of this session are already running", limits::SUBAGENTS_SESSION_MAX);
             return Err(Error::new(Kind::Overloaded, message).hint("call task again when one has ended"));
         }
-        let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner).child_token();
+        let cancel = self.cancel.lock().child_token();
         Ok(ChildGuard { children: self.clone(), session: None, cancel })
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 
     /// Returns the amounts that `turn` of the session with this log, or without `turn` the whole
@@ -126,7 +127,7 @@ impl RunningChildren {
 
     /// Cancels the running subagents.
     pub(crate) fn cancel(&self) {
-        let running = std::mem::take(&mut *self.cancel.lock().unwrap_or_else(PoisonError::into_inner));
+        let running = std::mem::take(&mut *self.cancel.lock());
         running.cancel();
     }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -121,7 +122,7 @@ impl Sessions {
 
     /// Locks the map of open sessions. The holder must not wait for anything.
     pub(super) fn map(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Returns the session if it is open in this process.

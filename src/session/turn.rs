@@ -1,8 +1,9 @@
 //! A turn: the work from a prompt to its stop reason, as the agent and the callers see it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,9 @@
 //! and provides its files and terminals to them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::barrier::AcpConnection;
 use super::client_fs::AcpClient;
@@ -32,7 +34,7 @@ impl Presence {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AttendedSession>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     /// Attends an open session. Returns false if the client attends it already.

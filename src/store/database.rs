@@ -1,8 +1,8 @@
 //! The database file and its connections.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -70,7 +70,7 @@ impl Store {
 
     /// Runs `work` on a pooled connection. `doing` names the operation in errors.
     pub(super) fn with<T>(&self, doing: &str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pooled = self.pool.lock().pop();
         let db = match pooled {
             Some(db) => db,
             None => self.connect()?,
@@ -81,7 +81,7 @@ impl Store {
     }
 
     fn release(&self, db: Connection) {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = self.pool.lock();
         if pool.len() < 4 {
             pool.push(db);
         }

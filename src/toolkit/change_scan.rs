@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::change;
 use super::context::ToolContext;
@@ -101,12 +102,12 @@ async fn scan(context: &ToolContext) -> Option<Vec<(PathBuf, u64)>> {
                 let Ok(metadata) = entry.metadata() else { return true };
                 let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec());
                 let state = hash((metadata.len(), metadata.ino(), times));
-                let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut files = files.lock();
                 files.push((entry.path().to_owned(), state));
                 files.len() <= limits::CHANGE_SCAN_FILES_MAX
             }
         });
-        Ok(files.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(files.into_inner())
     });
     scanned.await.ok().filter(|files| files.len() <= limits::CHANGE_SCAN_FILES_MAX)
 }

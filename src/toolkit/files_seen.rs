@@ -6,8 +6,9 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use super::output::ToolError;
@@ -74,20 +75,20 @@ impl FilesSeen {
     pub fn note(&self, real: &Path, unsaved: Option<&str>) {
         let seen = FileState::of(real, unsaved);
         if seen.is_a_file() {
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(real.to_owned(), seen);
+            self.seen.lock().insert(real.to_owned(), seen);
         }
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.
     pub(crate) fn is_unsaved(&self, real: &Path) -> bool {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
     }
 
     /// Fails if the file changed since the session last saw it. A file that the session has not
     /// seen, or that no longer exists, may be written.
     pub(crate) fn check(&self, real: &Path, shown: &str, now: FileState) -> Result<(), ToolError> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(real).copied();
+        let seen = self.seen.lock().get(real).copied();
         match seen {
             Some(seen) if now.is_a_file() && seen != now => {
                 Err(ToolError(format!("stale: {shown} changed since it was read; read it again")))
@@ -111,7 +112,7 @@ pub(crate) struct PathLocks {
 impl PathLocks {
     async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
         let lock = {
-            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut locks = self.locks.lock();
             locks.retain(|_, lock| lock.strong_count() > 0);
             let lock = locks.get(real).and_then(Weak::upgrade).unwrap_or_default();
             locks.insert(real.to_owned(), Arc::downgrade(&lock));

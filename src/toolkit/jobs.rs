@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -179,7 +180,7 @@ impl Jobs {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 
@@ -253,7 +254,7 @@ impl Job {
     }
 
     fn output(&self) -> MutexGuard<'_, JobOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output.lock()
     }
 }
 

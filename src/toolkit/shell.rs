@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::jobs::Jobs;
 use crate::limits;
@@ -49,7 +50,7 @@ impl Shell {
     }
 
     fn next(&self) -> MutexGuard<'_, CommandStart> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        self.next.lock()
     }
 
     /// Returns the state with which a command would start now. If the working directory no longer

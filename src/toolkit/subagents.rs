@@ -1,8 +1,9 @@
 //! Subagents as tools see them. The session layer starts and runs them.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::output::{Progress, ToolError};
@@ -39,12 +40,12 @@ pub struct Subagents {
 impl Subagents {
     /// Sets the limits of later subagents.
     pub(crate) fn set_budget(&self, budget: BudgetLimits) {
-        *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
+        *self.budget.lock() = budget;
     }
 
     /// See [`Spawner::spawn`].
     pub(crate) async fn spawn(&self, mut request: SubagentRequest) -> Result<Subagent, ToolError> {
-        request.budget = *self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        request.budget = *self.budget.lock();
         let spawner = self.spawner.upgrade().ok_or_else(ToolError::cancelled)?;
         spawner.spawn(&self.session, &self.turn, &self.prompt, request).await
     }

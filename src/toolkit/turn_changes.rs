@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::files_seen::FileState;
 use crate::limits;
@@ -93,7 +95,7 @@ impl TurnFile {
 
 impl TurnChanges {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Starts a turn. `keeps_content`: the changes will be reviewed; `watches`: checks run after

@@ -1,9 +1,9 @@
 //! `glob`: finds files by path pattern, newest first.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,12 +91,12 @@ fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result
             if matcher.is_match(path) {
                 let modified =
                     entry.metadata().ok().and_then(|metadata| metadata.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
-                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((modified, path.to_owned()));
+                found.lock().push((modified, path.to_owned()));
             }
             true
         }
     });
-    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut found = found.into_inner();
     found.sort_by(|(one_time, one), (other_time, other)| other_time.cmp(one_time).then_with(|| one.cmp(other)));
     Ok(output(&resolved.path, &found, context))
 }

@@ -4,11 +4,11 @@ mod sink;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::types::{Types, TypesBuilder};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -160,7 +160,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     };
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
     let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
-    let locked = || found.lock().unwrap_or_else(PoisonError::into_inner);
+    let locked = || found.lock();
     context.walk(&resolved.real).parallel(|| {
         // Each thread has its own matcher, because threads would contend for a shared matcher.
         let (mut searcher, matcher) = (input.searcher(), matcher.clone());
@@ -183,7 +183,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
         let path = real.strip_prefix(&resolved.real).map_or_else(|_| real.to_owned(), |rest| resolved.path.join(rest));
         context.workspace.show(path.components().as_path())
     };
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).output(mode, show))
+    Ok(found.into_inner().output(mode, show))
 }
 
 /// Collects the first results in path order, independent of the timing of the search threads.

@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tree_sitter::Parser;
@@ -183,13 +184,13 @@ impl Sources {
                     .then(|| read(entry.path(), &entry.metadata().ok()?, language, &mut parser, until, cache, context))
                     .flatten()
                 {
-                    Some(file) => found.lock().unwrap_or_else(PoisonError::into_inner).push((entry.into_path(), file)),
+                    Some(file) => found.lock().push((entry.into_path(), file)),
                     None => drop(skipped.fetch_add(1, Ordering::Relaxed)),
                 }
                 true
             }
         });
-        let mut files = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut files = found.into_inner();
         files.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         cache.trim(&files.iter().map(|(path, _)| path.as_path()).collect());
         Sources { files, skipped: skipped.into_inner() }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Proxy};
@@ -75,7 +76,7 @@ impl HttpClients {
             return self.client(destination).map_err(|error| causes(&error));
         }
         let key = (destination, options.clone());
-        let mut others = self.0.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.0.others.lock();
         if let Some(client) = others.get(&key) {
             return Ok(client.clone());
         }

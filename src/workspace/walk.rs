@@ -6,9 +6,10 @@ use std::fs::{FileType, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::ignores::{IgnoreFiles, Ignores, decision, rules};
@@ -265,7 +266,7 @@ struct QueueState {
 
 impl WorkQueue {
     fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits for work and returns it, or `None` at the end of the walk.
@@ -282,14 +283,16 @@ impl WorkQueue {
             if state.working == 0 {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
     fn add(&self, found: Vec<Work>) {
         let many = found.len();
         self.state().waiting.extend(found);
-        (0..many).for_each(|_| self.changed.notify_one());
+        for _ in 0..many {
+            self.changed.notify_one();
+        }
     }
 
     fn done(&self) {

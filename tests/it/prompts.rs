@@ -4,6 +4,7 @@
 mod commands;
 mod environment;
 mod instructions;
+mod lookups;
 mod media;
 mod messages;
 mod unknown_commands;

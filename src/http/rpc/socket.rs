@@ -1,9 +1,10 @@
 //! A `/rpc` WebSocket, with its limits on calls, params, unread responses and subscriptions.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use jsonrpsee::types::error::reject_too_many_subscriptions;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -127,7 +128,7 @@ impl Socket {
     }
 
     fn followed(&self) -> MutexGuard<'_, Vec<(Value, CancellationToken)>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.followed.lock()
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::api::LocalApi;
 use super::properties::{self, Properties};
@@ -55,7 +57,7 @@ fn is_local(endpoint: &Endpoint) -> bool {
 
 impl LocalServers {
     fn known(&self) -> MutexGuard<'_, HashMap<(String, String), Known>> {
-        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock()
     }
 
     /// Keeps the facts that errors reveal in this directory, for later processes.

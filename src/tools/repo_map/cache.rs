@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::file::FileMap;
 use super::languages::Grammars;
@@ -65,6 +67,6 @@ impl MapCache {
     }
 
     fn files(&self) -> MutexGuard<'_, CachedFiles> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock()
     }
 }

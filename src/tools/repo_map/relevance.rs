@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tree_sitter::Parser;
 
 use super::cache::MapCache;
@@ -155,7 +156,7 @@ fn find(root: &Path, context: &ToolContext, until: Instant) -> (Vec<PathBuf>, bo
     context.walk(root).parallel(|| {
         let (found, whole) = (&found, &whole);
         move |entry| {
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut found = found.lock();
             let room = found.len() < limits::BUNDLE_FILES_MAX && Instant::now() < until;
             match room {
                 true => found.push(entry.into_path()),
@@ -164,7 +165,7 @@ fn find(root: &Path, context: &ToolContext, until: Instant) -> (Vec<PathBuf>, bo
             room
         }
     });
-    (found.into_inner().unwrap_or_else(PoisonError::into_inner), whole.into_inner())
+    (found.into_inner(), whole.into_inner())
 }
 
 /// Parses the source files, in order, on several threads. Returns them with their indices, and
@@ -194,13 +195,13 @@ fn read_all(
                         .ok()
                         .and_then(|metadata| super::read(path, &metadata, language, &mut parser, until, cache, context))
                     {
-                        parsed.lock().unwrap_or_else(PoisonError::into_inner).push((index, map));
+                        parsed.lock().push((index, map));
                     }
                 }
             });
         }
     });
-    let mut parsed = parsed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut parsed = parsed.into_inner();
     parsed.sort_unstable_by_key(|(index, _)| *index);
     (parsed, !late.into_inner())
 }
