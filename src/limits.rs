@@ -89,7 +89,7 @@ pub const ARTIFACTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
 
 /// Directories whose slash commands are kept in memory.
-pub(crate) const COMMAND_LISTS_MAX: usize = 64;
+pub(crate) const COMMAND_LISTS_MAX: usize = 16;
 
 /// Maximum number of commands that the error about an unknown command names.
 pub(crate) const COMMANDS_NAMED_MAX: usize = 20;

@@ -14,9 +14,10 @@ use super::commands::{self, SlashCommand};
 use super::prompt_files::{PromptDirs, Version};
 use crate::limits;
 
-/// The lists of slash commands that were read, by directory.
+/// The lists of slash commands that were read, by directory. Each has a lock of its own, because a
+/// check can take long on a network file system.
 #[derive(Default)]
-pub(crate) struct CommandLists(Mutex<HashMap<PathBuf, CommandList>>);
+pub(crate) struct CommandLists(Mutex<HashMap<PathBuf, Arc<Mutex<CommandList>>>>);
 
 struct CommandList {
     commands: Arc<[SlashCommand]>,
@@ -27,8 +28,8 @@ impl CommandLists {
     /// Returns the commands of `cwd` if no file must be read for them: they were read, and if
     /// `check` is set, nothing changed since.
     pub(crate) fn known(&self, cwd: &Path, check: bool) -> Option<Arc<[SlashCommand]>> {
-        let mut lists = self.0.lock();
-        let list = lists.get_mut(cwd)?;
+        let list = self.0.lock().get(cwd)?.clone();
+        let mut list = list.lock();
         (!check || list.places.are_unchanged()).then(|| list.commands.clone())
     }
 
@@ -41,7 +42,8 @@ impl CommandLists {
         if lists.len() >= limits::COMMAND_LISTS_MAX {
             lists.clear();
         }
-        lists.insert(dirs.cwd.to_path_buf(), CommandList { commands: commands.clone(), places });
+        let list = CommandList { commands: commands.clone(), places };
+        lists.insert(dirs.cwd.to_path_buf(), Arc::new(Mutex::new(list)));
         commands
     }
 }
