@@ -133,7 +133,7 @@ impl HttpServer {
     /// event.
     pub(crate) async fn serve(self, stop: CancellationToken) {
         let HttpServer { listener, tls, state, address_file, .. } = self;
-        let connections = TaskTracker::new();
+        let connections = TaskTracker::default();
         let slots = Arc::new(Semaphore::new(connections_max()));
         let pending_connections = Arc::new(PendingConnections::default());
         let closing = CancellationToken::new();

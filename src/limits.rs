@@ -88,7 +88,7 @@ pub const ARTIFACTS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// removed.
 pub const ARTIFACTS_BYTES_MAX: u64 = 256 << 20;
 
-/// Directories whose slash commands are kept in memory.
+/// Maximum number of directories whose slash commands are kept in memory.
 pub(crate) const COMMAND_LISTS_MAX: usize = 16;
 
 /// Maximum number of commands that the error about an unknown command names.

@@ -11,10 +11,7 @@ pub(crate) fn similarity(one: &str, other: &str) -> f64 {
 /// Returns the index of the known name that is most similar to `unknown`, the first of equally
 /// similar ones in alphabetical order, if its similarity is at least `least`.
 pub(crate) fn nearest(unknown: &str, known: &[impl AsRef<str>], least: f64) -> Option<usize> {
-    let score = |index: &usize| similarity(unknown, known[*index].as_ref());
-    let best = (0..known.len()).max_by(|one, other| {
-        let names = known[*other].as_ref().cmp(known[*one].as_ref());
-        score(one).total_cmp(&score(other)).then(names)
-    });
-    best.filter(|best| score(best) >= least)
+    let scored = known.iter().map(AsRef::as_ref).enumerate().map(|(index, name)| (index, name, similarity(unknown, name)));
+    let best = scored.max_by(|(_, one, score), (_, other, more)| score.total_cmp(more).then(other.cmp(one)));
+    best.filter(|(.., score)| *score >= least).map(|(index, ..)| index)
 }

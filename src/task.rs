@@ -1,5 +1,6 @@
-//! Spawns tasks. The futures are boxed: tokio's code for a task is compiled once for each type of
-//! future, and is larger than most of them.
+//! Spawns tasks with boxed futures. The compiler generates tokio's code for a task once for each
+//! type of future. Boxed futures with the same type of result share one type, so that builds are
+//! faster and the binary is smaller.
 
 use std::future::Future;
 use std::ops::Deref;
@@ -17,11 +18,6 @@ pub(crate) fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 
 pub struct TaskTracker(tokio_util::task::TaskTracker);
 
 impl TaskTracker {
-    /// Creates a tracker without tasks.
-    pub fn new() -> TaskTracker {
-        TaskTracker::default()
-    }
-
     /// Spawns a task.
     pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         self.0.spawn(future.boxed())

@@ -28,7 +28,7 @@ impl ModelLists {
         ModelLists {
             cache: Arc::new(ListCache::new(data)),
             attempts: Mutex::default(),
-            tasks: TaskTracker::new(),
+            tasks: TaskTracker::default(),
             stop: CancellationToken::new(),
         }
     }

@@ -192,7 +192,7 @@ impl DataPaths {
         self.data.join("attachments").join(session)
     }
 
-    /// Path of the list of trusted directories.
+    /// Returns the path of the list of trusted directories.
     pub(crate) fn trusted(&self) -> PathBuf {
         trusted_in(&self.data)
     }
@@ -214,7 +214,7 @@ impl DataPaths {
     }
 }
 
-/// Path of the list of trusted directories in a data directory.
+/// Returns the path of the list of trusted directories in a data directory.
 pub(super) fn trusted_in(data: &Path) -> PathBuf {
     data.join("trusted")
 }

@@ -12,7 +12,7 @@ use super::model_settings::{self, Provider};
 use super::secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 use super::settings::Settings;
 use crate::error::{Error, Kind, Result, out_of_files};
-use crate::similar_names::nearest as nearest_name;
+use crate::similar_names;
 use crate::workspace::read_small_text;
 
 /// Parses a settings file. Returns its table and text, or `None` if the file is missing and not
@@ -105,5 +105,5 @@ pub(super) fn closest(unknown: &str, known: &[&str]) -> Option<String> {
 
 /// Returns the known name that is most similar to `unknown`, if any is similar.
 pub(crate) fn most_similar<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
-    nearest_name(unknown, known, 0.5).map(|index| known[index])
+    similar_names::nearest(unknown, known, 0.5).map(|index| known[index])
 }

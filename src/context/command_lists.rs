@@ -25,8 +25,8 @@ struct CommandList {
 }
 
 impl CommandLists {
-    /// Returns the commands of `cwd` if no file must be read for them: they were read, and if
-    /// `check` is set, nothing changed since.
+    /// Returns the commands of `cwd` if they were read before. With `check`, returns `None` if one
+    /// of the files changed since then.
     pub(crate) fn known(&self, cwd: &Path, check: bool) -> Option<Arc<[SlashCommand]>> {
         let list = self.0.lock().get(cwd)?.clone();
         let mut list = list.lock();
@@ -52,7 +52,7 @@ impl CommandLists {
 #[derive(Default)]
 struct SearchedPlaces {
     present: Vec<(PathBuf, Version, Stamp)>,
-    /// Paths that did not exist, by the directory in which they would be.
+    /// Paths that did not exist, grouped by their nearest existing parent directory.
     missing: BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)>,
     /// True if one of them changed so recently that another change may have left the same times.
     is_recent: bool,
@@ -65,7 +65,8 @@ struct Stamp {
     content: Option<(u64, i64, i64, i64, i64)>,
 }
 
-/// Times of two changes within this period can be equal: the clock of file systems ticks slowly.
+/// Two changes of a file within this period can have the same time: file systems take it from a
+/// clock that advances every few milliseconds.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 impl SearchedPlaces {

@@ -63,8 +63,8 @@ impl PromptDirs<'_> {
         files
     }
 
-    /// The directories of the project and of the user in which files are searched, the nearest
-    /// first, each with its directory of the project.
+    /// Returns the directories in which files are searched, the nearest first: those of the
+    /// project, each with the directory of the project that contains it, then those of the user.
     fn folders<'p>(&self, kind: PromptFiles, project: &'p ProjectDirs<'_>) -> Vec<(PathBuf, Option<&'p Path>)> {
         let (folder, tools): (_, &[&str]) = match kind {
             PromptFiles::Commands => ("commands", &[".nuncio", ".claude"]),

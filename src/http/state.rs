@@ -60,9 +60,9 @@ impl AppState {
             requests: RequestMetrics::default(),
             bodies: Semaphore::new(limits::HTTP_BODIES_BYTES_MAX >> 10),
             ending: CancellationToken::new(),
-            running: TaskTracker::new(),
-            subscriptions: TaskTracker::new(),
-            sockets: TaskTracker::new(),
+            running: TaskTracker::default(),
+            subscriptions: TaskTracker::default(),
+            sockets: TaskTracker::default(),
             sockets_closing: CancellationToken::new(),
             unread: Arc::new(Semaphore::new(limits::RPC_UNREAD_BYTES_MAX >> 10)),
         }

@@ -56,7 +56,7 @@ impl Peers {
             connections: Mutex::default(),
             served: Arc::default(),
             stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            tasks: TaskTracker::default(),
         }
     }
 

@@ -22,7 +22,7 @@ pub struct Servers {
 impl Servers {
     /// Creates the set without starting a server. `launcher` will start the server processes.
     pub(crate) fn new(launcher: ProcessLauncher) -> Servers {
-        Servers { launcher, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
+        Servers { launcher, running: Mutex::default(), tasks: TaskTracker::default(), stop: CancellationToken::new() }
     }
 
     /// Returns the running server for `launch`, or starts one. While a program runs confined in a

@@ -26,7 +26,7 @@ impl McpServers {
     /// Creates the set without starting a server.
     pub fn new(launcher: ProcessLauncher, web: HttpClients, tokens: McpTokens) -> McpServers {
         let resources = Resources { launcher, web, tokens };
-        McpServers { resources, running: Mutex::default(), tasks: TaskTracker::new(), stop: CancellationToken::new() }
+        McpServers { resources, running: Mutex::default(), tasks: TaskTracker::default(), stop: CancellationToken::new() }
     }
 
     /// Returns the server for `launch`, and starts it if no session uses it or if it is no longer

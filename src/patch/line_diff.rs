@@ -1,4 +1,4 @@
-//! The comparison of two sequences of lines.
+//! Compares two sequences of lines.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,7 +12,8 @@ use crate::limits;
 /// compared coarsely.
 pub(super) fn compare<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<DiffOp> {
     let deadline = Instant::now() + limits::DIFF_TIME;
-    // Equal lines get equal numbers, so that only one comparison is compiled, and it is fast.
+    // Equal lines get equal numbers. Numbers are compared faster than lines, and the comparison is
+    // compiled for one type only.
     let mut numbers: HashMap<&T, usize> = HashMap::new();
     let mut number = |line| {
         let next = numbers.len();

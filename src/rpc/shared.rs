@@ -38,7 +38,7 @@ impl Shared {
         Shared {
             dialect,
             requests: PendingRequests::default(),
-            tasks: TaskTracker::new(),
+            tasks: TaskTracker::default(),
             overflowed: CancellationToken::new(),
             closed: CancellationToken::new(),
         }

@@ -106,7 +106,7 @@ impl Sessions {
             unused: Arc::default(),
             turn_slots: TurnSlots::new(capacity.turns),
             capacity,
-            tasks: TaskTracker::new(),
+            tasks: TaskTracker::default(),
             shutdown: CancellationToken::new(),
             leaving: CancellationToken::new(),
             subagents: Arc::new(Semaphore::new(limits::SUBAGENTS_MAX)),

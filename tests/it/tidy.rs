@@ -25,6 +25,8 @@ fn restricted_calls_stay_in_their_modules() {
         ("statics", &["static mut ", "lazy_static!", "LazyLock<", "static CELL", "::global()"], &[]),
         ("terminals", &["is_terminal()", "std::io::stdin()"], &["cli", "process"]),
         ("output that panics if its reader has ended", &["println!(", "print!("], &["main", "process"]),
+        ("tasks, which are spawned boxed", &["tokio::spawn(", "tokio_util::task::TaskTracker"], &["task"]),
+        ("locks that can be poisoned", &["PoisonError", "std::sync::Mutex", "std::sync::RwLock"], &[]),
         ("unbounded queues", &["unbounded_channel", "unbounded("], &[]),
         ("leftovers", &["dbg!(", "todo!(", "unimplemented!("], &[]),
     ];

@@ -57,7 +57,7 @@ async fn serve(state: Arc<AppState>, handshake: Handshake, upgraded: OnUpgrade, 
     let (sender, receiver) = builder.finish();
     let (outgoing, queue) = mpsc::channel(limits::RPC_MESSAGES_QUEUED_MAX);
     let socket = Arc::new(Socket::new(headers, outgoing, state.unread.clone()));
-    let (closed, calls) = (socket.closed.clone(), TaskTracker::new());
+    let (closed, calls) = (socket.closed.clone(), TaskTracker::default());
     let writing = async {
         write(sender, queue).await;
         closed.cancel();

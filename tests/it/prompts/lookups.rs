@@ -79,7 +79,7 @@ async fn each_change_of_command_files_is_noticed() {
     }
     let changes: &[(Change, &str, Option<&str>)] = &[
         (|work| write(work.join(".nuncio/commands/fix.md"), "Fix"), "fix", Some("Fix")),
-        // The same size, at almost the same time.
+        // The new content has the same size, and the times of the file can be the same.
         (|work| write(work.join(".nuncio/commands/fix.md"), "Mix"), "fix", Some("Mix")),
         (|work| write(work.join(".nuncio/commands/git/push.md"), "Push"), "git:push", Some("Push")),
         (|work| fs::rename(work.join(".nuncio/commands/git"), work.join(".nuncio/commands/hg")).unwrap(), "git:push", None),
@@ -92,7 +92,7 @@ async fn each_change_of_command_files_is_noticed() {
         (|work| write(work.join("../home/commands/own.md"), "Own"), "own", Some("Own")),
         (|work| write(work.join("../.claude/commands/mine.md"), "Mine"), "mine", Some("Mine")),
         (|work| fs::rename(work.join(".claude"), work.join(".codex")).unwrap(), "paint", None),
-        // The directory above becomes a repository, whose commands count.
+        // The parent directory becomes a repository, so that its commands are listed.
         (|work| write(work.join("../.nuncio/commands/above.md"), "Above"), "above", None),
         (|work| write(work.join("../.git/HEAD"), "ref: refs/heads/main\n"), "above", Some("Above")),
     ];
