@@ -8,6 +8,7 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
+use tokio_util::sync::DropGuard;
 
 use super::answer::{AnswerPart, ModelAnswer};
 use super::background_jobs::background_jobs;
@@ -57,6 +58,8 @@ pub(crate) struct NativeAgent {
     without_tools: Mutex<bool>,
     mcp: SessionMcp,
     prompt: SystemPrompt,
+    /// Ends the work of [`Agent::expect_prompt`].
+    ahead: Mutex<Option<DropGuard>>,
 }
 
 impl Agent for NativeAgent {
@@ -79,6 +82,12 @@ impl Agent for NativeAgent {
 
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
         self.mcp.give(servers);
+    }
+
+    fn expect_prompt(&self, log: &SessionLog) {
+        let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let environment = self.new_environment(cwd, directories, None);
+        *self.ahead.lock() = Some(bundle::read_ahead(log, environment));
     }
 
     fn prepare<'a>(&'a self, turn: &'a Turn, message: &'a mut IncomingMessage, opens: bool) -> BoxFuture<'a, Result<()>> {
@@ -115,6 +124,7 @@ impl Agent for NativeAgent {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.mcp.close();
+            self.ahead.lock().take();
             let environment = self.environment.lock().take();
             if let Some(environment) = environment {
                 environment.shell.jobs.close().await;
@@ -128,17 +138,9 @@ impl Agent for NativeAgent {
 impl NativeAgent {
     /// Creates the agent of `session`, which loads nothing before its first turn.
     pub(crate) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
-        let (environment, model, without_tools) = (Mutex::default(), Mutex::default(), Mutex::default());
-        NativeAgent {
-            services,
-            session,
-            parent,
-            environment,
-            model,
-            without_tools,
-            prompt: SystemPrompt::default(),
-            mcp: SessionMcp::default(),
-        }
+        let (environment, model, without_tools, ahead) = Default::default();
+        let (prompt, mcp) = Default::default();
+        NativeAgent { services, session, parent, environment, model, without_tools, prompt, mcp, ahead }
     }
 
     /// Adds texts of documents, the facts of the first message, the text of a slash command, and
@@ -194,12 +196,12 @@ impl NativeAgent {
         let fallback = Fallback::new(&self.services, &environment.loaded.settings, model.id());
         let (mut steps, mut worked) = (Steps::new(turn, model, fallback, budget.given_cost()).await?, false);
         let (mut guard, mut verification) = (RepetitionGuard::default(), Verification::default());
-        let mut window = ContextWindow::new(turn, environment, overhead);
+        let (mut window, ahead) = (ContextWindow::new(turn, environment, overhead), self.ahead.lock().take());
         let request = || self.request(&turn.log, environment, &system);
         if let Some(command) = turn.log.state(|state| state.history.local_command().cloned()) {
             return local_commands::run(command, turn, &window, &mut steps, request()).await;
         }
-        bundle::add(turn, environment).await?;
+        bundle::add(turn, environment, ahead).await?;
         loop {
             if messages::take_steered(self, turn).await? {
                 guard = RepetitionGuard::default();
@@ -333,17 +335,17 @@ impl NativeAgent {
     }
 
     /// Builds the environment for these directories, which reads files.
-    async fn new_environment(
+    fn new_environment(
         &self,
         cwd: PathBuf,
         directories: Vec<PathBuf>,
         before: Option<Arc<SessionEnvironment>>,
-    ) -> Result<Arc<SessionEnvironment>> {
+    ) -> impl Future<Output = Result<Arc<SessionEnvironment>>> + use<> {
         let (services, session, parent) = (self.services.clone(), self.session.clone(), self.parent.clone());
         let build = move || {
             SessionEnvironment::new(services, Some(&session), parent.as_ref(), cwd, directories, before.as_deref()).map(Arc::new)
         };
-        tokio::task::spawn_blocking(build).await.map_err(|_| Error::internal("building the environment panicked"))?
+        async { tokio::task::spawn_blocking(build).await.map_err(|_| Error::internal("building the environment panicked"))? }
     }
 
     /// Returns the model of the turn. Reports once if the model's server offers no tools.

@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
+
 use super::arguments::path;
 use super::repository::Git;
 use crate::toolkit::context::ToolContext;
@@ -37,6 +39,9 @@ struct Origin {
 
 /// Finds the repository of the session's directory. Fails if it does not belong to the directory.
 async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
+    if let Some(origin) = ordinary(&git.context.workspace.cwd) {
+        return Ok(origin);
+    }
     let [top, own, common] = places(git, ["--show-toplevel", "--git-dir", "--git-common-dir"]).await?;
     let workspace = &git.context.workspace;
     let elsewhere = |what: String| Err(ToolError(format!("{what}; the git tools do not access it; use git with bash")));
@@ -55,6 +60,19 @@ async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
         return elsewhere(format!("this repository is {}, outside the session's directories", common.display()));
     }
     Ok(Origin { top, common })
+}
+
+/// Finds the repository without starting git, if it is in a directory `.git` whose settings cannot
+/// name another working tree. Git itself checks the rest when it runs: the format and the owner.
+fn ordinary(cwd: &Path) -> Option<Origin> {
+    let has = |dir: &Path, name: &str| dir.join(name).symlink_metadata().is_ok();
+    // A directory with this file could be a git directory itself.
+    let top = cwd.ancestors().take_while(|dir| !has(dir, "HEAD")).find(|dir| has(dir, ".git"))?;
+    let common = top.join(".git");
+    let settings = read_small(&common.join("config")).ok()?.to_ascii_lowercase();
+    let elsewhere = [&b"worktree"[..], b"include"].iter().any(|word| memmem::find(&settings, word).is_some());
+    let is_ordinary = !elsewhere && !has(&common, "commondir") && common.symlink_metadata().is_ok_and(|found| found.is_dir());
+    is_ordinary.then(|| Origin { top: top.to_owned(), common })
 }
 
 /// Returns the paths that `git rev-parse` prints for these options, with symlinks resolved.
