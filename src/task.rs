@@ -8,9 +8,18 @@ use std::ops::Deref;
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 
+use crate::error::{Error, Result};
+
 /// Spawns a task, as [`tokio::spawn`] does.
 pub(crate) fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(future.boxed())
+}
+
+/// Runs work that may block on a thread for such work. `what` names the work in the error for a
+/// panic.
+pub(crate) async fn blocking<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let work: Box<dyn FnOnce() -> T + Send> = Box::new(work);
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::internal(format!("internal error: {what} panicked")))
 }
 
 /// Spawns tasks and waits for them, as [`tokio_util::task::TaskTracker`] does.

@@ -16,6 +16,7 @@ use crate::hooks::HookCompaction;
 use crate::limits;
 use crate::model::{CONTEXT_OVERFLOW, Message, Request};
 use crate::session::Turn;
+use crate::task;
 use crate::toolkit::artifact;
 
 /// The context window during one turn.
@@ -130,7 +131,7 @@ impl<'a> ContextWindow<'a> {
             return Ok(());
         }
         let artifacts = self.environment.workspace.artifacts.clone();
-        let kept = tokio::task::spawn_blocking(move || {
+        let kept = task::blocking("writing pruned tool outputs", move || {
             let (mut pruned, mut bytes) = (Vec::new(), 0);
             for output in outputs {
                 let text = output.text();
@@ -146,7 +147,7 @@ impl<'a> ContextWindow<'a> {
             }
             (pruned, bytes)
         });
-        let (outputs, bytes) = kept.await.map_err(|_| Error::internal("writing pruned tool outputs panicked"))?;
+        let (outputs, bytes) = kept.await?;
         if outputs.is_empty() {
             return Ok(());
         }

@@ -20,6 +20,7 @@ use crate::limits;
 use crate::model::{Media, Model};
 use crate::session::message::{IncomingMessage, QueuedMessage};
 use crate::session::{Agent, Turn, now_ms};
+use crate::task;
 
 /// Completes `message`. `opens` is true for the first message of a conversation.
 pub(super) async fn complete(services: &Arc<Services>, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
@@ -113,5 +114,5 @@ impl Services {
 }
 
 async fn blocking<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(read).await.map_err(|_| Error::internal("reading files panicked"))
+    task::blocking("reading files", read).await
 }

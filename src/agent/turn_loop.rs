@@ -43,6 +43,7 @@ use crate::options::OptionValue;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{Agent, AgentSetup, BackgroundJob, SessionLog, Turn};
+use crate::task;
 
 /// The native agent of one session.
 pub(crate) struct NativeAgent {
@@ -345,7 +346,7 @@ impl NativeAgent {
         let build = move || {
             SessionEnvironment::new(services, Some(&session), parent.as_ref(), cwd, directories, before.as_deref()).map(Arc::new)
         };
-        async { tokio::task::spawn_blocking(build).await.map_err(|_| Error::internal("building the environment panicked"))? }
+        async { task::blocking("building the environment", build).await? }
     }
 
     /// Returns the model of the turn. Reports once if the model's server offers no tools.

@@ -12,11 +12,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::app::App;
 use crate::content::AgentStatus;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hub::{TerminalSession, TerminalSessions};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::{Sessions, now_ms};
+use crate::task;
 
 /// The name of the event.
 pub(crate) const AGENT_STATUS: &str = "agent.status";
@@ -67,8 +68,8 @@ impl StatusSnapshot {
     /// Reads the status of the agents in the directories that `visible` returns true for.
     pub(crate) async fn read(app: &App, visible: impl FnMut(&Path) -> bool) -> Result<StatusSnapshot> {
         let (sessions, terminals) = (app.sessions_now().cloned(), app.terminals.clone());
-        let read = tokio::task::spawn_blocking(move || StatusSnapshot::read_all(sessions.as_deref(), &terminals));
-        let mut snapshot = read.await.map_err(|_| Error::internal("reading the status panicked"))??;
+        let read = move || StatusSnapshot::read_all(sessions.as_deref(), &terminals);
+        let mut snapshot = task::blocking("reading the status", read).await??;
         snapshot.retain(visible);
         Ok(snapshot)
     }

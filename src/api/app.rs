@@ -11,13 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hub::TerminalSessions;
 use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::ServePeers;
 use crate::options::Mode;
 use crate::session::{Agents, Capacity, Sessions};
+use crate::task;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct App {
@@ -85,8 +86,8 @@ impl App {
             let (data, agents, durability, capacity) =
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
             let serve = Some((self.serve_peers)(self.this.clone()));
-            let opened = tokio::task::spawn_blocking(move || Sessions::open_store(&data, agents, durability, capacity, serve));
-            opened.await.map_err(|_| Error::internal("opening the store panicked"))?
+            let open = move || Sessions::open_store(&data, agents, durability, capacity, serve);
+            task::blocking("opening the store", open).await?
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
         if self.refusing.load(Ordering::Acquire) {

@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CallContext;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::SessionId;
 use crate::session::files::SessionFiles;
+use crate::task;
 use crate::workspace::media_type;
 
 /// Selects the files of a session.
@@ -62,5 +63,5 @@ impl FileView {
 
 /// Runs blocking file operations on a thread of the blocking pool.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::internal("a file operation panicked"))?
+    task::blocking("a file operation", work).await?
 }

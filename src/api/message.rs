@@ -15,6 +15,7 @@ use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
 use crate::session::message::{IncomingMessage, QueuedMessage};
+use crate::task;
 
 /// Role of a message that a client sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -177,8 +178,7 @@ impl Method for RetryTurn {
         }
         let reading = session.clone();
         let retried = params.turn_id.clone();
-        let read = tokio::task::spawn_blocking(move || prompt_of(&reading, &retried, first)).await;
-        let prompt = read.map_err(|_| Error::internal("reading a turn panicked"))??;
+        let prompt = task::blocking("reading a turn", move || prompt_of(&reading, &retried, first)).await??;
         let after = session.log.head();
         let mut turn = session.retry_turn(IncomingMessage::user(cx.message_id, prompt), &cx.client.id, params.turn_id)?;
         cx.client.show(&session, after);

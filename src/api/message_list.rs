@@ -12,11 +12,12 @@ use super::route::Route;
 use super::view::PageParams;
 use super::{CallContext, ClientRole};
 use crate::content::{Location, Part, Role, ToolKind, ToolLabel, ToolStatus};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Body, Event, MessageExtra};
 use crate::id::{MessageId, Seq, ToolCallId, TurnId};
 use crate::limits;
 use crate::session::Session;
+use crate::task;
 
 /// The author of a listed message.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -114,8 +115,7 @@ impl Method for ListMessages {
     async fn call(cx: CallContext, params: PageParams) -> Result<Reply<MessagesPage>> {
         let (after, limit) = params.bounds()?;
         let session = cx.open_read_only(&params.session_id).await?;
-        let read = tokio::task::spawn_blocking(move || Reader::new(&session).page(after, limit)).await;
-        Ok(Reply::new(read.map_err(|_| Error::internal("reading messages panicked"))??))
+        Ok(Reply::new(task::blocking("reading messages", move || Reader::new(&session).page(after, limit)).await??))
     }
 }
 

@@ -13,12 +13,13 @@ use super::workspace::worktrees;
 use super::{CallContext, ClientRole};
 use crate::config::NATIVE;
 use crate::content::Usage;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::{Session, WorkView};
 use crate::store::WorkspaceRow;
+use crate::task;
 use crate::worktrees::{ChangesSinceBase, Worktrees};
 
 /// Selects a session.
@@ -92,8 +93,7 @@ impl Method for GetResult {
             None => None,
         };
         let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));
-        let read = tokio::task::spawn_blocking(move || answer_and_denials(&session)).await;
-        let (answer, denied) = read.map_err(|_| Error::internal("reading a session panicked"))??;
+        let (answer, denied) = task::blocking("reading a session", move || answer_and_denials(&session)).await??;
         Ok(Reply::new(SessionResult {
             session_id: id,
             agent: agent.unwrap_or_else(|| NATIVE.into()),

@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::hub::{TerminalHook, workspace_of_header};
 use crate::json;
 use crate::limits;
+use crate::task;
 
 /// The path of the route.
 pub(crate) const PATH: &str = "/hook";
@@ -44,11 +45,10 @@ async fn apply(state: &AppState, client: &Client, request: Request) -> Result<()
         return Err(Error::invalid_params("session_id is too long"));
     }
     let terminals = state.app.terminals.clone();
-    let (cwd, may) = tokio::task::spawn_blocking(move || workspace_of_header(&header))
-        .await
-        .map_err(|_| Error::internal("resolving a directory panicked"))?
+    let (cwd, may) = task::blocking("resolving a directory", move || workspace_of_header(&header))
+        .await?
         .map(|cwd| (cwd.clone(), client.require_dir(&cwd)))
         .ok_or_else(|| Error::invalid_params("X-Workspace-Path: not the absolute path of an existing directory"))?;
     may?;
-    tokio::task::spawn_blocking(move || terminals.on_hook(cwd, hook)).await.map_err(|_| Error::internal("applying a hook panicked"))
+    task::blocking("applying a hook", move || terminals.on_hook(cwd, hook)).await
 }

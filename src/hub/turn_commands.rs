@@ -22,6 +22,7 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::limits;
 use crate::options::Mode;
 use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
+use crate::task;
 use crate::toolkit::{ClientAccess, Progress, Subagents};
 
 /// The name of the tool that runs the commands.
@@ -141,7 +142,7 @@ impl CommandTurn<'_> {
             }
             Ok(Arc::new(environment))
         };
-        tokio::task::spawn_blocking(build).await.map_err(|_| Error::internal("building the environment panicked"))?
+        task::blocking("building the environment", build).await?
     }
 }
 

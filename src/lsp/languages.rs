@@ -18,6 +18,7 @@ use super::servers::Servers;
 use crate::config::{DataPaths, LanguageServer, Trust};
 use crate::limits;
 use crate::process::Sandbox;
+use crate::task;
 use crate::workspace;
 
 /// The language servers of one session. Keeps the servers that the session has used alive.
@@ -179,7 +180,7 @@ impl Languages {
 /// changed on disk.
 async fn check(client: &LanguageClient, path: &Path, until: Instant) -> Result<Option<FileDiagnostics>, String> {
     let (open, requested) = (client.documents().open(), path.to_owned());
-    let read_files = tokio::task::spawn_blocking(move || {
+    let read_files = task::blocking("reading the file", move || {
         let others = open.into_iter().filter(|(path, _)| *path != requested);
         let changed = others.filter_map(|(path, known)| match read(&path) {
             Ok(text) if *text == *known => None,
@@ -187,7 +188,7 @@ async fn check(client: &LanguageClient, path: &Path, until: Instant) -> Result<O
         });
         (changed.collect::<Vec<_>>(), read(&requested))
     });
-    let (changed, text) = read_files.await.map_err(|_| "internal error: reading the file panicked".to_string())?;
+    let (changed, text) = read_files.await.map_err(|error| error.message)?;
     for (path, text) in changed {
         client.refresh(&path, text.as_deref())?;
     }

@@ -15,6 +15,7 @@ use super::report::{self, ExitStatus};
 use super::tree::{self, StartTime};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::task;
 
 /// A command under its supervisor. Dropping the `Child` terminates the command and all its
 /// descendants.
@@ -117,8 +118,7 @@ impl Ending {
             Some(ended) => ended,
             None => {
                 let (server, number) = (self.server.clone(), self.number);
-                let swept = tokio::task::spawn_blocking(move || server.sweep(number)).await;
-                if !swept.map_err(|_| Error::internal("internal error: killing leftover processes panicked"))? {
+                if !task::blocking("killing leftover processes", move || server.sweep(number)).await? {
                     return Err(Error::new(
                         Kind::Timeout,
                         "the command could not be ended: processes that it started may still run",

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::log::SessionLog;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::Event;
 use crate::id::Seq;
 use crate::limits;
+use crate::task;
 
 impl SessionLog {
     /// Follows the events after `after`: history first, then live events.
@@ -51,8 +52,7 @@ impl Follow {
             Some(events) => events,
             None => {
                 let (log, after) = (self.log.clone(), self.cursor);
-                let page = tokio::task::spawn_blocking(move || log.page(after, limits::PAGE_EVENTS, true)).await;
-                page.map_err(|_| Error::internal("reading events panicked"))??
+                task::blocking("reading events", move || log.page(after, limits::PAGE_EVENTS, true)).await??
             }
         };
         self.read_to(&events, head);

@@ -6,9 +6,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::sessions::Sessions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits;
 use crate::store::{Store, StoredEvent};
+use crate::task;
 
 /// A cursor in the events of all sessions, including those that other processes own.
 pub(crate) struct FollowAll {
@@ -48,8 +49,8 @@ impl FollowAll {
         self.commits.mark_unchanged();
         self.read = Instant::now();
         let (store, after) = (self.store.clone(), self.cursor);
-        let page = tokio::task::spawn_blocking(move || store.events_of_all(after, limits::PAGE_EVENTS)).await;
-        let events = page.map_err(|_| Error::internal("reading events panicked"))??;
+        let read = move || store.events_of_all(after, limits::PAGE_EVENTS);
+        let events = task::blocking("reading events", read).await??;
         self.cursor = events.last().map_or(self.cursor, |last| last.cursor);
         Ok(events)
     }

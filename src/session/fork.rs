@@ -8,6 +8,7 @@ use super::sessions::{Lineage, Sessions};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
+use crate::task;
 
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
@@ -31,7 +32,7 @@ impl Sessions {
         self.ensure_capacity().await?;
         let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;
         let (store, log, parent, at_ms) = (self.store.clone(), self.log.clone(), parent.log.clone(), now_ms());
-        let copied = tokio::task::spawn_blocking(move || {
+        let copied = task::blocking("forking a session", move || {
             let first = store.events(&parent.id, parent.key, 0, 1, false)?.pop();
             let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
             let created = created
@@ -44,7 +45,7 @@ impl Sessions {
             let row = store.fork_session(parent.key, &created, until, std::process::id())?;
             log.session(&row)
         });
-        let log = copied.await.map_err(|_| Error::internal("forking a session panicked"))??;
+        let log = copied.await??;
         log.commit(None, Body::SessionUpdated { change }).await?;
         Ok(self.insert_owned(log, lock, Lineage::default()))
     }

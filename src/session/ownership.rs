@@ -14,6 +14,7 @@ use crate::event::{Body, Severity};
 use crate::id::Seq;
 use crate::local_socket::Peers;
 use crate::store::Store;
+use crate::task;
 
 /// Ownership of an open session: the lock on its file, and the generation of its log.
 ///
@@ -107,11 +108,11 @@ impl Ownership {
     /// store.
     async fn start_generation(&self) -> Result<i64> {
         let (store, log) = (self.store.clone(), self.log.clone());
-        let started = tokio::task::spawn_blocking(move || {
+        let started = task::blocking("taking ownership of a session", move || {
             let generation = store.take_session(log.key, std::process::id())?;
             log.catch_up(Seq::MAX).map(|()| generation)
         });
-        started.await.map_err(|_| Error::internal("taking ownership of a session panicked"))?
+        started.await?
     }
 
     /// Ends the turn and the tool calls that the previous owner left open, and appends the queued

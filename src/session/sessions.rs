@@ -30,7 +30,7 @@ use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
 use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
-use crate::task::TaskTracker;
+use crate::task::{self, TaskTracker};
 
 /// Creates, opens, closes and deletes sessions.
 pub struct Sessions {
@@ -203,8 +203,7 @@ impl Sessions {
         let row = self.row(id)?;
         self.ensure_capacity().await?;
         let log = self.log.clone();
-        let opened = tokio::task::spawn_blocking(move || log.session(&row)).await;
-        let log = opened.map_err(|_| Error::internal("opening a session panicked"))??;
+        let log = task::blocking("opening a session", move || log.session(&row)).await??;
         if log.state(|state| state.deleted) {
             // Complete an interrupted deletion.
             self.remove_files(id).await?;

@@ -13,6 +13,7 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::options::Mode;
 use crate::permission::Access;
+use crate::task;
 use crate::toolkit::{
     AnyTool, Subagent, SubagentProfile, SubagentRequest, Tool, ToolContext, ToolError, ToolOutput, artifact, entry_with,
 };
@@ -206,8 +207,7 @@ async fn bounded(answer: String, context: &ToolContext) -> Result<(String, Optio
         end -= 1;
     }
     let (bytes, keeping) = (answer.clone().into_bytes(), context.clone());
-    let kept = tokio::task::spawn_blocking(move || artifact::keep(&keeping, "task", "md", &bytes)).await;
-    let path = kept.map_err(|_| ToolError::new("internal error: keeping the answer panicked"))??;
+    let path = task::blocking("keeping the answer", move || artifact::keep(&keeping, "task", "md", &bytes)).await??;
     let text = format!("{}\n[{} more bytes: the whole answer is in {}]", &answer[..end], answer.len() - end, path.display());
     Ok((text, Some(path)))
 }

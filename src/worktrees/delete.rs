@@ -11,6 +11,7 @@ use super::{Worktrees, files};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::store::{WorkspaceRow, WorkspaceState};
+use crate::task;
 
 /// The result of a deletion.
 pub(crate) struct Deletion {
@@ -45,10 +46,10 @@ impl Worktrees {
         let trash = self.trash(row);
         let remove_trash = async || {
             let old = trash.clone();
-            let removed = tokio::task::spawn_blocking(move || files::remove_tree(&old)).await;
+            let removed = task::blocking("removing a worktree", move || files::remove_tree(&old)).await?;
             let failed = |error| Error::io(format_args!("removing {}", trash.display()), error);
             let hint = "remove it with the rights that this needs, then delete the workspace again";
-            removed.map_err(|_| Error::internal("removing a worktree panicked"))?.map_err(|error| failed(error).hint(hint))
+            removed.map_err(|error| failed(error).hint(hint))
         };
         remove_trash().await?;
         // Renaming is atomic: a new worktree at the same place is never touched.

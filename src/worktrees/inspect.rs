@@ -12,10 +12,11 @@ use serde_json::{Map, Value};
 use super::repository::{ListedWorktree, Repository};
 use super::size::{DirectorySize, measure};
 use super::{Worktrees, files};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits;
 use crate::process::{RunningProcess, processes_in};
 use crate::store::{WorkspaceRow, WorkspaceState};
+use crate::task;
 
 /// A workspace: a git worktree for sessions.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -188,8 +189,8 @@ impl Worktrees {
         action: BranchOnDelete,
     ) -> Result<Inspection> {
         let place = row.path.clone();
-        let measured = tokio::task::spawn_blocking(move || (measure(&place), processes_in(&place, limits::WORKTREE_PROCESSES_MAX)));
-        let (size, processes) = measured.await.map_err(|_| Error::internal("measuring a worktree panicked"))?;
+        let measure = move || (measure(&place), processes_in(&place, limits::WORKTREE_PROCESSES_MAX));
+        let (size, processes) = task::blocking("measuring a worktree", measure).await?;
         let state = match row.path.is_dir() {
             false if row.state == WorkspaceState::Ready => WorkspaceState::Missing,
             _ => row.state,
