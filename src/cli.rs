@@ -65,6 +65,7 @@ use crate::app;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
 use flags::{CliCommand, Flags, HttpArgs};
 use logging::LogStyle;
@@ -127,7 +128,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let _traces = logging::start(&bootstrap.environment, style, &bootstrap.loaded.settings.telemetry)?;
     let colours = Colours::new(&bootstrap.environment);
     match command {
-        CliCommand::Acp { http: None, .. } => on_runtime(async {
+        CliCommand::Acp { http: None, .. } => on_worker(async move {
             let hint = || {
                 if implied {
                     print_stderr(
@@ -138,16 +139,16 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             };
             app::acp(app::build(bootstrap)?, hint).await.map(|()| 0)
         }),
-        CliCommand::Acp { http: Some(address), server } => on_runtime(serve::acp_and_serve(bootstrap, address, server)),
-        CliCommand::Serve { http, server } => on_runtime(serve::serve(bootstrap, http, server)),
+        CliCommand::Acp { http: Some(address), server } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
+        CliCommand::Serve { http, server } => on_worker(serve::serve(bootstrap, http, server)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
-        CliCommand::Run(options) => on_runtime(async { run::run(app::build(bootstrap)?, options, colours).await }),
-        CliCommand::Tool(options) => on_runtime(async { tool::run(app::build(bootstrap)?, options, colours).await }),
+        CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
+        CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Agents { command } => on_runtime(agents::run(bootstrap, command)),
         CliCommand::Mcp { command } => on_runtime(mcp::run(bootstrap, command)),
-        CliCommand::Models(options) => on_runtime(async { models::run(app::build(bootstrap)?, options).await }),
-        CliCommand::Sessions { command } => on_runtime(async { sessions::run(app::build(bootstrap)?, command, colours).await }),
-        CliCommand::Workspaces { command } => on_runtime(async { workspaces::run(app::build(bootstrap)?, command).await }),
+        CliCommand::Models(options) => on_worker(async move { models::run(app::build(bootstrap)?, options).await }),
+        CliCommand::Sessions { command } => on_worker(async move { sessions::run(app::build(bootstrap)?, command, colours).await }),
+        CliCommand::Workspaces { command } => on_worker(async move { workspaces::run(app::build(bootstrap)?, command).await }),
         CliCommand::Config { command } => inspect::config(&bootstrap, command),
         CliCommand::Trust { dir, yes, json, diff, command } => {
             trust::run(&bootstrap, &dir, trust::TrustFlags { yes, json, diff }, command)
@@ -155,6 +156,11 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Doctor => on_runtime(doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
     }
+}
+
+/// Runs a command as a task, on the threads of the tasks that it waits for.
+fn on_worker(command: impl Future<Output = Result<u8>> + Send + 'static) -> Result<u8> {
+    on_runtime(async { task::spawn(command).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())) })
 }
 
 /// Runs a command on an async runtime. Threads that are still blocked when the command returns,
