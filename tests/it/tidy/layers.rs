@@ -21,6 +21,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("event", "id", "an event has ids"),
     ("event", "options", "an event names the mode and the thinking level"),
     ("options", "error", "an unknown mode is an error"),
+    ("task", "error", "a panic of a task is an error"),
     ("protocol", "content", "ACP content is converted from ours"),
     ("web", "workspace", "certificates are read by the bounded reader of small files"),
     ("store", "workspace", "the database is created as a private file"),
