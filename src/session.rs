@@ -25,6 +25,7 @@ mod open;
 pub(crate) mod open_items;
 mod owners;
 mod ownership;
+mod owning;
 mod permission_request;
 pub(crate) mod prompts;
 pub(crate) mod queue;

@@ -243,20 +243,6 @@ impl OpenSession {
         self.children.cancel();
     }
 
-    /// Ensures that this process owns the session, as [`Ownership::acquire`] does. A session that
-    /// is being closed is not taken.
-    pub(crate) async fn own(&self) -> Result<()> {
-        let may_take = || if self.turn_queue().is_closing() { Err(self.closing()) } else { Ok(()) };
-        let before = self.is_owned();
-        self.ownership.acquire(may_take).await?;
-        if !before {
-            self.set_owner_connection(None);
-            let due = self.peers.has_others().then(|| Instant::now() + limits::RESPONDER_WAIT);
-            *self.responders_wait_until.lock() = due;
-        }
-        Ok(())
-    }
-
     /// Returns whether this process owns the session.
     pub(crate) fn is_owned(&self) -> bool {
         self.ownership.is_held()
@@ -286,11 +272,6 @@ impl OpenSession {
         self.agent.has_background_work() || self.children.any()
     }
 
-    /// Waits until this process does not own the session.
-    pub(crate) async fn released(&self) {
-        self.ownership.released().await;
-    }
-
     /// Reads the events that another owner committed, at least up to `until` if there are as many.
     pub(crate) async fn catch_up(&self, until: Seq) -> Result<()> {
         if self.is_owned() || self.log.head() >= until { Ok(()) } else { self.ownership.catch_up(until).await }
@@ -310,21 +291,6 @@ impl OpenSession {
     /// Sets the connection to the owner; `None` if the process at the other end is not the owner.
     pub(crate) fn set_owner_connection(&self, connection: Option<Arc<PeerConnection>>) {
         *self.owner.lock() = connection;
-    }
-
-    /// Ends the turn and the tool calls that a dead owner left open, then releases ownership.
-    pub(super) async fn close_orphan(&self) -> Result<()> {
-        self.own().await?;
-        self.release_idle().await;
-        Ok(())
-    }
-
-    /// Closes the agent and releases ownership, if no turn runs and nothing waits. Returns whether
-    /// ownership was released.
-    pub(super) async fn release_idle(&self) -> bool {
-        // The end of the last turn may not be committed yet.
-        let idle = |turn_queue: &MutexGuard<'_, TurnQueue>| turn_queue.is_idle() && !self.log.state(|state| state.turn.is_some());
-        self.ownership.release_if(|| Some(self.turn_queue()).filter(idle), self.agent.close()).await
     }
 
     /// How long permission requests wait for clients of other processes, if the session was taken a
@@ -378,10 +344,6 @@ impl OpenSession {
     /// Appends an event outside of a turn, such as a mode change. Returns its seq once it is
     /// committed.
     pub(crate) async fn append(&self, body: Body) -> Result<Seq> {
-        if let (Some(error), Some(_)) = (self.log.failed(), self.turn()) {
-            // The running turn fails with the same error and ends.
-            return Err(error);
-        }
         self.own().await?;
         self.log.commit(None, body).await
     }

@@ -66,16 +66,14 @@ impl Ownership {
     /// Ensures that this process owns the session. If another process owns the session, returns
     /// `session_busy`. If the previous owner has exited, takes the lock, and ends the turn and the
     /// tool calls that the previous owner left open. After a lost append, ownership is acquired
-    /// again in the same way. `may_take` is checked before the lock is taken.
-    pub(crate) async fn acquire(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// again in the same way. `may_take` is checked before that, with the error of the lost append.
+    pub(crate) async fn acquire(&self, may_take: impl FnOnce(Option<&Error>) -> Result<()>) -> Result<()> {
         let mut held = self.lock.lock().await;
         let lost = self.log.failed();
         if held.is_some() && lost.is_none() {
             return Ok(());
         }
-        if held.is_none() {
-            may_take()?;
-        }
+        may_take(lost.as_ref())?;
         if lost.is_some() {
             // Flush the queue: pending appends fail too, so that none of them is written after
             // ownership is acquired again.

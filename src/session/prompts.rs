@@ -117,8 +117,9 @@ impl Session {
                 () = answered.cancelled() => {}
                 () = session.shutdown.cancelled() => {}
                 // The client does not read, or the process that forwarded the prompt hangs.
-                () = overdue => answered.cancel(),
+                () = overdue => {}
             }
+            answered.cancel();
             session.promote();
         });
     }

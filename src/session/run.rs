@@ -102,7 +102,7 @@ impl Session {
             ancestors: self.ancestors.clone(),
             asked_above: Mutex::default(),
         };
-        let running = RunningTurn { turn, session: self.clone(), permit, cancelled };
+        let running = RunningTurn { turn, session: self.clone(), permit, cancelled, answered: turn_queue.answered() };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %running.turn.id);
         let work = async move {
             let end = running.run(input, &progress).await;
@@ -121,21 +121,27 @@ struct RunningTurn {
     /// Cancelled when the turn is cancelled. The turn's own token is also cancelled when the turn
     /// must stop for another reason.
     cancelled: CancellationToken,
+    /// Cancelled once the answer to the previous prompt is written. The turn opens after that.
+    answered: Option<CancellationToken>,
 }
 
 impl RunningTurn {
     async fn run(mut self, input: TurnInput, progress: &TurnProgress) -> TurnEnd {
-        if let Err(error) = self.session.own().await {
+        if let Some(answered) = &self.answered {
+            answered.cancelled().await;
+        }
+        if let Err(error) = self.session.own_for(Some(&self.turn.id)).await {
             self.session.turn_queue().fail(&self.turn.id, &error);
             return TurnEnd::lost(error);
         }
         self.turn.responders_wait_until = self.session.responders_wait_until();
-        let result = match self.open(input, progress).await {
-            Ok(_) => match AssertUnwindSafe(self.work()).catch_unwind().await {
-                Ok(result) => result,
-                Err(panic) => self.close_open_items(panic_message(&*panic)).await,
-            },
-            Err(error) => Err(error),
+        let work = async {
+            self.open(input, progress).await?;
+            self.work().await
+        };
+        let result = match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(result) => result,
+            Err(panic) => self.close_open_items(panic_message(&*panic)).await,
         };
         self.close(result).await
     }
@@ -217,7 +223,7 @@ impl RunningTurn {
     /// Ends the turn. The turn's claim on the session is released while the last event is put into
     /// the log's queue, as [`TurnQueue`] requires.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
-        let RunningTurn { turn: Turn { id, log, .. }, session, permit, cancelled } = self;
+        let RunningTurn { turn: Turn { id, log, .. }, session, permit, cancelled, .. } = self;
         let result = match log.failed() {
             Some(error) => Err(error),
             None if cancelled.is_cancelled() => Ok(StopReason::Cancelled),

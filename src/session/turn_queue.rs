@@ -44,8 +44,8 @@ pub(super) struct TurnQueue {
     held: bool,
     /// Notified when the queue gets a turn or becomes idle.
     settled: Arc<Notify>,
-    /// Cancelled once the answer to the last started prompt is written. The turn of the next prompt
-    /// or message starts after that.
+    /// Cancelled once the answer to the last started prompt is written. The next turn opens after
+    /// that.
     answered: Option<CancellationToken>,
     /// Messages whose `message.queued` event is in the log's queue and may not be in the state yet.
     enqueuing: Vec<MessageId>,
@@ -204,6 +204,11 @@ impl TurnQueue {
     /// Sets the token that is cancelled once the answer to the current prompt is written.
     pub(crate) fn answer_first(&mut self, answered: CancellationToken) {
         self.answered = Some(answered);
+    }
+
+    /// The token that is cancelled once the answer to the last prompt is written.
+    pub(crate) fn answered(&self) -> Option<CancellationToken> {
+        self.answered.clone()
     }
 
     /// Answers all waiting prompts `cancelled`.

@@ -14,7 +14,7 @@ use super::summary::SessionSummary;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, Severity};
-use crate::id::Seq;
+use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::store::{Append, SessionRow, Store, Writer};
 
@@ -66,6 +66,8 @@ impl Log {
 /// The events of one session in a batch, and the callers that wait for their commit.
 struct Group {
     log: Arc<SessionLog>,
+    /// The running turn after the events.
+    turn: Option<TurnId>,
     append: Append,
     waiting: Vec<(Seq, oneshot::Sender<Result<Seq>>)>,
 }
@@ -109,10 +111,22 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
             None => {
                 let generation = log.generation.load(Ordering::Acquire);
                 let append = Append { key: log.key, generation, events: Vec::new(), activity: None };
-                groups.push(Group { log: log.clone(), append, waiting: Vec::new() });
+                let turn = log.state(|state| state.turn.clone());
+                groups.push(Group { log: log.clone(), turn, append, waiting: Vec::new() });
                 groups.last_mut().expect("pushed above")
             }
         };
+        if matches!(body, Body::TurnStarted { .. }) {
+            group.turn = turn.clone();
+        } else if turn.is_some() && turn != group.turn {
+            // The turn ended while its agent still worked: its log was lost and owned again.
+            if let Some(done) = done {
+                let _ = done.send(Err(fenced(&log.id)));
+            }
+            continue;
+        } else if body.ends_turn() {
+            group.turn = None;
+        }
         let events = &mut group.append.events;
         let body = match events.last_mut() {
             Some(last) => merge(&mut last.body, body),
@@ -128,6 +142,7 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
         };
         group.waiting.extend(done.map(|done| (seq, done)));
     }
+    groups.retain(|group| !group.append.events.is_empty());
     for Group { log, append, .. } in &mut groups {
         let first = log.summarized.load(Ordering::Acquire) != append.generation;
         append.activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
@@ -163,7 +178,7 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &Sess
         return;
     }
     let (mut appends, mut others) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
-    for Group { log, append, waiting } in groups {
+    for Group { log, append, waiting, .. } in groups {
         appends.push(append);
         others.push((log, waiting));
     }
@@ -183,12 +198,12 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &Sess
         match &result {
             Ok(()) => {
                 log.summarized.store(append.generation, Ordering::Release);
-                let turn = append.events.last().and_then(|last| last.turn_id.clone().filter(|_| !last.body.ends_turn()));
                 log.publish(append.events, Some(metrics));
                 if let Some(waited) = waited {
                     let description =
                         format!("another process kept the store locked for {} s; no events were lost", waited.as_secs());
-                    log.try_emit(turn, Body::notice(Severity::Warning, "The store was locked", description));
+                    // The turn may have ended.
+                    log.try_emit(None, Body::notice(Severity::Warning, "The store was locked", description));
                 }
             }
             Err(error) => {

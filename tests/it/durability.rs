@@ -3,6 +3,7 @@
 mod artifacts;
 mod lists;
 mod locked;
+mod lost;
 mod newer;
 mod owners;
 mod pruned;

@@ -248,8 +248,7 @@ async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     assert_eq!(prompts_of_turns(&home, &session).await, ["0 one", "1 two", "2 three", "3 four"]);
 }
 
-/// A session with a finished turn of the prompt "one", whose end the client has not read, and with
-/// a queued message "two".
+/// A session with a finished turn of the prompt "one", whose end the client has not read.
 struct Unread {
     home: Home,
     agent: Agent,
@@ -259,8 +258,9 @@ struct Unread {
 }
 
 impl Unread {
-    /// `delay_ms`: the pause between the 30 parts of the turn's text.
-    async fn new(delay_ms: u64) -> Unread {
+    /// `delay_ms`: the pause between the 30 parts of the turn's text. With `queued`, the message
+    /// "two" waits.
+    async fn new(delay_ms: u64, queued: bool) -> Unread {
         let home = Home::new();
         // More than a pipe holds.
         let text: String = (0..100_000).map(|number| format!("{number} ")).collect();
@@ -272,10 +272,23 @@ impl Unread {
         let mut events = bridge.follow(&session).events().await;
         let one = agent.prompt(&session, "one").await;
         events.until("message.delta").await;
-        let message = json!({"parts": [{"type": "text", "text": "two"}], "delivery": "queue"});
-        bridge.post(&format!("/v1/sessions/{session}/messages"), &message).expect(202).await;
+        if queued {
+            let message = json!({"parts": [{"type": "text", "text": "two"}], "delivery": "queue"});
+            bridge.post(&format!("/v1/sessions/{session}/messages"), &message).expect(202).await;
+        }
         events.until("turn.completed").await;
         Unread { home, agent, bridge, session, one }
+    }
+
+    /// Reads to the end. Asserts that the answer to "one" precedes the text "second". Returns the
+    /// prompts of the turns.
+    async fn ended(self) -> Vec<String> {
+        let frames = self.agent.finish().await;
+        let place = |fits: &dyn Fn(&Value) -> bool| frames.iter().position(fits).unwrap();
+        let answered = place(&|frame| frame["id"] == self.one && frame.get("result").is_some());
+        let second = place(&|frame| frame["params"]["update"]["content"]["text"] == "second");
+        assert!(answered < second, "the answer is frame {answered}, the next turn frame {second}");
+        prompts_of_turns(&self.home, &self.session).await
     }
 
     async fn view(&self) -> Value {
@@ -299,19 +312,33 @@ impl Unread {
 /// The turn is longer than the time for which the next turn waits for the answer.
 #[tokio::test]
 async fn answer_after_a_long_turn_precedes_the_next_turn() {
-    let mut unread = Unread::new(90).await;
+    let mut unread = Unread::new(90, true).await;
     // Time for a turn that does not wait.
     for _ in 0..50 {
         unread.view().await;
     }
     assert_eq!(stop_reason(&mut unread.agent, &unread.one).await, "end_turn");
     assert_eq!(unread.queued().await, 0);
-    let frames = unread.agent.finish().await;
-    let place = |fits: &dyn Fn(&Value) -> bool| frames.iter().position(fits).unwrap();
-    let answered = place(&|frame| frame["id"] == unread.one && frame.get("result").is_some());
-    let second = place(&|frame| frame["params"]["update"]["content"]["text"] == "second");
-    assert!(answered < second, "the answer is frame {answered}, the next turn frame {second}");
-    assert_eq!(prompts_of_turns(&unread.home, &unread.session).await, ["0 one", "1 two"]);
+    assert_eq!(unread.ended().await, ["0 one", "1 two"]);
+}
+
+/// Another client continues the session before the first client has read its answer.
+#[tokio::test]
+async fn answer_precedes_the_turn_of_another_client() {
+    let parts = json!([{"type": "text", "text": "two"}]);
+    for (path, body) in [("messages", json!({"parts": parts})), ("prompt", json!({"prompt": parts}))] {
+        let mut unread = Unread::new(0, false).await;
+        let sent = unread.bridge.post(&format!("/v1/sessions/{}/{path}", unread.session), &body);
+        let sending = tokio::spawn(async move { sent.send().await });
+        // Time for a turn that does not wait.
+        for _ in 0..20 {
+            unread.view().await;
+        }
+        assert_eq!(stop_reason(&mut unread.agent, &unread.one).await, "end_turn");
+        assert!(sending.await.unwrap().status < 300, "{path}");
+        unread.agent.until("the next turn", |frame| frame["params"]["update"]["content"]["text"] == "second").await;
+        assert_eq!(unread.ended().await, ["0 one", "1 two"], "{path}");
+    }
 }
 
 /// A cancel between the end of a turn and the answer to its prompt also applies to what follows.
@@ -320,7 +347,7 @@ async fn cancel_before_the_answer_holds_the_queued_message() {
     // On a machine that stalls for 2 s, the next turn starts before the cancel.
     let mut queued = Value::Null;
     for _ in 0..3 {
-        let mut unread = Unread::new(20).await;
+        let mut unread = Unread::new(20, true).await;
         unread.bridge.ask("POST", &format!("/v1/sessions/{}/cancel", unread.session)).expect(200).await;
         assert_eq!(stop_reason(&mut unread.agent, &unread.one).await, "end_turn");
         queued = unread.queued().await;

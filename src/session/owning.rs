@@ -1,0 +1,58 @@
+//! Takes and releases the ownership of an open session.
+
+use parking_lot::MutexGuard;
+use tokio::time::Instant;
+
+use super::open::OpenSession;
+use super::turn_queue::TurnQueue;
+use crate::error::{Error, Result};
+use crate::id::TurnId;
+use crate::limits;
+
+impl OpenSession {
+    /// Ensures that this process owns the session, as [`Ownership::acquire`] does. A session that
+    /// is being closed is not taken, and neither is one whose running turn lost its log.
+    pub(crate) async fn own(&self) -> Result<()> {
+        self.own_for(None).await
+    }
+
+    /// Like [`Session::own`], for the claimed turn `turn`, which has not started.
+    pub(super) async fn own_for(&self, turn: Option<&TurnId>) -> Result<()> {
+        let may_take = |lost: Option<&Error>| {
+            let turn_queue = self.turn_queue();
+            match lost {
+                Some(error) if turn_queue.turn().is_some_and(|running| turn != Some(&running.id)) => Err(error.clone()),
+                None if turn_queue.is_closing() => Err(self.closing()),
+                _ => Ok(()),
+            }
+        };
+        let before = self.is_owned();
+        self.ownership.acquire(may_take).await?;
+        if !before {
+            self.set_owner_connection(None);
+            let due = self.peers.has_others().then(|| Instant::now() + limits::RESPONDER_WAIT);
+            *self.responders_wait_until.lock() = due;
+        }
+        Ok(())
+    }
+
+    /// Waits until this process does not own the session.
+    pub(crate) async fn released(&self) {
+        self.ownership.released().await;
+    }
+
+    /// Ends the turn and the tool calls that a dead owner left open, then releases ownership.
+    pub(super) async fn close_orphan(&self) -> Result<()> {
+        self.own().await?;
+        self.release_idle().await;
+        Ok(())
+    }
+
+    /// Closes the agent and releases ownership, if no turn runs and nothing waits. Returns whether
+    /// ownership was released.
+    pub(super) async fn release_idle(&self) -> bool {
+        // The end of the last turn may not be committed yet.
+        let idle = |turn_queue: &MutexGuard<'_, TurnQueue>| turn_queue.is_idle() && !self.log.state(|state| state.turn.is_some());
+        self.ownership.release_if(|| Some(self.turn_queue()).filter(idle), self.agent.close()).await
+    }
+}

@@ -1,0 +1,55 @@
+//! A session whose log is lost while a turn runs, as if another process had taken the session.
+
+use serde_json::{Value, json};
+
+use crate::harness::Home;
+
+/// Makes the store refuse the events of the session's owner.
+fn take_away(home: &Home, session: &str) {
+    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
+    let changed = db.execute("UPDATE sessions SET generation = generation + 1 WHERE id = ?1", [session]).unwrap();
+    assert_eq!(changed, 1);
+}
+
+#[tokio::test]
+async fn settings_changed_while_the_log_is_lost_do_not_continue_the_turn() {
+    let changes: [(&str, Value); 3] = [
+        ("session/set_mode", json!({"modeId": "plan"})),
+        ("_nuncio/session/configure", json!({"title": "New"})),
+        ("_nuncio/session/replace_messages", json!({"messages": []})),
+    ];
+    for (method, params) in changes {
+        let home = Home::new();
+        // The command survives the signal that asks it to end, so that the turn ends late.
+        let command = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
+        let call = json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
+        let (mut agent, session) = home.session(json!([call, {"text": "back"}]), &["--mode", "auto"]).await;
+        let prompt = agent.prompt(&session, "go").await;
+        agent.until("output", |frame| frame.to_string().contains("ready")).await;
+        take_away(&home, &session);
+        let error = agent.request("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).await.unwrap_err();
+        assert!(error["message"].as_str().unwrap().contains("taken over"), "{error}");
+        let mut params = params;
+        params["sessionId"] = json!(session);
+        // Succeeds if the turn has ended already.
+        let _ = agent.request(method, params).await;
+        let answer = agent.answer(&prompt).await;
+        assert!(answer.is_err(), "{method}: {answer:?}");
+        let (stop, _) = agent.turn(&session, "again").await;
+        assert_eq!(stop, "end_turn", "{method}");
+        agent.finish().await;
+        let log = home.log(&session).await;
+        super::assert_gap_free(&log);
+        let mut open = None;
+        for event in &log {
+            let (turn, kind) = (event["turnId"].as_str(), event["body"]["type"].as_str().unwrap());
+            match kind {
+                "turn.started" => open = turn,
+                _ => assert_eq!(turn.filter(|turn| Some(*turn) != open), None, "{method}: {event} follows its turn"),
+            }
+            if kind.starts_with("turn.") && kind != "turn.started" {
+                open = None;
+            }
+        }
+    }
+}
