@@ -49,7 +49,10 @@ pub(super) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>, ahea
 pub(super) fn read_ahead(
     log: &SessionLog,
     environment: impl Future<Output = Result<Arc<SessionEnvironment>>> + Send + 'static,
-) -> DropGuard {
+) -> Option<DropGuard> {
+    if !log.state(|state| is_in_repository(&state.cwd)) {
+        return None;
+    }
     let cancel = CancellationToken::new();
     let guard = cancel.clone().drop_guard();
     let permissions = log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()));
@@ -60,13 +63,17 @@ pub(super) fn read_ahead(
             Reader::new(permissions, &environment, cancel).facts(String::new()).await;
         }
     });
-    guard
+    Some(guard)
 }
 
 /// True if the session is in a repository of the user, and the settings want a description.
 fn is_described(environment: &SessionEnvironment) -> bool {
-    let is_repository = || environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists());
-    environment.loaded.settings.context.bundle_tokens > 0 && environment.foreign_repository.is_none() && is_repository()
+    let wanted = environment.loaded.settings.context.bundle_tokens > 0;
+    wanted && environment.foreign_repository.is_none() && is_in_repository(&environment.workspace.cwd)
+}
+
+fn is_in_repository(cwd: &Path) -> bool {
+    cwd.ancestors().any(|dir| dir.join(".git").exists())
 }
 
 /// Reads the repository, as far as permission rules allow a model to read it without asking.

@@ -88,7 +88,7 @@ impl Agent for NativeAgent {
     fn expect_prompt(&self, log: &SessionLog) {
         let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
         let environment = self.new_environment(cwd, directories, None);
-        *self.ahead.lock() = Some(bundle::read_ahead(log, environment));
+        *self.ahead.lock() = bundle::read_ahead(log, environment);
     }
 
     fn prepare<'a>(&'a self, turn: &'a Turn, message: &'a mut IncomingMessage, opens: bool) -> BoxFuture<'a, Result<()>> {
