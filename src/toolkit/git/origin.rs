@@ -71,7 +71,9 @@ fn ordinary(cwd: &Path) -> Option<Origin> {
     let common = top.join(".git");
     let settings = read_small(&common.join("config")).ok()?.to_ascii_lowercase();
     let elsewhere = [&b"worktree"[..], b"include"].iter().any(|word| memmem::find(&settings, word).is_some());
-    let is_ordinary = !elsewhere && !has(&common, "commondir") && common.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let is_repository =
+        common.symlink_metadata().is_ok_and(|found| found.is_dir()) && has(&common, "HEAD") && has(&common, "objects");
+    let is_ordinary = is_repository && !elsewhere && !has(&common, "commondir");
     is_ordinary.then(|| Origin { top: top.to_owned(), common })
 }
 
