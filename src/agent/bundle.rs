@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::environment::SessionEnvironment;
 use super::permission;
-use crate::config::{Policy, Rule};
+use crate::config::Policy;
 use crate::content::plain_text;
 use crate::context::bundle::{self, RepositoryFacts};
 use crate::context::manifests::{MANIFESTS, entry_points};
@@ -20,60 +19,26 @@ use crate::limits;
 use crate::options::Mode;
 use crate::permission::hidden::Hidden;
 use crate::permission::rules::Rules;
-use crate::session::{SessionLog, Turn};
-use crate::task;
+use crate::session::Turn;
 use crate::toolkit::{PreparedCall, ToolContext};
 use crate::workspace::{PathFilter, one_line, read_small_text};
 
-/// Adds the description if this is the first request of a session in a git repository. `ahead` is
-/// the work of [`read_ahead`]; this turn reads the rest.
-pub(super) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>, ahead: Option<DropGuard>) -> Result<()> {
-    drop(ahead);
+/// Adds the description if this is the first request of a session in a git repository.
+pub(super) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
     let tokens = environment.loaded.settings.context.bundle_tokens;
-    if !turn.log.state(|state| state.history.is_unanswered_without(bundle::START)) || !is_described(environment) {
+    let first = turn.log.state(|state| state.history.is_unanswered_without(bundle::START));
+    let repository =
+        || environment.foreign_repository.is_none() && environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists());
+    if tokens == 0 || !first || !repository() {
         return Ok(());
     }
-    let cancel = turn.cancel.child_token();
-    let permissions = turn.permissions(environment.loaded.settings.permissions.default);
-    let facts = Reader::new(permissions, environment, cancel).facts(plain_text(&turn.prompt)).await;
+    let facts = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
     if let Some(text) = bundle::text(&facts, tokens) {
         let (title, description) = ("A description of the repository was added to the request".into(), None);
         let (code, note) = (Some(REPOSITORY.into()), Some(text));
         turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note }).await?;
     }
     Ok(())
-}
-
-/// Reads the repository of a new session before its description is needed, so that its files are
-/// parsed and the process that starts git runs. Ends when the result is dropped.
-pub(super) fn read_ahead(
-    log: &SessionLog,
-    environment: impl Future<Output = Result<Arc<SessionEnvironment>>> + Send + 'static,
-) -> Option<DropGuard> {
-    if !log.state(|state| is_in_repository(&state.cwd)) {
-        return None;
-    }
-    let cancel = CancellationToken::new();
-    let guard = cancel.clone().drop_guard();
-    let permissions = log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()));
-    task::spawn(async move {
-        if let Ok(environment) = environment.await
-            && is_described(&environment)
-        {
-            Reader::new(permissions, &environment, cancel).facts(String::new()).await;
-        }
-    });
-    Some(guard)
-}
-
-/// True if the session is in a repository of the user, and the settings want a description.
-fn is_described(environment: &SessionEnvironment) -> bool {
-    let wanted = environment.loaded.settings.context.bundle_tokens > 0;
-    wanted && environment.foreign_repository.is_none() && is_in_repository(&environment.workspace.cwd)
-}
-
-fn is_in_repository(cwd: &Path) -> bool {
-    cwd.ancestors().any(|dir| dir.join(".git").exists())
 }
 
 /// Reads the repository, as far as permission rules allow a model to read it without asking.
@@ -85,10 +50,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new((mode, remembered): (Mode, Vec<Rule>), environment: &'a SessionEnvironment, cancel: CancellationToken) -> Reader<'a> {
+    fn new(turn: &Turn, environment: &'a SessionEnvironment) -> Reader<'a> {
+        let (mode, remembered) = turn.permissions(environment.loaded.settings.permissions.default);
         let rules = environment.rules(&remembered);
         let mut context = environment.tool_context();
-        context.cancel = cancel;
+        context.cancel = turn.cancel.child_token();
         context.sandbox = environment.sandbox(mode);
         context.path_filter = filter(&rules, &environment.workspace.cwd);
         Reader { environment, rules, mode, context }

@@ -8,7 +8,6 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
-use tokio_util::sync::DropGuard;
 
 use super::answer::{AnswerPart, ModelAnswer};
 use super::background_jobs::background_jobs;
@@ -59,8 +58,6 @@ pub(crate) struct NativeAgent {
     without_tools: Mutex<bool>,
     mcp: SessionMcp,
     prompt: SystemPrompt,
-    /// Ends the work of [`Agent::expect_prompt`].
-    ahead: Mutex<Option<DropGuard>>,
 }
 
 impl Agent for NativeAgent {
@@ -83,12 +80,6 @@ impl Agent for NativeAgent {
 
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
         self.mcp.give(servers);
-    }
-
-    fn expect_prompt(&self, log: &SessionLog) {
-        let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
-        let environment = self.new_environment(cwd, directories, None);
-        *self.ahead.lock() = bundle::read_ahead(log, environment);
     }
 
     fn prepare<'a>(&'a self, turn: &'a Turn, message: &'a mut IncomingMessage, opens: bool) -> BoxFuture<'a, Result<()>> {
@@ -125,7 +116,6 @@ impl Agent for NativeAgent {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.mcp.close();
-            self.ahead.lock().take();
             let environment = self.environment.lock().take();
             if let Some(environment) = environment {
                 environment.shell.jobs.close().await;
@@ -139,9 +129,8 @@ impl Agent for NativeAgent {
 impl NativeAgent {
     /// Creates the agent of `session`, which loads nothing before its first turn.
     pub(crate) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
-        let (environment, model, without_tools, ahead) = Default::default();
-        let (prompt, mcp) = Default::default();
-        NativeAgent { services, session, parent, environment, model, without_tools, prompt, mcp, ahead }
+        let (environment, model, without_tools, prompt, mcp) = Default::default();
+        NativeAgent { services, session, parent, environment, model, without_tools, prompt, mcp }
     }
 
     /// Adds texts of documents, the facts of the first message, the text of a slash command, and
@@ -197,12 +186,12 @@ impl NativeAgent {
         let fallback = Fallback::new(&self.services, &environment.loaded.settings, model.id());
         let (mut steps, mut worked) = (Steps::new(turn, model, fallback, budget.given_cost()).await?, false);
         let (mut guard, mut verification) = (RepetitionGuard::default(), Verification::default());
-        let (mut window, ahead) = (ContextWindow::new(turn, environment, overhead), self.ahead.lock().take());
+        let mut window = ContextWindow::new(turn, environment, overhead);
         let request = || self.request(&turn.log, environment, &system);
         if let Some(command) = turn.log.state(|state| state.history.local_command().cloned()) {
             return local_commands::run(command, turn, &window, &mut steps, request()).await;
         }
-        bundle::add(turn, environment, ahead).await?;
+        bundle::add(turn, environment).await?;
         loop {
             if messages::take_steered(self, turn).await? {
                 guard = RepetitionGuard::default();
@@ -336,17 +325,17 @@ impl NativeAgent {
     }
 
     /// Builds the environment for these directories, which reads files.
-    fn new_environment(
+    async fn new_environment(
         &self,
         cwd: PathBuf,
         directories: Vec<PathBuf>,
         before: Option<Arc<SessionEnvironment>>,
-    ) -> impl Future<Output = Result<Arc<SessionEnvironment>>> + use<> {
+    ) -> Result<Arc<SessionEnvironment>> {
         let (services, session, parent) = (self.services.clone(), self.session.clone(), self.parent.clone());
         let build = move || {
             SessionEnvironment::new(services, Some(&session), parent.as_ref(), cwd, directories, before.as_deref()).map(Arc::new)
         };
-        async { task::blocking("building the environment", build).await? }
+        task::blocking("building the environment", build).await?
     }
 
     /// Returns the model of the turn. Reports once if the model's server offers no tools.

@@ -196,10 +196,7 @@ pub(super) async fn check_clean(turn: &Turn, environment: &SessionEnvironment) -
     }
     let context = context(turn, environment);
     let unknown = |error: ToolError| Error::new(Kind::Internal, format!("verify.require_clean: {error}"));
-    let git = match Git::open(&context).await {
-        Err(error) if error.0.contains("is not in a git repository") => return Ok(()),
-        git => git.map_err(unknown)?,
-    };
+    let Some(git) = Git::find(&context).await.map_err(unknown)? else { return Ok(()) };
     let scope = git.scope(None).map_err(unknown)?;
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--"];
     let output = git.read(with_paths(&arguments, &scope)).await.map_err(unknown)?;

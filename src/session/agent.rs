@@ -43,9 +43,6 @@ pub trait Agent: Send + Sync + 'static {
     /// them.
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>);
 
-    /// Begins work in the background that the first turn of a new session needs. Must not wait.
-    fn expect_prompt(&self, _log: &SessionLog) {}
-
     /// Completes a message of the user before it is recorded, for example with the text of a slash
     /// command. `opens`: the conversation has no message with such facts yet. An error rejects the
     /// message, which is recorded outside the conversation. Must watch `turn.cancel`.

@@ -135,9 +135,7 @@ impl Sessions {
     pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
         let directories = change.additional_directories.clone().unwrap_or_default();
         let setup = SessionSetup { id: SessionId::new(), cwd, directories, parent: None, agent: change.agent.clone() };
-        let session = self.create_session(setup, mode, change, Lineage::default()).await?;
-        session.agent.expect_prompt(&session.log);
-        Ok(session)
+        self.create_session(setup, mode, change, Lineage::default()).await
     }
 
     /// Like [`Sessions::create`], for the session of a subagent, too.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran, Watch, WatchFlags, kinds};
+use crate::harness::{Home, Ran, kinds};
 
 /// A repository with a change, an ignored file and a few manifests.
 fn repository(settings: &str) -> Home {
@@ -49,16 +49,6 @@ fn bundle(ran: &Ran) -> Option<String> {
     let note = found.next().map(|event| event["body"]["note"].as_str().unwrap().to_owned());
     assert_eq!(found.count(), 0, "one description");
     note
-}
-
-#[tokio::test]
-async fn new_session_reads_the_repository_before_its_prompt() {
-    let home = repository("");
-    let source = Watch::new(&home.work().join("src/parser.rs"), WatchFlags::OPEN);
-    let (mut agent, session) = home.session(json!([{"text": "ok", "expect": "pub fn parse_lamp(text: &str)"}]), &[]).await;
-    source.next().await;
-    agent.turn(&session, "go").await;
-    agent.finish().await;
 }
 
 #[tokio::test]

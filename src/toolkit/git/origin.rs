@@ -18,14 +18,21 @@ impl<'c> Git<'c> {
     /// Finds the repository. Fails if the directory is not in a working tree, or if the repository
     /// does not belong to the directory or to the user.
     pub(crate) async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
+        let cwd = context.workspace.cwd.display();
+        let outside = || ToolError(format!("{cwd} is not in a git repository; run git init with bash to create one"));
+        Git::find(context).await?.ok_or_else(outside)
+    }
+
+    /// Like [`Git::open`]; `None` if the directory is not in a working tree.
+    pub(crate) async fn find(context: &'c ToolContext) -> Result<Option<Git<'c>>, ToolError> {
         if let Some(foreign) = &context.foreign_repository {
             return Err(ToolError(format!("{foreign}; the git tools do not access it until the user runs nuncio trust")));
         }
         let mut git = Git { context, top: PathBuf::new(), large_files: None };
-        let origin = find(&git).await?;
+        let Some(origin) = find(&git).await? else { return Ok(None) };
         git.large_files = Some(origin.common.join("lfs"));
         git.top = origin.top;
-        Ok(git)
+        Ok(Some(git))
     }
 }
 
@@ -38,11 +45,12 @@ struct Origin {
 }
 
 /// Finds the repository of the session's directory. Fails if it does not belong to the directory.
-async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
+async fn find(git: &Git<'_>) -> Result<Option<Origin>, ToolError> {
     if let Some(origin) = ordinary(&git.context.workspace.cwd) {
-        return Ok(origin);
+        return Ok(Some(origin));
     }
-    let [top, own, common] = places(git, ["--show-toplevel", "--git-dir", "--git-common-dir"]).await?;
+    let options = ["--show-toplevel", "--git-dir", "--git-common-dir"];
+    let Some([top, own, common]) = places(git, options).await? else { return Ok(None) };
     let workspace = &git.context.workspace;
     let elsewhere = |what: String| Err(ToolError(format!("{what}; the git tools do not access it; use git with bash")));
     if !workspace.cwd.starts_with(&top) {
@@ -59,7 +67,7 @@ async fn find(git: &Git<'_>) -> Result<Origin, ToolError> {
     if !ours {
         return elsewhere(format!("this repository is {}, outside the session's directories", common.display()));
     }
-    Ok(Origin { top, common })
+    Ok(Some(Origin { top, common }))
 }
 
 /// Finds the repository without starting git, if it is in a directory `.git` whose settings cannot
@@ -77,10 +85,15 @@ fn ordinary(cwd: &Path) -> Option<Origin> {
     is_ordinary.then(|| Origin { top: top.to_owned(), common })
 }
 
-/// Returns the paths that `git rev-parse` prints for these options, with symlinks resolved.
-async fn places(git: &Git<'_>, options: [&str; 3]) -> Result<[PathBuf; 3], ToolError> {
-    let read = async |options: &[&str]| git.read(["rev-parse", "--path-format=absolute"].iter().chain(options).copied()).await;
-    let output = read(&options).await?.bytes;
+/// Returns the paths that `git rev-parse` prints for these options, with symlinks resolved; `None`
+/// outside of a working tree.
+async fn places(git: &Git<'_>, options: [&str; 3]) -> Result<Option<[PathBuf; 3]>, ToolError> {
+    let read = async |options: &[&str]| git.try_read(["rev-parse", "--path-format=absolute"].iter().chain(options).copied()).await;
+    let output = read(&options).await?;
+    if output.is_outside_repository() {
+        return Ok(None);
+    }
+    let output = git.succeeded(output)?.bytes;
     let lines: Vec<&[u8]> = output.strip_suffix(b"\n").unwrap_or(&output).split(|byte| *byte == b'\n').collect();
     let mut found = match <[&[u8]; 3]>::try_from(lines) {
         Ok(lines) => lines.map(path),
@@ -88,7 +101,7 @@ async fn places(git: &Git<'_>, options: [&str; 3]) -> Result<[PathBuf; 3], ToolE
         Err(_) => {
             let mut found = [const { PathBuf::new() }; 3];
             for (place, option) in found.iter_mut().zip(options) {
-                let output = read(&[option]).await?.bytes;
+                let output = git.succeeded(read(&[option]).await?)?.bytes;
                 *place = path(output.strip_suffix(b"\n").unwrap_or(&output));
             }
             found
@@ -97,7 +110,7 @@ async fn places(git: &Git<'_>, options: [&str; 3]) -> Result<[PathBuf; 3], ToolE
     for place in &mut found {
         *place = std::fs::canonicalize(&*place).map_err(|error| git.context.failed("looking for", place, error))?;
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// True if `own` is the git directory of a linked worktree that the repository created for `top`

@@ -36,6 +36,12 @@ impl GitOutput {
         String::from_utf8_lossy(&self.bytes).trim_end().to_owned()
     }
 
+    /// Returns whether git failed because its directory is not in a working tree.
+    pub(super) fn is_outside_repository(&self) -> bool {
+        let text = self.text();
+        self.code != 0 && ["not a git repository", "must be run in a work tree"].iter().any(|known| text.contains(known))
+    }
+
     /// The NUL-terminated fields of the output of a command with `-z`; a truncated last field is
     /// omitted.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &[u8]> {
@@ -56,7 +62,11 @@ pub(crate) struct Git<'c> {
 impl<'c> Git<'c> {
     /// Runs a read-only command. Fails if git fails.
     pub(crate) async fn read(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
-        let output = self.try_read(arguments).await?;
+        self.succeeded(self.try_read(arguments).await?)
+    }
+
+    /// Returns the output, or the error of a failed command.
+    pub(super) fn succeeded(&self, output: GitOutput) -> Result<GitOutput, ToolError> {
         if output.code == 0 || output.truncated { Ok(output) } else { Err(self.failed(&output)) }
     }
 
@@ -165,10 +175,6 @@ impl<'c> Git<'c> {
         let text = output.text();
         if output.code == 127 && text.contains("git: ") {
             return ToolError::new("git is not installed");
-        }
-        if text.contains("not a git repository") || text.contains("must be run in a work tree") {
-            let cwd = self.context.workspace.cwd.display();
-            return ToolError(format!("{cwd} is not in a git repository; run git init with bash to create one"));
         }
         let start = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
         let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes);
