@@ -97,7 +97,7 @@ pub(crate) const ODT: &str = "application/vnd.oasis.opendocument.text";
 pub(crate) const ODS: &str = "application/vnd.oasis.opendocument.spreadsheet";
 
 impl Part {
-    /// A text part.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Part {
         Part::Text { text: text.into() }
     }
@@ -124,13 +124,13 @@ impl Part {
     }
 }
 
-/// All parts as text, joined by newlines.
+/// Converts all parts to text, joined by newlines.
 pub fn plain_text(parts: &[Part]) -> String {
     let texts: Vec<String> = parts.iter().map(Part::as_text).collect();
     texts.join("\n")
 }
 
-/// Names in a text: `a, b and 3 more`.
+/// Formats names for display: `a, b and 3 more`. Shows at most `shown_max` names.
 pub(crate) fn listed<T: AsRef<str>>(names: &[T], shown_max: usize) -> String {
     let shown: Vec<&str> = names.iter().take(shown_max).map(T::as_ref).collect();
     let more = names.len() - shown.len();
@@ -255,7 +255,7 @@ pub enum ToolContent {
 }
 
 impl ToolContent {
-    /// Text content.
+    /// Creates text content.
     pub(crate) fn text(text: impl Into<String>) -> ToolContent {
         ToolContent::Content { content: Part::text(text) }
     }

@@ -101,7 +101,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without hint, details and source.
+    /// Creates an error without hint, details and source.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, details: None, source: None }
     }
@@ -124,23 +124,23 @@ impl Error {
         self
     }
 
-    /// An error of kind [`Kind::InvalidParams`].
+    /// Creates an error of kind [`Kind::InvalidParams`].
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Kind::InvalidParams, message)
     }
 
-    /// An error of kind [`Kind::NotFound`].
+    /// Creates an error of kind [`Kind::NotFound`].
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, message)
     }
 
-    /// An error of kind [`Kind::Internal`].
+    /// Creates an error of kind [`Kind::Internal`].
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
     }
 
-    /// An I/O error; `doing` names the operation. If no file descriptor was free, the kind is
-    /// [`Kind::Overloaded`], because the same call may succeed later.
+    /// Converts an I/O error; `doing` names the operation. If no file descriptor was free, the kind
+    /// is [`Kind::Overloaded`], because the same call may succeed later.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         let failed = Self::internal(format!("{doing}: {error}"));
         let failed = match out_of_files(&error) {

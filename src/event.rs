@@ -441,7 +441,7 @@ impl Body {
         matches!(self, Body::Notice { code: Some(code), .. } if code == REPOSITORY)
     }
 
-    /// A notice with a description.
+    /// Creates a notice with a description.
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
         Body::Notice { severity, title: title.into(), description: Some(description.into()), code: None, note: None }
     }

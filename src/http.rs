@@ -110,20 +110,21 @@ impl HttpServer {
         Ok(server)
     }
 
-    /// The URL of the server for programs on this machine.
+    /// Returns the URL of the server for programs on this machine. Loopback addresses replace
+    /// `0.0.0.0` and `[::]`.
     fn url_here(&self) -> Result<String> {
         let url = self.url()?;
         Ok(url.replace("://0.0.0.0:", "://127.0.0.1:").replace("://[::]:", "://[::1]:"))
     }
 
-    /// The URL of the server: `http://ADDRESS` or `https://ADDRESS`.
+    /// Returns the URL of the server: `http://ADDRESS` or `https://ADDRESS`.
     pub(crate) fn url(&self) -> Result<String> {
         let address = self.listener.local_addr().map_err(|error| Error::io("reading the listener's address", error))?;
         Ok(format!("{}://{address}", if self.tls.is_some() { "https" } else { "http" }))
     }
 
-    /// The URL to open in a browser. It contains the owner token in the fragment, which browsers do
-    /// not send to the server.
+    /// Returns the URL to open in a browser. It contains the owner token in the fragment, which
+    /// browsers do not send to the server.
     pub(crate) fn ready_url(&self) -> Result<String> {
         Ok(format!("{}/#token={}", self.url()?, self.token))
     }
@@ -199,7 +200,7 @@ impl HttpServer {
     }
 }
 
-/// Periodically releases sessions that no client uses.
+/// Releases sessions that no client uses, periodically until `stop`.
 async fn release_idle_sessions(state: Arc<AppState>, stop: CancellationToken) {
     while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
         if let Some(sessions) = state.app.sessions_now() {

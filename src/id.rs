@@ -25,7 +25,7 @@ macro_rules! ids {
                 Self(format!(concat!($prefix, "{}"), uuid::Uuid::now_v7().simple()).into())
             }
 
-            /// The identifier with its prefix.
+            /// Returns the identifier with its prefix.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

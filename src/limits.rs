@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A bound on work whose result can be left out. Builds without optimization are slower.
+/// Returns a bound on work whose result can be omitted. The bound is longer in debug builds,
+/// because they are slower.
 const fn patience(millis: u64) -> Duration {
     Duration::from_millis(if cfg!(debug_assertions) { 10 * millis } else { millis })
 }

@@ -50,18 +50,18 @@ impl LocalClient {
         self.client.require_dir(directory)
     }
 
-    /// Calls a method and returns its result.
+    /// Invokes a method and returns its result.
     pub(crate) async fn call<M: LocalMethod>(&self, params: M::Params) -> Result<M::Result> {
         self.call_until::<M>(params, CancellationToken::new()).await
     }
 
-    /// Calls a method that starts a turn, such as a prompt. When the call returns, the events that
-    /// precede its result are committed.
+    /// Invokes a method that starts a turn, such as a prompt, until `cancel`. When the call
+    /// returns, the events that precede its result are committed.
     pub(crate) async fn call_until<M: LocalMethod>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
         self.reply::<M>(params, cancel).await?.result
     }
 
-    /// Calls a method that creates or opens a session. Returns the session's id and the seq after
+    /// Invokes a method that creates or opens a session. Returns the session's id and the seq after
     /// which its events are new to this client.
     pub(crate) async fn open<M: LocalMethod>(&self, params: M::Params) -> Result<(SessionId, Seq)> {
         let reply = self.reply::<M>(params, CancellationToken::new()).await?;
@@ -82,7 +82,7 @@ impl LocalClient {
         Ok(Reply { result, after, follow, stream })
     }
 
-    /// Calls the method of a row of the method table, with params and a result in JSON.
+    /// Invokes the method of a row of the method table, with params and a result in JSON.
     pub(crate) async fn call_row(&self, row: &MethodRow, params: Value, cancel: CancellationToken) -> Result<Value> {
         let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
         let _answered = cx.answered.clone().drop_guard();
@@ -104,7 +104,7 @@ impl LocalClient {
     }
 }
 
-/// A client of the command line of this process.
+/// Creates a client of the command line of this process.
 fn unlimited(app: &App, principal: &str) -> Client {
     let mut client = Client::new(principal, app.cwd.clone());
     client.needs_own_process = app.services.overrides.apply_to_process();

@@ -44,7 +44,7 @@ pub(crate) const MODES: &[ModeRow] = &[
 ];
 
 impl Mode {
-    /// The name in events, methods and flags.
+    /// Returns the name in events, methods and flags.
     pub(crate) fn id(self) -> &'static str {
         MODES[self as usize].id
     }
@@ -104,7 +104,7 @@ impl Thinking {
     pub(crate) const ALL: [Thinking; 7] =
         [Thinking::Off, Thinking::Minimal, Thinking::Low, Thinking::Medium, Thinking::High, Thinking::XHigh, Thinking::Max];
 
-    /// The name for display.
+    /// Returns the name for display.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Thinking::Off => "Off",
@@ -117,7 +117,7 @@ impl Thinking {
         }
     }
 
-    /// The name in events, methods and flags.
+    /// Returns the name in events, methods and flags.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Thinking::Off => "off",

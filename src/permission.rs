@@ -40,7 +40,7 @@ impl Access {
         Access { kind: AccessKind::Network, url: Some(url.into()), ..Access::none() }
     }
 
-    /// The category of a call with this access.
+    /// Returns the category of a call with this access.
     pub(crate) fn category(&self) -> ToolCategory {
         match self.kind {
             AccessKind::Exec => ToolCategory::Command,

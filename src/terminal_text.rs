@@ -117,7 +117,8 @@ pub fn question(text: &str) -> String {
     shown
 }
 
-/// Like [`question`], on one line: newlines and tabs become `^J` and `^I`.
+/// Makes every character of a text visible, like [`question`], on one line: newlines and tabs
+/// become `^J` and `^I`.
 pub fn question_line(text: &str) -> String {
     question(text).replace('\n', "^J").replace('\t', "^I")
 }

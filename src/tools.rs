@@ -49,7 +49,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The built-in tools, sorted by name.
+    /// Creates a table of the built-in tools, sorted by name.
     pub fn native() -> Tools {
         let maps = Arc::<MapCache>::default();
         let native = Tools::of(vec![
@@ -85,25 +85,26 @@ impl Tools {
         Tools { tools, unlisted: Vec::new(), specs, maps: Arc::default() }
     }
 
-    /// This table with further tools at its end, and unlisted tools.
+    /// Returns this table with further tools at its end, and with `unlisted` as its unlisted tools.
     pub(crate) fn with(&self, extra: &[Arc<dyn AnyTool>], unlisted: &[Arc<dyn AnyTool>]) -> Tools {
         let all = Tools::of(self.tools.iter().chain(extra).cloned().collect());
         Tools { maps: self.maps.clone(), unlisted: unlisted.to_vec(), ..all }
     }
 
-    /// This table with `tool` in the place of the tool with the same name.
+    /// Returns this table with `tool` in the place of the tool with the same name, and without
+    /// unlisted tools.
     pub(crate) fn replacing(&self, tool: &Arc<dyn AnyTool>) -> Tools {
         let chosen = |known: &Arc<dyn AnyTool>| if known.name() == tool.name() { tool.clone() } else { known.clone() };
         Tools { maps: self.maps.clone(), ..Tools::of(self.tools.iter().map(chosen).collect()) }
     }
 
-    /// This table with only the named tools.
+    /// Returns this table with only the named tools, and without unlisted tools.
     pub(crate) fn only(&self, names: &[String]) -> Tools {
         let named = self.tools.iter().filter(|tool| names.iter().any(|name| name == tool.name()));
         Tools { maps: self.maps.clone(), ..Tools::of(named.cloned().collect()) }
     }
 
-    /// The tools of this table whose names match one of the patterns.
+    /// Returns the tools of this table whose names match one of the patterns.
     pub(crate) fn matching(&self, patterns: &[String]) -> Tools {
         let globs: Vec<_> = patterns.iter().filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher())).collect();
         let matches = |tool: &&Arc<dyn AnyTool>| globs.iter().any(|glob| glob.is_match(tool.name()));
@@ -111,7 +112,7 @@ impl Tools {
         Tools { maps: self.maps.clone(), unlisted, ..Tools::of(self.tools.iter().filter(matches).cloned().collect()) }
     }
 
-    /// The tool with this name or alias.
+    /// Finds the tool with this name or alias. An unlisted tool is found only by its name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         let named = |tool: &&Arc<dyn AnyTool>| tool.name() == name;
         let listed = self.tools.iter().find(named).or_else(|| self.tools.iter().find(|tool| tool.aliases().contains(&name)));
@@ -133,23 +134,23 @@ impl Tools {
         repo_map::survey(&context.workspace.cwd, prompt, &self.maps, context, until, count)
     }
 
-    /// The specifications of all tools, as sent to models.
+    /// Returns the specifications of all listed tools, as sent to models.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }
 
-    /// All tools.
+    /// Returns all listed tools.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
         self.tools.iter()
     }
 
-    /// The tools as rules and hooks name them.
+    /// Returns the names, aliases and kinds of access of the listed tools.
     pub(crate) fn known(&self) -> Vec<KnownTool<'_>> {
         let tools = self.tools.iter();
         tools.map(|tool| KnownTool { name: tool.name(), aliases: tool.aliases(), access: tool.access() }).collect()
     }
 
-    /// The names of all tools.
+    /// Returns the names of all listed tools.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name())
     }

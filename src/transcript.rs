@@ -278,7 +278,7 @@ impl Transcript {
     }
 }
 
-/// The exit code in the details of a call's result.
+/// Returns the exit code in the details of a call's result.
 fn exit_code(details: Option<&Value>) -> Option<i64> {
     details.and_then(|details| details["exitCode"].as_i64())
 }

@@ -95,7 +95,7 @@ impl Workspace {
         std::iter::once(self.cwd.clone()).chain(directories.iter().map(|path| roots::real(&self.cwd.join(path)))).collect()
     }
 
-    /// Limits the named roots to `cwd` and those of `directories` that are roots.
+    /// Restricts the named roots to `cwd` and those `directories` that are roots.
     pub(crate) fn named_roots(mut self, directories: &[PathBuf]) -> Workspace {
         let named = self.roots_of(directories);
         self.named_roots.retain(|root| named.contains(root));

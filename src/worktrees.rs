@@ -66,7 +66,8 @@ impl Worktrees {
         Repository::find(&self.git, directory).await
     }
 
-    /// The workspace `id`, which has a row, or a directory, or an entry in the repository.
+    /// Finds the workspace `id`, which has a row in the store, or a directory, or an entry in the
+    /// repository.
     pub(crate) async fn row(&self, id: &str) -> Result<WorkspaceRow> {
         if let Some(row) = self.store.workspace(id)? {
             return Ok(row);
@@ -80,7 +81,7 @@ impl Worktrees {
         Err(Error::not_found(format!("workspace {id} not found")).hint("list the workspaces: nuncio workspaces list"))
     }
 
-    /// The workspace that contains `directory`.
+    /// Finds the workspace in the store that contains `directory`.
     pub(crate) fn containing(&self, directory: &Path) -> Result<Option<WorkspaceRow>> {
         let inside = directory.strip_prefix(&self.root).ok();
         let mut names = inside.into_iter().flat_map(Path::components).map(|part| part.as_os_str().to_string_lossy());
@@ -88,7 +89,7 @@ impl Worktrees {
         self.store.workspace(&format!("{project}.{name}"))
     }
 
-    /// The directory that a deletion renames the worktree to.
+    /// Returns the path to which a deletion renames the worktree.
     fn trash(&self, row: &WorkspaceRow) -> PathBuf {
         row.path.with_file_name(format!(".deleted-{}", row.name))
     }

@@ -15,7 +15,7 @@ pub(crate) enum AnswerPart {
     Call(ToolUse),
 }
 
-/// The text of a message of the model, which is not a thought.
+/// Returns the text of a message of the model. `None` if the message is a thought.
 fn answer_text(message: &Body) -> Option<String> {
     match message {
         Body::MessageCompleted { role: Role::Assistant, parts, .. } => Some(plain_text(parts)),
@@ -32,7 +32,7 @@ pub(crate) struct ModelAnswer {
 }
 
 impl ModelAnswer {
-    /// The answer to a cancelled request.
+    /// Creates the answer to a cancelled request.
     pub(super) fn cancelled() -> ModelAnswer {
         ModelAnswer { parts: Vec::new(), stop: StopReason::Cancelled, repeated: None }
     }
@@ -46,7 +46,7 @@ impl ModelAnswer {
         self.stop == StopReason::EndTurn && !self.parts.iter().any(has_content)
     }
 
-    /// The text of the answer.
+    /// Returns the text of the answer.
     pub(super) fn text(&self) -> String {
         let text = |part: &AnswerPart| match part {
             AnswerPart::Message(message) => answer_text(message),

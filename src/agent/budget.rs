@@ -78,7 +78,8 @@ impl<'a> TurnBudget<'a> {
         BudgetLimits { session_max_wall_s: TIMES.into_iter().filter_map(left).min(), ..BudgetLimits::default() }
     }
 
-    /// The amount of a limit, and the amount by which it is raised. `None` if there is no limit.
+    /// Returns the current amount of a limit, and the amount by which an answer raises it. `None`
+    /// if there is no limit.
     fn limit(&self, owner: &BudgetOwner<'_>, limit: BudgetLimit) -> Option<(u64, u64)> {
         let (given, raised) = owner.limits();
         let settings = match owner.level {

@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         Some(plain_text(&output.parts).lines().map(str::to_owned).collect())
     }
 
-    /// The languages, and the files that fit the prompt.
+    /// Describes the languages of the project, and finds the files that fit the prompt.
     async fn files(&self, prompt: String, until: Instant) -> Option<(Vec<String>, Vec<String>)> {
         self.allowed("repo_map", json!({}))?;
         self.allowed("read", json!({"file_path": "."}))?;
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         Some((languages, survey.relevant.into_iter().map(file).collect()))
     }
 
-    /// The entries of the session's directory, and the entry points of its manifests.
+    /// Lists the entries of the session's directory, and the entry points in its manifests.
     async fn top(&self) -> Option<(Vec<String>, Vec<String>)> {
         self.allowed("list", json!({}))?;
         let readable: Vec<&str> =

@@ -21,17 +21,17 @@ pub(crate) trait CallHost: Send + Sync {
     /// Returns the token that cancels the call.
     fn cancel(&self) -> &CancellationToken;
 
-    /// The permission mode, and the rules remembered from earlier permission answers. `default` is
-    /// the policy of the mode `ask`.
+    /// Returns the permission mode, and the rules remembered from earlier permission answers.
+    /// `default` is the policy of the mode `ask`.
     fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>);
 
-    /// The session, the turn and the model of the call; empty outside of a session.
+    /// Returns the session, the turn and the model of the call; empty outside of a session.
     fn origin(&self) -> CallOrigin;
 
     /// Returns the callback that receives live output of the call.
     fn progress(&self, id: &ToolCallId) -> Progress;
 
-    /// The client's files and terminals, if it provides any.
+    /// Returns access to the client's files and terminals, if the client provides any.
     fn client(&self) -> Option<Arc<dyn ClientAccess>>;
 
     /// Returns whether the conversation lacks the text of an instruction file.
@@ -44,7 +44,7 @@ pub(crate) trait CallHost: Send + Sync {
         false
     }
 
-    /// The number of tokens of the conversation, for events about usage.
+    /// Returns the number of tokens of the conversation, for events about usage.
     fn context_tokens(&self) -> u64 {
         0
     }
@@ -65,7 +65,7 @@ pub(crate) trait CallHost: Send + Sync {
     /// survive a machine crash.
     fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
 
-    /// Requests permission and waits for the answer. The permission id is `None` if the request was
+    /// Asks for permission and waits for the answer. The permission id is `None` if the request was
     /// not recorded.
     fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
 }

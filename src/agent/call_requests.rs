@@ -140,7 +140,7 @@ impl ServedCall<'_> {
     }
 }
 
-/// The server and the start of its message, in one line.
+/// Formats the server's name and the start of its message in one line.
 fn title(form: &Form) -> String {
     let message: String = form.message.chars().take(limits::MCP_TITLE_CHARS_MAX).collect();
     one_line(format!("{} asks: {message}", form.server))

@@ -6,12 +6,13 @@ use crate::model::{Model, Request, ToolSpec};
 use crate::session::SessionLog;
 use crate::session::context_report::{ContextReport, ContextSources};
 
-/// The size of a request to `model` without its messages, in bytes.
+/// Returns the size of a request to `model` without its messages, in bytes.
 pub(super) fn overhead(model: &dyn Model, system: &str, tools: &[ToolSpec]) -> usize {
     system.len() + tools_bytes(model, tools)
 }
 
-/// The size of the tools in a request, which a model that cannot call tools does not get.
+/// Returns the size of the tools in a request, in bytes. It is 0 for a model that cannot call
+/// tools, because its requests contain no tools.
 fn tools_bytes(model: &dyn Model, tools: &[ToolSpec]) -> usize {
     let tools = tools.iter().filter(|_| model.supports_tools());
     tools.map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()).sum()

@@ -37,7 +37,7 @@ pub(super) struct CompactionResult {
 }
 
 impl<'a> ContextWindow<'a> {
-    /// The context window at the start of a turn.
+    /// Creates the context window at the start of a turn.
     pub(super) fn new(turn: &'a Turn, environment: &'a SessionEnvironment, overhead: usize) -> ContextWindow<'a> {
         ContextWindow { turn, environment, failed: false, overhead }
     }
@@ -104,7 +104,7 @@ impl<'a> ContextWindow<'a> {
         steps.ask(request).await
     }
 
-    /// The settings of the context window.
+    /// Returns the settings of the context window.
     pub(super) fn settings(&self) -> &'a ContextSettings {
         &self.environment.loaded.settings.context
     }
@@ -222,8 +222,9 @@ impl<'a> ContextWindow<'a> {
         summarized.map(|_| result)
     }
 
-    /// Requests the summary. The request starts like the other requests of the session, so that the
-    /// provider's cache applies, unless the conversation has to be shortened to `bytes_max`.
+    /// Asks the model for the summary. The request starts like the other requests of the session,
+    /// so that the provider's cache applies, unless the conversation has to be shortened to
+    /// `bytes_max`.
     async fn summary(
         &self,
         steps: &mut Steps<'_>,
@@ -307,7 +308,8 @@ fn is_overflow(error: &Error) -> bool {
     error.details.as_ref().is_some_and(|details| details["cause"] == CONTEXT_OVERFLOW)
 }
 
-/// The size of a conversation that the model accepts, if it rejected one of `bytes`.
+/// Estimates the size of a conversation that the model accepts, after it rejected a conversation of
+/// `bytes`.
 fn fitting(error: &Error, bytes: usize) -> usize {
     let number = |name: &str| error.details.as_ref()?[name].as_u64();
     let share = match (number("requestTokens"), number("contextWindow")) {

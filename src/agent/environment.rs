@@ -156,7 +156,7 @@ impl SessionEnvironment {
         self.instructions.lock().insert(file.into())
     }
 
-    /// Called before the calls of an answer run.
+    /// Clears the claims on instruction files. Called before the calls of an answer run.
     pub(super) fn release_instructions(&self) {
         self.instructions.lock().clear();
     }
@@ -166,7 +166,7 @@ impl SessionEnvironment {
         *self.model.lock() = Some(model);
     }
 
-    /// The model of the running turn.
+    /// Returns the model of the running turn.
     pub(super) fn model(&self) -> Option<Arc<dyn Model>> {
         self.model.lock().clone()
     }
@@ -218,7 +218,7 @@ impl SessionEnvironment {
         context
     }
 
-    /// The check commands and how they run.
+    /// Returns the check commands and how they run.
     pub(super) fn checks(&self) -> &CheckSettings {
         &self.checks
     }
@@ -254,7 +254,8 @@ impl SessionEnvironment {
         allows_writes(rules, mode, self.loaded.settings.permissions.default, &names)
     }
 
-    /// The permission rules in effect. `session` holds the rules remembered from earlier answers.
+    /// Returns the permission rules in effect. `session` contains the rules remembered from earlier
+    /// answers.
     pub(super) fn rules(&self, session: &[Rule]) -> Rules {
         Rules {
             user: self.loaded.settings.permissions.rules.clone(),
@@ -265,7 +266,7 @@ impl SessionEnvironment {
     }
 }
 
-/// The language servers that a session may start.
+/// Configures the language servers that a session may start.
 fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Workspace) -> LanguageConfig {
     let (all, cwd, roots) = (services.clone(), workspace.cwd.clone(), workspace.named_roots.clone());
     let confine = move |name: &str, launch: &Launch, commands: Option<&Sandbox>| {

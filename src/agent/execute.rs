@@ -261,7 +261,7 @@ impl ToolCall {
     }
 }
 
-/// The event that a call starts to run.
+/// Creates the event which reports that a call starts to run.
 fn running(tool_call_id: &ToolCallId) -> Body {
     let (tool_call_id, status) = (tool_call_id.clone(), Some(ToolStatus::InProgress));
     Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() }
@@ -331,7 +331,7 @@ fn publish_plan<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, (
     })
 }
 
-/// The event that records the result of a call.
+/// Creates the event that records the result of a call.
 fn completed(tool_call_id: ToolCallId, label: ToolLabel, outcome: CallOutcome) -> Body {
     let tool = Some(label);
     let failed = |tool_call_id, tool, message: String| Body::ToolCompleted {

@@ -18,7 +18,7 @@ pub(super) struct Fallback<'a> {
 }
 
 impl<'a> Fallback<'a> {
-    /// The fallback models of the model `id`.
+    /// Creates the list of the fallback models of the model `id`.
     pub(super) fn new(services: &'a Services, settings: &'a Settings, id: &str) -> Fallback<'a> {
         let left = model_settings(&settings.models, id).fallback.unwrap_or_default().into();
         Fallback { services, settings, left }
@@ -34,7 +34,7 @@ impl<'a> Fallback<'a> {
         }
     }
 
-    /// The price of the model `id`, if it is known.
+    /// Returns the price of the model `id`, if it is known.
     pub(super) async fn price(&self, id: &str) -> Option<Price> {
         self.services.price(id, self.settings).await
     }

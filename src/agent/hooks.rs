@@ -23,7 +23,7 @@ const MESSAGE: &str = "hook_message";
 /// The events of hooks that run after a call, in order.
 const AFTER_CALL: [HookEvent; 2] = [HookEvent::ToolExecuteAfter, HookEvent::ToolResultValidate];
 
-/// A request to the hooks of `event`, without a subject.
+/// Creates a request to the hooks of `event`, without a subject.
 fn request(event: HookEvent, host: &dyn CallHost, environment: &SessionEnvironment) -> HookRequest {
     let origin = host.origin();
     HookRequest {
@@ -40,7 +40,7 @@ fn request(event: HookEvent, host: &dyn CallHost, environment: &SessionEnvironme
     }
 }
 
-/// The notice that brings a message of a hook to the model.
+/// Creates the notice that passes a message of a hook to the model.
 pub(super) fn message_notice(message: String) -> Body {
     Body::Notice {
         severity: Severity::Info,
@@ -75,7 +75,7 @@ pub(super) struct CallHooks<'a> {
 }
 
 impl<'a> CallHooks<'a> {
-    /// The hooks of the prepared call `id`.
+    /// Creates the hooks of the prepared call `id`.
     pub(super) fn new(
         host: &'a dyn CallHost,
         environment: &'a SessionEnvironment,
@@ -205,7 +205,7 @@ impl<'a> CallHooks<'a> {
     }
 }
 
-/// The result of a call whose output the model must not get.
+/// Creates the result of a call whose output the model must not receive.
 fn withheld(by: String) -> ToolError {
     ToolError(format!("the call ran, but its result is withheld by {by}"))
 }

@@ -40,7 +40,7 @@ fn is_fresh(list: &CachedList) -> bool {
 }
 
 impl Services {
-    /// The lists of all configured providers, as they are in the cache.
+    /// Returns when the cached list of each configured provider was fetched, without a request.
     pub(crate) async fn cached_lists(&self, settings: &Settings) -> Vec<RefreshedList> {
         let cached = self.lists.cached().await;
         let list = |provider: String| {
@@ -50,12 +50,12 @@ impl Services {
         self.models.configured(settings).into_iter().map(list).collect()
     }
 
-    /// The cached list of a configured provider.
+    /// Returns the cached list of a configured provider.
     pub(super) fn cached_list<'a>(&self, cached: &'a CachedLists, provider: &str, settings: &Settings) -> Option<&'a CachedList> {
         cached.list(provider, &self.models.address(provider, settings)?)
     }
 
-    /// Requests the lists of these providers, or of all configured ones, and stores them in the
+    /// Fetches the lists of these providers, or of all configured ones, and stores them in the
     /// cache.
     pub(crate) async fn refresh_lists(&self, settings: &Settings, providers: &[String], refresh: Refresh) -> Vec<RefreshedList> {
         let providers = if providers.is_empty() { self.models.configured(settings) } else { providers.to_vec() };
@@ -83,7 +83,7 @@ impl Services {
         refreshed
     }
 
-    /// Requests the list of a provider, unless there is a `fresh` one.
+    /// Fetches the list of a provider, unless there is a `fresh` one.
     async fn request_list(&self, provider: &str, settings: &Settings, fresh: Option<&CachedList>) -> Result<Requested, ModelError> {
         if !listing::has_list(provider) {
             return Ok(Requested::Cached(None));

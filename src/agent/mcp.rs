@@ -159,7 +159,7 @@ impl SessionMcp {
         starting.map(|used| one_line(used.name.clone())).collect()
     }
 
-    /// The servers that have been ready.
+    /// Returns the servers that have been ready.
     pub(super) fn ready(&self) -> Vec<ReadyServer> {
         let inner = self.inner();
         let ready = inner.servers.iter().filter_map(|used| {
@@ -177,8 +177,9 @@ impl SessionMcp {
 type ToolList = Vec<Arc<dyn AnyTool>>;
 
 impl Inner {
-    /// The tools of all servers that the session may use, or the tools that find and call them, and
-    /// then the former as unlisted tools.
+    /// Returns the listed and the unlisted tools of the session's servers. If the specifications of
+    /// the tools exceed `budget` tokens, the tools are unlisted, and the tools that find and call
+    /// them are listed instead.
     fn tools(&mut self, budget: usize, table: &SessionTools) -> (ToolList, ToolList) {
         let (mut shown, mut resources) = (Vec::new(), Vec::new());
         for (at, used) in self.servers.iter().enumerate() {
@@ -220,7 +221,7 @@ fn specification_tokens(tool: &dyn AnyTool) -> usize {
 }
 
 impl Used {
-    /// The state of the server now.
+    /// Returns the current state of the server.
     fn state(&self) -> State {
         match &self.server {
             Ok(server) => server.state(),
@@ -268,8 +269,9 @@ impl Used {
         notice.filter(|_| is_news)
     }
 
-    /// The notice about a server that is ready, unless it was ready for the first turn and its
-    /// tools are unchanged. The model learns which tools are new and which are gone.
+    /// Creates the notice about a server that is ready, unless it was ready for the first turn and
+    /// its tools are unchanged. The notice tells the model which tools are new and which were
+    /// removed.
     fn ready_notice(&self, name: &str, run: u32, after: Option<&str>) -> Option<Body> {
         let title = match &self.reported {
             Reported::Nothing => return None,
@@ -314,7 +316,7 @@ impl ToolFilter {
     }
 }
 
-/// The globs, which were checked with the settings.
+/// Compiles globs. Invalid ones are skipped: the globs were checked with the settings.
 fn globs(texts: &[String]) -> GlobSet {
     let mut builder = GlobSetBuilder::new();
     for glob in texts.iter().filter_map(|text| Glob::new(text).ok()) {

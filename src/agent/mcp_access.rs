@@ -154,13 +154,13 @@ impl AgentTokens {
         Ok(AgentToken { text, digest, access, tokens: self.clone() })
     }
 
-    /// The access of a token, if its agent runs.
+    /// Returns the access of a token, if its agent runs.
     pub(crate) fn find(&self, token: &str) -> Option<Arc<McpAccess>> {
         let access = self.granted().get(&sha256(token)).cloned()?;
         access.runs.get().is_none_or(|runs| runs()).then_some(access)
     }
 
-    /// Number of sessions above a session that a hosted agent created by `delegate`; else 0.
+    /// Returns the nesting depth of a session that a hosted agent created by `delegate`; else 0.
     pub(crate) fn depth_of(&self, session: &SessionId) -> u32 {
         let granted: Vec<Arc<McpAccess>> = self.granted().values().cloned().collect();
         let creator = granted.into_iter().find(|access| access.sessions().created.contains(session));
@@ -169,7 +169,7 @@ impl AgentTokens {
 }
 
 impl AgentToken {
-    /// Limits the token to the time in which `runs` returns true.
+    /// Restricts the token to the time in which `runs` returns true.
     pub(crate) fn valid_while(&self, runs: impl Fn() -> bool + Send + Sync + 'static) {
         // Set once, when the process has started.
         let _ = self.access.runs.set(Box::new(runs));

@@ -93,7 +93,7 @@ fn create_work_dir(work: &Path) -> crate::error::Result<()> {
     replace_private(&manifest, b"{}\n").map_err(|error| Error::io(format_args!("writing {}", manifest.display()), error))
 }
 
-/// The registered OAuth client of a server. The error is a message.
+/// Returns the registered OAuth client of a server. The error is a message.
 pub(crate) fn oauth_client(settings: &McpServer, services: &Services) -> Result<Option<OauthClient>, String> {
     let Some(oauth) = &settings.oauth else { return Ok(None) };
     let variable = |name: &String| {

@@ -43,7 +43,7 @@ pub(super) fn commands(mcp: &SessionMcp) -> Vec<SlashCommand> {
     commands.collect()
 }
 
-/// The prompts of all servers with the names of their commands.
+/// Returns the prompts of all servers with the names of their commands.
 fn named(ready: &[ReadyServer]) -> Vec<(String, &ReadyServer, &Prompt)> {
     let all: Vec<(&ReadyServer, &Prompt)> =
         ready.iter().flat_map(|server| server.offer.prompts.iter().map(move |prompt| (server, prompt))).collect();
@@ -104,8 +104,8 @@ pub(super) async fn complete(
     Ok(())
 }
 
-/// The words `@SERVER:URI` in the texts of a message, without `@` and without punctuation at the
-/// end.
+/// Finds the words `@SERVER:URI` in the texts of a message. Returns each once, without `@` and
+/// without punctuation at the end.
 fn mentions(parts: &[Part]) -> Vec<String> {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -178,8 +178,8 @@ fn check_limits(attached: &[Part]) -> Result<(), String> {
     }
 }
 
-/// Requests a prompt with the arguments of a slash command. Returns its text and its images. The
-/// error is a message.
+/// Gets a prompt with the arguments of a slash command from the server. Returns its text and its
+/// images. The error is a message.
 async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Result<(String, Vec<Part>), String> {
     let arguments = named_arguments(prompt, arguments)?;
     let got = connection(server).await?.prompt(&prompt.name, arguments, server.timeout).await.map_err(failed)?;
@@ -215,8 +215,8 @@ async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Resul
     Ok((shortened(text, limits::MCP_PROMPT_BYTES_MAX), images))
 }
 
-/// The arguments of a prompt: `NAME=VALUE`, and the others in the order of the prompt. The last one
-/// gets the rest of the words.
+/// Parses the arguments of a prompt: `NAME=VALUE`, and the others in the order of the prompt. The
+/// last one receives the rest of the words.
 fn named_arguments(prompt: &Prompt, text: &str) -> Result<JsonObject, String> {
     let known = prompt.arguments.as_deref().unwrap_or_default();
     let mut found = JsonObject::new();

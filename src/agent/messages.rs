@@ -102,12 +102,12 @@ pub(super) async fn list(services: &Arc<Services>, cwd: &Path, check: bool) -> R
 }
 
 impl Services {
-    /// Where the files of slash commands and skills are searched.
+    /// Returns the directories in which the files of slash commands and skills are searched.
     pub(super) fn prompt_dirs<'a>(&'a self, cwd: &'a Path) -> PromptDirs<'a> {
         PromptDirs { cwd, places: &self.places }
     }
 
-    /// The directories of the user's skills, which tools may read.
+    /// Returns the directories of the user's skills, which tools may read.
     pub(super) fn skill_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
         self.prompt_dirs(cwd).user_skills()
     }

@@ -76,12 +76,12 @@ impl OfferedModel {
         OfferedModel { id, source, display_name, properties }
     }
 
-    /// The provider; empty for a scripted model.
+    /// Returns the provider; empty for a scripted model.
     pub(crate) fn provider(&self) -> &str {
         split(&self.id).0
     }
 
-    /// The name without the provider.
+    /// Returns the name without the provider.
     pub(crate) fn name(&self) -> &str {
         split(&self.id).1
     }
@@ -123,8 +123,8 @@ fn split(id: &str) -> (&str, &str) {
 }
 
 impl Models {
-    /// The providers whose models are listed: those with a key, those with a base URL in the
-    /// settings, and the provider of the default model. Built-in providers come first.
+    /// Returns the providers whose models are listed: those with a key, those with a base URL in
+    /// the settings, and the provider of the default model. Built-in providers come first.
     pub(super) fn configured(&self, settings: &Settings) -> Vec<String> {
         let default = self.known_default(settings).unwrap_or_default();
         let default = split(&default).0;
@@ -142,14 +142,14 @@ impl Models {
         names.into_iter().filter(|name| applies(name)).map(String::from).collect()
     }
 
-    /// The configured base URL of a provider. A local server may have another one.
+    /// Returns the configured base URL of a provider. A local server may have another one.
     pub(super) fn address(&self, provider: &str, settings: &Settings) -> Option<String> {
         let own = || settings.providers.get(provider).and_then(|own| own.base_url.clone());
         let known = || Some(providers::provider(provider)?.base_url(&|name: &str| self.variable(name)));
         self.base_url.clone().or_else(own).or_else(known)
     }
 
-    /// The endpoint for the list of a provider. Fails if a required key is missing.
+    /// Returns the endpoint for the list of a provider. Fails if a required key is missing.
     pub(super) async fn list_endpoint(&self, provider: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
         // The list does not depend on the name of a model.
         let id = format!("{provider}/-");

@@ -33,7 +33,7 @@ impl ModelLists {
         }
     }
 
-    /// The cached lists. They may be out of date.
+    /// Returns the cached lists. They may be out of date.
     pub(super) async fn cached(&self) -> CachedLists {
         if let Some(lists) = self.cache.unchanged_lists() {
             return lists;

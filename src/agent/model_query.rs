@@ -90,7 +90,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     }
 }
 
-/// The whole request as a text.
+/// Formats the whole request as a text.
 fn text(query: &ModelQuery) -> String {
     let part = |part: &Part| match part {
         Part::Text { text } => text.clone(),

@@ -99,7 +99,7 @@ impl Models {
         self.registered(id).is_some()
     }
 
-    /// The index of the catalogue.
+    /// Returns the index of the catalogue. The first call creates it.
     pub(super) fn catalog(&self) -> &Index {
         self.catalog.get_or_init(Index::new)
     }
@@ -123,9 +123,9 @@ impl Models {
         found.await.map(|found| found.id.clone())
     }
 
-    /// The addresses where a local server may listen: `--base-url`, else the address in the
+    /// Returns the addresses where a local server may listen: `--base-url`, else the address in the
     /// settings, else those of the provider. A server at `--base-url` may be of any provider, so it
-    /// gets no provider's key.
+    /// receives no provider's key.
     fn candidates(&self, provider: &'static KnownProvider, settings: &Settings) -> Vec<Candidate> {
         let variable = |name: &str| self.variable(name);
         let own = settings.providers.get(provider.name);
@@ -146,7 +146,7 @@ impl Models {
         settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
     }
 
-    /// The base URL of the detected local server, if `id` is its model.
+    /// Returns the base URL of the detected local server, if `id` is its model.
     pub(crate) fn found_at(&self, id: &str) -> Option<&str> {
         self.found.get().filter(|found| found.id == id).map(|found| found.base_url.as_str())
     }
@@ -209,7 +209,7 @@ impl Models {
         Ok(model::open(endpoint, &self.clients, &self.servers))
     }
 
-    /// The address of a local server with several possible addresses.
+    /// Finds the address of a local server with several possible addresses.
     pub(super) async fn local_address(&self, id: &str, settings: &Settings) -> Option<String> {
         if let Some(base_url) = self.found_at(id) {
             return Some(base_url.to_owned());
@@ -281,7 +281,7 @@ impl Models {
         printed.map(|key| ApiKey::new(key, origin.clone())).map_err(|why| permanent(format!("{origin}: {why}")).unreachable())
     }
 
-    /// Names of the environment variables that hold API keys or tokens.
+    /// Returns the names of the environment variables that hold API keys or tokens.
     pub(crate) fn secret_names(settings: &Settings) -> Vec<String> {
         let known = providers::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
         let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
@@ -293,8 +293,8 @@ impl Models {
         known.chain(own).chain(set).chain(of_mcp).chain(of_agents).chain(["NUNCIO_TOKEN".into()]).collect()
     }
 
-    /// The names of the variables that an MCP server receives only if its `env` names them: also
-    /// those of cloud services, which commands receive.
+    /// Returns the names of the variables that an MCP server receives only if its `env` names them:
+    /// also the secrets of cloud services, which commands receive.
     pub(crate) fn server_secret_names(settings: &Settings) -> Vec<String> {
         Models::secret_names(settings).into_iter().chain(CLOUD_SECRETS.map(String::from)).collect()
     }

@@ -133,7 +133,7 @@ pub(crate) fn denies_mcp_tool(rules: &Rules, name: &str) -> bool {
     decide(rules, Mode::Auto, Policy::Allow, &PermissionRequest::new(name, AccessKind::Mcp)).policy == Policy::Deny
 }
 
-/// The tool result of a denied call.
+/// Returns the tool result of a denied call.
 pub(crate) fn denial(decision: &Decision, mode: Mode) -> String {
     debug_assert_eq!(decision.policy, Policy::Deny);
     match (&decision.rule, mode) {
@@ -143,8 +143,8 @@ pub(crate) fn denial(decision: &Decision, mode: Mode) -> String {
     }
 }
 
-/// The options of a permission request. An `always` option lasts for the session and covers exactly
-/// the requested call.
+/// Returns the options of a permission request. An `always` option lasts for the session and covers
+/// exactly the requested call.
 pub(crate) fn options(request: &PermissionRequest<'_>) -> Vec<PermissionOption> {
     let what = match (&request.line, request.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),

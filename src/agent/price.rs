@@ -5,8 +5,8 @@ use crate::config::{CacheTtl, Price, PriceAbove, Settings, model_settings};
 use crate::model::{catalog, providers};
 
 impl Services {
-    /// The price of the model `id` in the settings, else in the list of its provider, else in the
-    /// catalogue. Models of local servers and scripts have only a price in the settings.
+    /// Returns the price of the model `id` in the settings, else in the list of its provider, else
+    /// in the catalogue. Models of local servers and scripts have only a price in the settings.
     pub(super) async fn price(&self, id: &str, settings: &Settings) -> Option<Price> {
         let own = model_settings(&settings.models, id);
         if own.price.is_some() {
@@ -31,8 +31,8 @@ impl Services {
     }
 }
 
-/// The price of requests whose cache is kept for an hour: writing to it costs twice the input. The
-/// catalogue has the price of a cache that is kept for 5 minutes.
+/// Returns the price of requests whose cache is kept for an hour: writing to it costs twice the
+/// input. The catalogue has the price of a cache that is kept for 5 minutes.
 fn with_hour(price: Price) -> Price {
     let above = price.above.map(|above| PriceAbove { cache_write: Some(2.0 * above.input), ..above });
     Price { cache_write: Some(2.0 * price.input), above, ..price }

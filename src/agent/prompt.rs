@@ -117,7 +117,7 @@ fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<st
 }
 
 impl Services {
-    /// Where the instruction files of a session in `cwd` are searched.
+    /// Returns where the instruction files of a session in `cwd` are searched.
     pub(super) fn instruction_search<'a>(&'a self, cwd: &'a Path, patterns: &'a [String]) -> InstructionSearch<'a> {
         InstructionSearch {
             cwd,

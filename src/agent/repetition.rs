@@ -37,7 +37,8 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// The round of calls in order; `None` if one of them polls and may therefore be repeated.
+    /// Creates the round of calls in order; `None` if one of them polls and may therefore be
+    /// repeated.
     pub(crate) fn of(calls: impl Iterator<Item = EndedCall>) -> Option<Round> {
         let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
         for EndedCall { name, fingerprint, polls, messages: _ } in calls {
@@ -127,7 +128,7 @@ fn is_cycle(rounds: &VecDeque<Round>, length: usize, count: usize) -> bool {
     rounds.len() >= count && last.zip(earlier).take(count - length).all(|(later, earlier)| later == earlier)
 }
 
-/// The names of the tools in the last `length` rounds.
+/// Returns the names of the tools in the last `length` rounds.
 fn names(rounds: &VecDeque<Round>, length: usize) -> String {
     let names: Vec<&str> = rounds.iter().skip(rounds.len() - length).map(|round| round.names.as_str()).collect();
     names.join(", ")

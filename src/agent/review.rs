@@ -143,7 +143,7 @@ impl Review<'_> {
         Ok(())
     }
 
-    /// One line about each file.
+    /// Describes the result for each file in one line.
     fn summary(&self, conflicts: &[(String, String)]) -> String {
         let mut summary = String::new();
         for file in &self.files {

@@ -32,7 +32,7 @@ impl ReviewedFile {
         &self.file.resolved.path
     }
 
-    /// The file as permission requests describe it.
+    /// Describes the file and its hunks for a permission request.
     pub(super) fn offer(&self) -> ReviewFile {
         let line = |line: usize| line as u32;
         let hunk = |(at, hunk): (usize, &DiffHunk)| ReviewHunk {
@@ -45,7 +45,7 @@ impl ReviewedFile {
         ReviewFile { path: self.path().to_owned(), hunks: self.hunks.iter().enumerate().map(hunk).collect() }
     }
 
-    /// One hunk of the file as permission requests show it.
+    /// Returns one hunk of the file as permission requests show it.
     pub(super) fn shown_hunk(&self, at: usize) -> ToolContent {
         let text = |bytes: &Option<Vec<u8>>, range| bytes.as_ref().map(|bytes| line_text(bytes, range)).unwrap_or_default();
         let hunk = &self.hunks[at];
@@ -80,12 +80,12 @@ impl ReviewedFile {
         }
     }
 
-    /// The decisions about the hunks in effect.
+    /// Returns the decision in effect about each hunk.
     pub(super) fn hunk_choices(&self) -> impl Iterator<Item = &HunkChoice> {
         self.choices.iter().map(|choice| choice.as_ref().unwrap_or(&self.choice))
     }
 
-    /// The content of the file after the review; `None`: the file does not exist.
+    /// Returns the content of the file after the review; `None`: the file does not exist.
     pub(super) fn result(&self) -> Option<Vec<u8>> {
         let whole = |choice: &HunkChoice| match choice {
             HunkChoice::Old => self.file.before.clone(),
@@ -102,7 +102,7 @@ impl ReviewedFile {
         }
     }
 
-    /// The decision in words: `accepted`, `rejected`, `edited` or `partial`.
+    /// Returns the decision in words: `accepted`, `rejected`, `edited` or `partial`.
     pub(super) fn decision(&self) -> &'static str {
         let result = self.result();
         match &self.choice {

@@ -94,8 +94,8 @@ impl Services {
         }
     }
 
-    /// Number of sessions of the processes that started this one, each by a tool call of the one
-    /// above.
+    /// Returns the nesting depth of this process: the number of parent sessions in the processes
+    /// that started it by a tool call.
     pub(crate) fn depth(&self) -> u32 {
         self.environment.depth()
     }
@@ -105,7 +105,8 @@ impl Services {
         check_depth(self.depth())
     }
 
-    /// Number of sessions above a session, including those of the processes that started nuncio.
+    /// Returns the number of parent sessions of a session, including those of the processes that
+    /// started nuncio.
     pub(crate) fn depth_of(&self, session: Option<&SessionId>, parent: Option<&SessionParent>) -> u32 {
         let delegated = session.map_or(0, |session| self.agent_tokens.depth_of(session));
         parent.map_or(0, |parent| parent.depth).max(self.depth()).max(delegated)
@@ -123,12 +124,13 @@ impl Services {
         let _ = self.http.set(HttpAddress { url, local: !tls && ip.is_loopback() });
     }
 
-    /// The URL of this process's HTTP server for programs of this machine.
+    /// Returns the URL of this process's HTTP server for programs of this machine. `None` if there
+    /// is no server, if it uses TLS, or if it does not listen on a loopback address.
     pub(crate) fn local_url(&self) -> Option<&str> {
         self.http.get().filter(|http| http.local).map(|http| http.url.as_str())
     }
 
-    /// The environment variables of the programs of a session.
+    /// Returns the environment variables of the programs of a session.
     pub(crate) fn session_variables(&self, session: Option<&SessionId>, cwd: &Path) -> SessionVariables {
         SessionVariables::new(session.map(SessionId::as_str), cwd, self.http.get().map(|http| http.url.as_str()))
     }
@@ -139,7 +141,7 @@ impl Services {
         self.hooks.lock().push(hook);
     }
 
-    /// The hooks added by [`Services::add_hook`], in order.
+    /// Returns the hooks added by [`Services::add_hook`], in order.
     pub(super) fn registered_hooks(&self) -> Vec<Arc<dyn Hook>> {
         self.hooks.lock().clone()
     }

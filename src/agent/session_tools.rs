@@ -45,7 +45,7 @@ impl SessionTools {
         SessionTools { native: self.native.clone(), only: self.only.clone(), current: Mutex::new(current) }
     }
 
-    /// The tools in effect now.
+    /// Returns the tools in effect now.
     pub(crate) fn table(&self) -> Arc<Tools> {
         self.current.lock().table.clone()
     }
@@ -73,7 +73,7 @@ impl SessionTools {
         *current = self.current(extra, unlisted, subset);
     }
 
-    /// Limits the table to the tools that match `subset`; `None` stands for all tools. A subset
+    /// Restricts the table to the tools that match `subset`; `None` stands for all tools. A subset
     /// must only change between turns.
     pub(crate) fn set_subset(&self, subset: Option<Vec<String>>) {
         let mut current = self.current.lock();

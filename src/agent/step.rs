@@ -67,12 +67,12 @@ impl<'a> Steps<'a> {
         Err(Error::invalid_params(message).hint(hint))
     }
 
-    /// The id of the model of the last request.
+    /// Returns the id of the model of the last request.
     pub(crate) fn model_id(&self) -> &str {
         self.model.id()
     }
 
-    /// The model of the last request.
+    /// Returns the model of the last request.
     pub(crate) fn model(&self) -> &dyn Model {
         &*self.model
     }

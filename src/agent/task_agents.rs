@@ -31,7 +31,7 @@ pub(crate) fn task_agents(services: &Services, cwd: &Path) -> Vec<TaskAgent> {
     agents
 }
 
-/// An agent of another program, which works in the child session.
+/// Describes an agent of another program, which works in the child session.
 fn hosted_agent(name: &str, hosted: &HostedAgent) -> TaskAgent {
     let profile = SubagentProfile { name: Some(name.into()), hosted: Some(name.into()), ..SubagentProfile::default() };
     let description = format!("another coding agent with tools of its own ({})", hosted.kind.id());

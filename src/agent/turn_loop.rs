@@ -173,7 +173,8 @@ impl NativeAgent {
         ended
     }
 
-    /// Requests answers and runs their tool calls until the model ends the turn.
+    /// Sends requests to the model and runs the tool calls of its answers, until the model ends the
+    /// turn.
     async fn answer(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, budget: &TurnBudget<'_>) -> Result<StopReason> {
         let model = tokio::select! {
             biased;

@@ -41,7 +41,7 @@ struct Results {
 }
 
 impl Results {
-    /// The commands that failed.
+    /// Returns the commands that failed.
     fn failed(&self) -> Vec<String> {
         self.commands.iter().filter(|one| !one.passed).map(|one| one.command.clone()).collect()
     }
@@ -149,8 +149,8 @@ fn may_run(turn: &Turn, environment: &SessionEnvironment) -> bool {
     is_active(environment) && turn.log.state(|state| state.mode.known().unwrap_or_default()) != Mode::Plan
 }
 
-/// The notice about the commands `failed`, of which those in `before` failed before the first edit,
-/// too. Its note tells the model to fix them, unless it was the last round.
+/// Creates the notice about the commands `failed`. Those in `before` already failed before the
+/// first edit. The notice tells the model to fix the cause, unless it was the last round.
 fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> Body {
     let (title, next, order) = if round < rounds_max {
         let title = format!("Checks failed (round {round} of {rounds_max})");

@@ -106,12 +106,12 @@ impl StatusSnapshot {
         self.sessions.values().map(|row| (&row.cwd, row.status)).chain(terminals)
     }
 
-    /// The most urgent status of all.
+    /// Returns the most urgent status of all sessions and terminal clients.
     pub(crate) fn status(&self) -> AgentStatus {
         self.rows().map(|(_, status)| status).max().unwrap_or_default()
     }
 
-    /// The status of each directory.
+    /// Returns the most urgent status in each directory.
     pub(crate) fn directories(&self) -> BTreeMap<PathBuf, AgentStatus> {
         let mut directories: BTreeMap<PathBuf, AgentStatus> = BTreeMap::new();
         for (cwd, status) in self.rows() {
@@ -121,12 +121,12 @@ impl StatusSnapshot {
         directories
     }
 
-    /// The number of sessions and terminal clients with a status.
+    /// Counts the sessions and terminal clients with a status.
     pub(crate) fn count(&self, wanted: AgentStatus) -> usize {
         self.rows().filter(|(_, status)| *status == wanted).count()
     }
 
-    /// The terminal clients.
+    /// Returns the terminal clients.
     pub(crate) fn into_terminals(self) -> Vec<TerminalSession> {
         self.terminals.into_values().collect()
     }
@@ -163,8 +163,8 @@ impl StatusSnapshot {
     }
 }
 
-/// The rows of `now` that are not in `before`, and the rows that are only in `before`, changed by
-/// `end`.
+/// Returns the rows of `now` that are not in `before`, then the rows that are only in `before`,
+/// after `end` has changed them.
 fn changed<K: Ord, R: Clone + PartialEq>(before: &BTreeMap<K, R>, now: &BTreeMap<K, R>, end: impl Fn(&mut R)) -> Vec<R> {
     let ended = before.iter().filter(|(key, _)| !now.contains_key(key)).map(|(_, row)| {
         let mut row = row.clone();
@@ -227,8 +227,9 @@ impl StatusFollow {
         sleep_until(self.time()).await;
     }
 
-    /// When the status is read next: a short time after a change, so that one read covers several
-    /// changes and what directly follows a commit.
+    /// Returns when the status is read next: a short time after a change, so that one read covers
+    /// several changes and the steps that directly follow a commit. Without a change, the interval
+    /// since the last read is shorter while a terminal client works.
     fn time(&self) -> Instant {
         let working = self.sent.as_ref().is_some_and(StatusSnapshot::has_working_terminal);
         let recheck = self.read + if working { limits::TRANSCRIPT_POLL } else { limits::STATUS_RECHECK };

@@ -80,7 +80,7 @@ impl App {
         })
     }
 
-    /// The sessions. The first call opens the store.
+    /// Returns the sessions. The first call opens the store.
     pub(crate) async fn sessions(&self) -> Result<&Arc<Sessions>> {
         let open = || async {
             let (data, agents, durability, capacity) =
@@ -96,8 +96,8 @@ impl App {
         Ok(sessions)
     }
 
-    /// The lock that is held while a call finds the owner of a session, until the call has started
-    /// there. So the calls of one client reach a session in their order.
+    /// Returns the lock that a call holds while it finds the owner of a session, until the call has
+    /// started there. The lock keeps the calls of one client to a session in their order.
     pub(super) fn routing(&self, session: &SessionId) -> Arc<Mutex<()>> {
         let mut routing = self.routing.lock();
         if let Some(order) = routing.get(session).and_then(Weak::upgrade) {
@@ -115,7 +115,7 @@ impl App {
         routing.get(session).is_some_and(|order| order.strong_count() > 0)
     }
 
-    /// The sessions, if the store is open already.
+    /// Returns the sessions if the store is already open.
     pub(crate) fn sessions_now(&self) -> Option<&Arc<Sessions>> {
         self.sessions.get()
     }

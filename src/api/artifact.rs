@@ -16,7 +16,7 @@ fn artifacts(cx: &CallContext, session: &SessionId) -> SessionFiles {
     SessionFiles::new(cx.app.places.artifacts(session.as_str()))
 }
 
-/// A hint that describes how long artifacts are kept.
+/// Returns a hint that describes how long artifacts are kept.
 fn retention() -> String {
     let (days, mib) = (limits::ARTIFACTS_KEPT.as_secs() / 86_400, limits::ARTIFACTS_BYTES_MAX >> 20);
     format!(

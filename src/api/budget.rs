@@ -23,7 +23,7 @@ pub(super) fn read(field: &str, value: Value) -> Result<BudgetLimits> {
         .map_err(|error| Error::invalid_params(format!("{field}.{}: {}", error.path(), error.inner())))
 }
 
-/// The budget in `_meta.nuncio` of a prompt.
+/// Reads the field `_meta.nuncio.budget` of a prompt; `None` if it is absent or `null`.
 pub(super) fn of_prompt(meta: Option<&acp::Meta>) -> Result<Option<BudgetLimits>> {
     let given = meta.and_then(|meta| meta.get("nuncio")?.get("budget")).filter(|budget| !budget.is_null());
     given.map(|budget| read("_meta.nuncio.budget", budget.clone())).transpose()

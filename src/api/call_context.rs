@@ -62,8 +62,9 @@ impl CallContext {
         Ok(sessions)
     }
 
-    /// The session of a method that runs in the owner of its session ([`super::Scope::Owner`]),
-    /// after checking that the caller has access to it.
+    /// Returns the session for a method that runs in the process that owns the session
+    /// ([`super::Scope::Owner`]), after checking that the caller has access to it. Fails if the
+    /// session was closed during the call.
     pub(super) fn owned(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             return self.check_access(&session).map(|()| session);

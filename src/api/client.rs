@@ -30,7 +30,7 @@ pub enum ClientRole {
 }
 
 impl ClientRole {
-    /// The name of the role in JSON and in command-line flags.
+    /// Returns the name of the role in JSON and in command-line flags.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             ClientRole::Observer => "observer",
@@ -180,7 +180,7 @@ impl Client {
         self.show.get().is_some()
     }
 
-    /// The capabilities that the client announced in `initialize`.
+    /// Returns the capabilities that the client announced in `initialize`.
     pub(crate) fn capabilities(&self) -> acp::ClientCapabilities {
         self.capabilities.read().clone()
     }

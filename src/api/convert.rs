@@ -27,7 +27,8 @@ pub(crate) fn into_meta(params: &mut Map<String, Value>, fields: &[&str]) {
     }
 }
 
-/// The object in a field, which is created if the field is absent or `null`.
+/// Returns the object in a field, and creates it if the field is absent or `null`. `None` if the
+/// field has another type.
 fn object_field<'a>(object: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
     let value = object.entry(field).or_insert(Value::Null);
     if value.is_null() {

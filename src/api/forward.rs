@@ -336,7 +336,8 @@ impl Call<'_> {
         Error::new(Kind::Timeout, message).hint("the call may still take effect")
     }
 
-    /// The error of a call whose effect is unknown, or which the owner refused.
+    /// Converts the failure of a call to an error: the owner refused the connection or the call, or
+    /// it ended during the call, so that the effect of the call is unknown.
     fn failed(&self, failure: PeerFailure) -> Error {
         match (failure, self.connection.refusal()) {
             (_, Some(refusal)) => Error { kind: Kind::SessionBusy, ..refusal.clone() },

@@ -86,7 +86,8 @@ impl Method for Initialize {
         }
     }
 
-    /// REST clients use the only protocol version and announce no capabilities.
+    /// Replaces all params: REST clients use the only protocol version and announce no
+    /// capabilities.
     fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
     }

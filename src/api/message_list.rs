@@ -199,7 +199,7 @@ impl Reader<'_> {
         Ok(log.page(seq - 1, 1, false)?.pop())
     }
 
-    /// The model of a turn.
+    /// Returns the model of a turn.
     fn model(&self, turn: Option<&TurnId>) -> Option<String> {
         self.session.log.state(|state| state.turns.get(turn?)?.model.as_deref().map(String::from))
     }

@@ -112,12 +112,12 @@ pub enum FollowChange {
 }
 
 impl<T> Reply<T> {
-    /// A successful reply.
+    /// Creates a successful reply.
     pub(crate) fn new(result: T) -> Reply<T> {
         Reply::of(Ok(result))
     }
 
-    /// A reply that may be sent before or after any event.
+    /// Creates a reply that may be sent before or after any event.
     pub(crate) fn of(result: Result<T>) -> Reply<T> {
         Reply { result, after: None, follow: None, stream: None }
     }
@@ -128,7 +128,7 @@ impl<T> Reply<T> {
         self
     }
 
-    /// Changes how the caller follows a session.
+    /// Sets how the caller receives the further events of a session.
     pub(crate) fn follow(mut self, follow: FollowChange) -> Reply<T> {
         self.follow = Some(follow);
         self
@@ -162,7 +162,7 @@ pub struct MethodRow {
 }
 
 impl MethodRow {
-    /// The row of method `M`.
+    /// Creates the row of method `M`.
     pub(crate) const fn of<M: Method>() -> MethodRow {
         MethodRow {
             name: M::NAME,
@@ -214,12 +214,12 @@ impl MethodRow {
             && self.routes.iter().any(|route| route.verb == "POST")
     }
 
-    /// Standalone schemas of the params and the result.
+    /// Returns standalone schemas of the params and the result.
     pub fn schemas(&self) -> (Schema, Schema) {
         (standalone(self.params), standalone(self.result))
     }
 
-    /// Standalone schemas of the params and the result, adapted to the REST route.
+    /// Returns standalone schemas of the params and the result, adapted to the REST route.
     pub(crate) fn rest_schemas(&self) -> (Schema, Schema) {
         let (mut params, mut result) = self.schemas();
         (self.rest_schema)(&mut params, &mut result);

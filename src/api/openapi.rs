@@ -102,7 +102,8 @@ fn add(paths: &mut Map<String, Value>, route: Route, operation: Value) {
     path[route.verb.to_lowercase()] = operation;
 }
 
-/// One response for each HTTP status of the error table; the description lists its error codes.
+/// Creates one response for each HTTP status of the error table. Its description lists the error
+/// codes with this status.
 fn errors(envelope: &Schema) -> Value {
     let mut responses = Map::new();
     for row in KINDS {
@@ -152,7 +153,7 @@ fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> 
     Value::Object(operation)
 }
 
-/// The headers that the requests of a method may have.
+/// Describes the headers that requests of a method may have.
 fn headers(row: &MethodRow) -> Vec<Value> {
     let mut headers = Vec::new();
     if row.creates() {
@@ -184,7 +185,7 @@ fn request_body(fields: OperationFields, route: Route) -> Value {
     body
 }
 
-/// The successful responses of a method, by status.
+/// Describes the successful responses of a method, by status.
 fn call_responses(row: &MethodRow, route: Route, mut result: Schema) -> Map<String, Value> {
     if result.get("type").is_some_and(|kind| kind == "null") {
         result = json_schema!({ "type": "object" });
@@ -204,7 +205,7 @@ fn call_responses(row: &MethodRow, route: Route, mut result: Schema) -> Map<Stri
     responses
 }
 
-/// The successful response of a stream.
+/// Describes the successful response of a stream.
 fn stream_responses() -> Map<String, Value> {
     let doc = "Frames `id: CURSOR`, `data: Event`; one `event: synced` at the end of the history; comments as heartbeats. \
                In the stream of all sessions also `event: agent.status`, `data: AgentStatusEvent`, without an id: all rows first, then \
@@ -213,12 +214,12 @@ fn stream_responses() -> Map<String, Value> {
     Map::from_iter([("200".to_string(), json!({ "description": doc, "content": { "text/event-stream": { "schema": schema } } }))])
 }
 
-/// `_nuncio/session/get` → `session_get`.
+/// Converts a method name to an operation ID: `_nuncio/session/get` → `session_get`.
 fn operation_id(name: &str) -> String {
     name.trim_start_matches("_nuncio/").replace('/', "_")
 }
 
-/// Tag of a route: the first path component after `/v1`.
+/// Returns the tag of a route: the first path component after `/v1`, or `server` without one.
 fn tag(path: &str) -> &str {
     path.split('/').nth(2).unwrap_or("server")
 }

@@ -16,12 +16,12 @@ use crate::options::{MODES, Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{AgentOption, Session, SessionState};
 
-/// All modes, with the current mode of a session.
+/// Lists all modes, with the current mode of a session.
 pub(crate) fn modes(state: &SessionState) -> acp::SessionModeState {
     modes_with(&state.mode.to_string())
 }
 
-/// All modes, with `current` as the current mode.
+/// Lists all modes, with `current` as the current mode.
 pub(crate) fn modes_with(current: &str) -> acp::SessionModeState {
     let available = MODES.iter().map(|row| acp::SessionMode::new(row.id, row.name).description(row.description.to_string()));
     acp::SessionModeState::new(current.to_string(), available.collect())
@@ -99,7 +99,8 @@ fn agent_options(session: &Session, booleans: bool) -> Vec<acp::SessionConfigOpt
     session.agent_options().into_iter().map(option).collect()
 }
 
-/// The event that sets an option of a hosted agent, from its next turn on.
+/// Creates the event that sets an option of a hosted agent, from its next turn on. Fails if the
+/// option or the value is unknown.
 fn agent_option_event(session: &Session, id: &str, value: String) -> Result<Body> {
     let options = session.agent_options();
     let Some(option) = options.iter().find(|option| option.id == id) else {

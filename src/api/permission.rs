@@ -91,14 +91,14 @@ impl Method for ListPermissions {
     }
 }
 
-/// The open sessions that the caller has access to.
+/// Returns the open sessions that the caller has access to.
 fn accessible(cx: &CallContext) -> Vec<Session> {
     let open = cx.app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
     open.into_iter().filter(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone()))).collect()
 }
 
-/// The requests that can still be answered. The owner of the session decides that; in other
-/// processes, these are the requests without an answer in the log.
+/// Returns the permission requests of a session that can still be answered. If another process owns
+/// the session, returns the requests that have no answer in the log.
 fn requests(session: &Session) -> Vec<PermissionView> {
     let elsewhere = !session.is_owned();
     session.log.state(|state| {
@@ -118,8 +118,8 @@ fn requests(session: &Session) -> Vec<PermissionView> {
     })
 }
 
-/// The call that needs the permission. A question about a budget has no call, and the call of a
-/// background subagent has ended: only their label is known.
+/// Describes the call that needs the permission. Only the label is available for a request about a
+/// budget, which has no call, and for a background subagent, whose call has ended.
 fn asked_call(state: &SessionState, open: &OpenPermission) -> Option<PendingToolCall> {
     let call = state.open_tools.iter().find(|call| call.id == open.tool_call_id);
     Some(PendingToolCall {
@@ -150,7 +150,7 @@ pub(crate) struct AnswerPermissionParams {
 }
 
 impl AnswerPermissionParams {
-    /// An answer that does not decide about parts of a review.
+    /// Creates an answer that does not decide about parts of a review.
     pub(crate) fn new(
         permission_id: PermissionId,
         option_id: Option<String>,
@@ -209,8 +209,8 @@ async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Re
     Err(not_open(&cx, id).await)
 }
 
-/// The selected sessions of other processes that wait for an answer and that the caller has access
-/// to.
+/// Returns the selected sessions of other processes that wait for an answer and that the caller has
+/// access to.
 async fn waiting_elsewhere(cx: &CallContext, selected: impl Fn(&SessionRow) -> bool) -> Result<Vec<Session>> {
     let sessions = cx.app.sessions().await?;
     let mut waiting = Vec::new();
@@ -227,8 +227,8 @@ async fn waiting_elsewhere(cx: &CallContext, selected: impl Fn(&SessionRow) -> b
     Ok(waiting)
 }
 
-/// The error for a request that is not open. It names the outcome of a request that was resolved a
-/// short time ago.
+/// Creates the error for a request that is not open. If the request was resolved a short time ago,
+/// the error contains the outcome.
 async fn not_open(cx: &CallContext, id: &PermissionId) -> Error {
     let in_log = |session: &Session| session.log.state(|state| state.open_permissions.iter().any(|open| open.id == *id));
     for session in accessible(cx).into_iter().filter(in_log) {

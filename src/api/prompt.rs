@@ -101,8 +101,8 @@ pub(super) async fn prompt_session(
     Ok(Reply::of(response(end)).after(id, seq))
 }
 
-/// ACP's response to a prompt, with the token counts of the turn in `usage` (unstable in ACP v1)
-/// and in `_meta.nuncio`, which also has the cost in US dollars.
+/// Converts the end of a turn to ACP's response to a prompt. The token counts of the turn are in
+/// `usage` (unstable in ACP v1) and in `_meta.nuncio`, which also has the cost in US dollars.
 fn response(end: TurnEnd) -> Result<acp::PromptResponse> {
     let TurnEnd { result, usage, cost, seq: _ } = end;
     let usage = usage.as_ref().map(content::usage);

@@ -90,7 +90,7 @@ async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<St
     }
 }
 
-/// The outcome of a turn, if this event ends it.
+/// Returns the outcome of a turn if this event ends it.
 pub(crate) fn turn_end(event: &Event) -> Option<Result<StopReason>> {
     match &event.body {
         Body::TurnCompleted { stop_reason } => Some(Ok(*stop_reason)),

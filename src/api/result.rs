@@ -110,7 +110,7 @@ impl Method for GetResult {
     }
 }
 
-/// The changes in a workspace; `None` if git cannot read them in time.
+/// Reads the changes in a workspace; `None` if git fails or does not finish in time.
 async fn changes(worktrees: &Worktrees, row: &WorkspaceRow, diff: bool) -> Option<ChangesSinceBase> {
     match timeout(limits::GIT_READ, worktrees.changes_since_base(row, diff)).await {
         Ok(Ok(changes)) => return Some(changes),
@@ -120,7 +120,8 @@ async fn changes(worktrees: &Worktrees, row: &WorkspaceRow, diff: bool) -> Optio
     None
 }
 
-/// The text of the last answer, and the number of denied permission requests.
+/// Returns the text of the last answer, and the number of denied permission requests. Cancelled
+/// requests are not denied.
 fn answer_and_denials(session: &Session) -> Result<(String, u64)> {
     let (mut view, mut denied, mut after) = (WorkView::default(), 0, 0);
     loop {

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-/// A schema with all its definitions in `$defs`.
+/// Generates a schema that contains all its definitions in `$defs`.
 pub(crate) fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
@@ -17,7 +17,7 @@ pub(crate) fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
     schema
 }
 
-/// A schema without references.
+/// Generates a schema without references.
 pub(crate) fn inlined<T: JsonSchema>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;

@@ -62,7 +62,7 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::of::<events::FollowEvents>(),
 ];
 
-/// The row of the method `name`.
+/// Finds the row of the method `name`.
 pub(crate) fn method(name: &str) -> Option<&'static MethodRow> {
     METHODS.iter().find(|row| row.name == name)
 }

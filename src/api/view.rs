@@ -59,7 +59,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Activity of a stored session, which is not necessarily open in this process.
+    /// Returns the activity of a stored session, which is not necessarily open in this process.
     pub(crate) fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
         if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
             let claimed = session.is_busy();
@@ -74,23 +74,24 @@ impl Activity {
         Activity::unowned(read_again.as_ref().map_or(summary, SessionSummary::stored))
     }
 
-    /// Total cost of the session's model requests.
+    /// Returns the total cost of the session's model requests and of its subagents that have ended.
+    /// `None` if no price is known.
     pub(crate) fn cost(&self) -> Option<Cost> {
         self.cost
     }
 
-    /// The status of the session.
+    /// Returns the status of the session.
     pub(crate) fn status(&self) -> SessionStatus {
         self.status
     }
 
-    /// Activity of a session with a live owner. `claimed`: a turn is about to start.
+    /// Creates the activity of a session with a live owner. `claimed`: a turn is about to start.
     fn owned(summary: SessionSummary, claimed: bool) -> Activity {
         let busy = claimed || summary.turn().is_some();
         Activity::new(if busy { SessionStatus::Busy } else { SessionStatus::Idle }, summary)
     }
 
-    /// Activity of a session without a live owner.
+    /// Creates the activity of a session without a live owner.
     fn unowned(mut summary: SessionSummary) -> Activity {
         summary.interrupt();
         Activity::new(SessionStatus::None, summary)
@@ -265,7 +266,7 @@ impl Method for GetSession {
     }
 }
 
-/// The sessions of the subagents of a session.
+/// Lists the sessions of a session's subagents.
 fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>> {
     let mut owners = sessions.owners();
     let rows = sessions.store().children(id, limits::CHILDREN_LISTED_MAX)?.into_iter();
@@ -290,7 +291,8 @@ pub(crate) struct PageParams {
 }
 
 impl PageParams {
-    /// The seq after which the page starts, and its maximum length.
+    /// Returns the seq after which the page starts, and its maximum length. Fails if a parameter is
+    /// invalid.
     pub(crate) fn bounds(&self) -> Result<(Seq, usize)> {
         let after = match &self.cursor {
             None => 0,

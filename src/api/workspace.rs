@@ -49,7 +49,7 @@ pub(super) async fn worktrees(cx: &CallContext) -> Result<Worktrees> {
     Worktrees::open(store, cx.app.services.launcher.clone(), &cx.app.places)
 }
 
-/// The workspace `id`, if the client has access to its repository.
+/// Returns the workspace `id`. Fails if the client has no access to its repository.
 pub(super) async fn workspace(cx: &CallContext, worktrees: &Worktrees, id: &str) -> Result<WorkspaceRow> {
     let row = worktrees.row(id).await?;
     if !cx.client.has_access_to(&row.repository) {
@@ -58,7 +58,7 @@ pub(super) async fn workspace(cx: &CallContext, worktrees: &Worktrees, id: &str)
     Ok(row)
 }
 
-/// The sessions in a workspace.
+/// Lists the sessions in a workspace.
 pub(super) async fn sessions_in(cx: &CallContext, path: &Path) -> Result<Vec<WorkspaceSession>> {
     let sessions = cx.app.sessions().await?;
     let mut owners = sessions.owners();

@@ -17,12 +17,13 @@ pub(super) async fn run(app: &App, words: Vec<OsString>) -> Result<u8> {
     Err(app.services.launcher.replace_process(&command))
 }
 
-/// The server of `NUNCIO_HTTP`, else a server of this data directory on this machine.
+/// Finds the server that the agent's hooks call: the server of `NUNCIO_HTTP`, else a server of this
+/// data directory on this machine. Only `http://` URLs are supported.
 fn hook_server(app: &App) -> Option<HookServer> {
     let environment = &app.services.environment;
     let data = &app.services.places.data;
     let given = environment.get("NUNCIO_HTTP").map(str::to_owned);
-    // A certificate of the user's own is not known to the agent.
+    // Skip `https://`: the agent does not trust a certificate that the user created.
     let url = given.or_else(|| running_server(data)).filter(|url| url.starts_with("http://"))?;
     let token = match environment.get("NUNCIO_HOOK_TOKEN") {
         Some(token) => token.to_owned(),

@@ -62,7 +62,8 @@ pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[Permissio
     asked.unwrap_or(Chosen::Kind(PermissionOptionKind::RejectOnce))
 }
 
-/// Like [`ask`], but the user may also leave the question open: the result is `None`.
+/// Asks like [`ask`], but the user may also leave the question open. Returns `None` in this case
+/// and at the end of input.
 pub(crate) async fn ask_or_leave(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Option<Chosen> {
     Question { title, options, may_leave: true }.ask(lines).await
 }

@@ -7,8 +7,8 @@ use crate::error::{Error, Kind};
 use crate::protocol::acp;
 use crate::terminal_text::{output, output_line};
 
-/// The exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the model cannot
-/// be reached, 4 denied, 130 interrupted.
+/// Returns the exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the
+/// model cannot be reached, 4 denied, 130 interrupted.
 pub(crate) fn exit_code(error: &Error) -> u8 {
     let unreachable = error.details.as_ref().is_some_and(|details| details["unreachable"] == true);
     if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
@@ -20,7 +20,7 @@ pub(crate) const DENIED: u8 = 4;
 /// The exit code of a command after which the project's checks fail.
 pub(crate) const CHECKS_FAILED: u8 = 1;
 
-/// The exit code of a command whose turn stopped for this reason.
+/// Returns the exit code of a command whose turn stopped for this reason.
 pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
     match reason {
         acp::StopReason::EndTurn => 0,

@@ -267,7 +267,7 @@ impl RunOptions {
         self.last || self.resume.is_some()
     }
 
-    /// The name of an option that a comparison of agents does not support, if one was given.
+    /// Returns the name of a given option that a comparison of agents does not support.
     pub(super) fn not_compared(&self) -> Option<&'static str> {
         let given = [
             ("--plain", self.plain),
@@ -281,7 +281,7 @@ impl RunOptions {
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
-    /// The limits of the turn of each prompt.
+    /// Returns the limits that apply to the turn of each prompt.
     pub(super) fn budget(&self) -> BudgetLimits {
         let RunOptions { max_requests, max_tokens, max_cost, .. } = self;
         BudgetLimits {

@@ -39,7 +39,8 @@ impl Fields {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The line of a request: `POST /v1/sessions 201 1.4 ms owner`.
+    /// Formats the log line of a request: `POST /v1/sessions 201 1.4 ms owner`. Returns `None` for
+    /// other log records.
     fn request(&self) -> Option<String> {
         if self.get("message") != Some("request") {
             return None;

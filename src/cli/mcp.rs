@@ -41,7 +41,8 @@ pub(crate) async fn run(bootstrap: Bootstrap, command: McpCommand) -> Result<u8>
     }
 }
 
-/// The settings of a server, from the command line.
+/// Creates the settings of a server from the command line. Fails if an environment variable or a
+/// header is not `NAME=VALUE`.
 fn server(options: McpAddOptions) -> Result<McpServer> {
     let pairs = |texts: Vec<String>| -> Result<BTreeMap<String, SecretText>> {
         let pair = |text: String| match text.split_once('=') {
@@ -60,7 +61,7 @@ fn server(options: McpAddOptions) -> Result<McpServer> {
     })
 }
 
-/// The command or the URL of a server.
+/// Returns the URL of a server without its secrets, or the command of a server without a URL.
 fn target(server: &McpServer) -> String {
     server.url.as_deref().map_or_else(|| server.command.join(" "), mask_urls)
 }

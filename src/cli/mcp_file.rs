@@ -41,7 +41,7 @@ pub(crate) fn remove(file: &Path, name: &str) -> Result<()> {
     before.replace(&without(&before.text, name), &expected)
 }
 
-/// The section of a server, with the settings that are not the default.
+/// Formats the section of a server with the settings that are not the default.
 fn section(name: &str, server: &McpServer) -> String {
     let mut text = format!("[mcp.{name}]\n");
     let mut line = |key: &str, value: Value| text += &format!("{key} = {value}\n");
@@ -61,7 +61,7 @@ fn section(name: &str, server: &McpServer) -> String {
     text
 }
 
-/// The text without the tables of the server. Comments before the next table stay.
+/// Removes the tables of the server from the text. Comments before the next table are kept.
 fn without(text: &str, name: &str) -> String {
     let (own, inner) = (format!("[mcp.{name}]"), format!("[mcp.{name}."));
     let (mut kept, mut removed, mut removing) = (String::new(), Vec::new(), false);

@@ -59,7 +59,7 @@ pub(super) async fn logout(app: &App, name: &str) -> Result<u8> {
     }
 }
 
-/// A server of the settings, and its URL.
+/// Finds a server in the settings, and returns it with its URL. Fails if the server is a program.
 fn server(app: &App, name: &str) -> Result<(McpServer, String)> {
     let mut servers = app.services.settings(&app.cwd)?.settings.mcp;
     let server = servers.remove(name).ok_or_else(|| unknown_server(name, &servers))?;
@@ -67,7 +67,7 @@ fn server(app: &App, name: &str) -> Result<(McpServer, String)> {
     Ok((server, url))
 }
 
-/// The error for a name that the settings do not have.
+/// Creates the error for a server name that the settings do not contain.
 pub(super) fn unknown_server(name: &str, servers: &BTreeMap<String, McpServer>) -> Error {
     let known: Vec<&str> = servers.keys().map(String::as_str).collect();
     let hint = match known.is_empty() {

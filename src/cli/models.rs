@@ -53,7 +53,7 @@ pub(crate) async fn run(app: Arc<App>, options: ModelsOptions) -> Result<u8> {
     Ok(0)
 }
 
-/// One line per model; `*` marks the default.
+/// Formats the models as a table with one line per model; `*` marks the default.
 fn table(models: &[ModelView]) -> String {
     let heading = ["MODEL", "CONTEXT", "OUTPUT", "PRICE IN/OUT", "ABILITIES", "THINKING"].map(String::from);
     let rows: Vec<(char, [String; 6])> =
@@ -81,7 +81,8 @@ fn row(model: &ModelView) -> [String; 6] {
     ]
 }
 
-/// The name in the table. Parallel tools are left out: nearly all models with tools have them.
+/// Returns the name of an ability in the table. Parallel tools are omitted: nearly all models with
+/// tools have them.
 fn ability_name(ability: Ability) -> Option<&'static str> {
     match ability {
         Ability::Tools => Some("tools"),
@@ -92,7 +93,7 @@ fn ability_name(ability: Ability) -> Option<&'static str> {
     }
 }
 
-/// A number of tokens with three digits: `200k`, `1.05M`.
+/// Formats a number of tokens: `200k`, `1.05M`. An unknown number is `-`.
 fn tokens(tokens: Option<u64>) -> String {
     match tokens {
         None => "-".to_owned(),

@@ -160,7 +160,7 @@ impl PromptRunner {
         Ok(end?.stop_reason)
     }
 
-    /// `_meta` of a prompt: the budget, if there is one.
+    /// Returns `_meta` of a prompt: the budget, if there is one.
     fn meta(&self) -> Option<acp::Meta> {
         let given = self.budget != BudgetLimits::default();
         given.then(|| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "budget": self.budget }))]))

@@ -20,7 +20,7 @@ pub(crate) enum RenderedText {
 }
 
 impl RenderedText {
-    /// The text, whichever stream it is for.
+    /// Returns the text, whichever stream it is for.
     pub(crate) fn text(&self) -> &str {
         let (RenderedText::Answer(text) | RenderedText::Progress(text)) = self;
         text

@@ -54,7 +54,7 @@ fn methods() -> Value {
     Value::Object(rows.collect::<Map<_, _>>())
 }
 
-/// The request to a hook, and the answers by event.
+/// Returns the schemas of the request to a hook and, by event, of its answers.
 fn hooks() -> Value {
     json!({
         "request": SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<HookRequest>(),

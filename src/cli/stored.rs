@@ -6,8 +6,8 @@ use crate::event::Event;
 use crate::id::SessionId;
 use crate::session::Sessions;
 
-/// Calls `with` for every stored event, in order. Does not take ownership of the session, so a
-/// session of another process can be read.
+/// Passes every stored event to `with`, in order, until it fails. Does not take ownership of the
+/// session, so a session of another process can be read.
 pub(crate) fn each_event(sessions: &Sessions, id: &SessionId, mut with: impl FnMut(&Event) -> Result<()>) -> Result<()> {
     let mut after = 0;
     loop {

@@ -21,7 +21,7 @@ impl Traces {
         endpoint.map(provider).transpose().map(Traces)
     }
 
-    /// The layer that records spans for the collector.
+    /// Creates the layer that records spans for the collector. Returns `None` without a collector.
     pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> Option<OpenTelemetryLayer<S, Tracer>> {
         self.0.as_ref().map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("nuncio")))
     }

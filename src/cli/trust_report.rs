@@ -94,7 +94,7 @@ impl TrustReport {
         })
     }
 
-    /// The report for people.
+    /// Formats the report for people.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}: {}\n", self.directory, self.status);
         let mut section = |title: &str, lines: Vec<String>| {
@@ -146,7 +146,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// A rule on one line: the tool, and what it matches.
+/// Formats a rule on one line: the tool, and the calls that the rule matches.
 fn rule_text(rule: &Rule) -> String {
     let kind = rule.kind.and_then(|kind| serde_json::to_value(kind).ok()?.as_str().map(String::from));
     let parts = [rule.tool.clone(), kind, rule.path.clone(), rule.pattern.clone()].into_iter().flatten();

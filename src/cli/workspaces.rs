@@ -73,7 +73,7 @@ async fn create(client: &LocalClient, params: CreateWorkspaceParams, json: bool)
     Ok(0)
 }
 
-/// The id of a workspace, given by its id or by its name in the repository of `cwd`.
+/// Finds a workspace by its id, or by its name in the repository of `cwd`. Returns its id.
 async fn find(client: &LocalClient, cwd: &std::path::Path, name: &str) -> Result<String> {
     let all = client.call::<ListWorkspaces>(ListWorkspacesParams::default()).await?.workspaces;
     let here = client.call::<ListWorkspaces>(ListWorkspacesParams { cwd: Some(cwd.into()) }).await;
@@ -90,7 +90,7 @@ fn line(value: &impl Serialize) -> Result<String> {
     Ok(text + "\n")
 }
 
-/// One line of the list.
+/// Formats a workspace as one line of the list.
 fn row(workspace: &WorkspaceView) -> String {
     let WorkspaceInfo { workspace_id, branch, size, changes, unmerged_commits, state, path, .. } = &workspace.info;
     let mut notes = Vec::new();

@@ -48,7 +48,7 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    /// The name in the settings.
+    /// Returns the name in the settings.
     pub(crate) fn id(self) -> &'static str {
         match self {
             AgentKind::Acp => "acp",
@@ -59,7 +59,7 @@ impl AgentKind {
         }
     }
 
-    /// The program, if the settings name none.
+    /// Returns the program that runs if the settings name none. Empty if there is no default.
     fn program(self) -> &'static [&'static str] {
         match self {
             AgentKind::Acp => &[],
@@ -136,7 +136,7 @@ impl HostedAgent {
         }
     }
 
-    /// The program with all arguments of the settings.
+    /// Returns the program with all arguments of the settings.
     pub(crate) fn command_line(&self) -> Vec<String> {
         let mut line = self.command.clone();
         if line.is_empty() {
@@ -158,7 +158,7 @@ impl HostedAgent {
         }
     }
 
-    /// Names of the environment variables that contain the agent's secrets.
+    /// Returns the names of the environment variables that contain the agent's secrets.
     pub(crate) fn secret_names(&self) -> impl Iterator<Item = String> {
         self.env.values().filter_map(|text| text.variable().map(str::to_owned)).chain(self.env_pass.iter().cloned())
     }

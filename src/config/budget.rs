@@ -46,7 +46,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The limits.
+    /// Converts the settings to [`BudgetLimits`].
     pub(crate) fn limits(&self) -> BudgetLimits {
         BudgetLimits {
             max_requests: Some(self.max_requests),

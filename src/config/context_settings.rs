@@ -42,8 +42,8 @@ impl Default for ContextSettings {
 }
 
 impl ContextSettings {
-    /// The size in tokens at which the conversation is compacted, for a model with this context
-    /// window.
+    /// Returns the size in tokens at which the conversation is compacted, for a model with this
+    /// context window (0: unknown). `None` if the setting is 0, or a share of an unknown window.
     pub(crate) fn compact_at_tokens(&self, context_window: u64) -> Option<u64> {
         let at = self.compact_at;
         let tokens = if at <= 1.0 { (at * context_window as f64) as u64 } else { at as u64 };
@@ -51,8 +51,9 @@ impl ContextSettings {
         (tokens > 0).then_some(tokens)
     }
 
-    /// [`ContextSettings::prune_minimum_tokens`] and [`ContextSettings::prune_protect_tokens`] for
-    /// a model with this context window.
+    /// Returns [`ContextSettings::prune_minimum_tokens`] and
+    /// [`ContextSettings::prune_protect_tokens`], limited for a model with this context window. A
+    /// window of 0 is unknown.
     pub(crate) fn prune_tokens(&self, context_window: u64) -> (u64, u64) {
         let window = if context_window > 0 { context_window } else { u64::MAX };
         (self.prune_minimum_tokens.min(window / 8), self.prune_protect_tokens.min(window / 4))

@@ -29,7 +29,7 @@ pub(crate) const AGENT_SESSION_VARIABLE: &str = "NUNCIO_AGENT_SESSION";
 pub struct SessionVariables(Vec<(&'static str, Option<OsString>)>);
 
 impl SessionVariables {
-    /// The variables of a session in `cwd`. `url` is the base URL of this process.
+    /// Creates the variables of a session in `cwd`. `url` is the base URL of this process.
     pub(crate) fn new(session: Option<&str>, cwd: &Path, url: Option<&str>) -> SessionVariables {
         SessionVariables(vec![
             (SESSION_VARIABLE, session.map(OsString::from)),
@@ -90,18 +90,18 @@ impl Environment {
         }
     }
 
-    /// Number of sessions above the sessions of this process. A nuncio sets the variable for the
-    /// commands that its tools start.
+    /// Returns the nesting depth of this process: the number of parent sessions of its sessions.
+    /// nuncio sets the variable for the processes that it starts.
     pub(crate) fn depth(&self) -> u32 {
         self.get(DEPTH_VARIABLE).and_then(|depth| depth.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// The user that started nuncio with sudo(8), if nuncio runs as root.
+    /// Returns the user that started nuncio with sudo(8), if nuncio runs as root.
     fn sudo_user(&self) -> Option<u32> {
         self.get("SUDO_UID").filter(|_| rustix::process::geteuid().is_root())?.parse().ok()
     }
 
-    /// The value of a variable; `None` if it is unset or empty.
+    /// Returns the value of a variable; `None` if it is unset or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -154,8 +154,8 @@ impl DataPaths {
         Ok(places)
     }
 
-    /// Files and directories that hold nuncio's permissions, state or settings, with the scripts,
-    /// commands and instructions next to these. Tools must not write them.
+    /// Lists the files and directories that hold nuncio's permissions, state or settings, with the
+    /// scripts, commands and instructions next to these. Tools must not write them.
     pub(crate) fn own_files(&self) -> Vec<PathBuf> {
         let names = [
             "nuncio.db",
@@ -177,17 +177,18 @@ impl DataPaths {
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone(), self.config.clone()]).collect()
     }
 
-    /// Directories that sandboxed commands can neither read nor lock: they hold the owner token.
+    /// Returns directories that sandboxed commands can neither read nor lock, because they hold the
+    /// owner token and the settings.
     pub(crate) fn private(&self) -> Vec<PathBuf> {
         vec![self.data.clone(), self.config.clone()]
     }
 
-    /// Directory of the files that a session's tools produce.
+    /// Returns the directory of the files that a session's tools produce.
     pub(crate) fn artifacts(&self, session: &str) -> PathBuf {
         self.data.join("artifacts").join(session)
     }
 
-    /// Directory of the files attached to a session's messages.
+    /// Returns the directory of the files attached to a session's messages.
     pub(crate) fn attachments(&self, session: &str) -> PathBuf {
         self.data.join("attachments").join(session)
     }
@@ -197,18 +198,19 @@ impl DataPaths {
         trusted_in(&self.data)
     }
 
-    /// Directory of the OAuth tokens of MCP servers.
+    /// Returns the directory of the OAuth tokens of MCP servers.
     pub(crate) fn mcp_tokens(&self) -> PathBuf {
         self.data.join("mcp-tokens")
     }
 
-    /// Directory in which the MCP server `name` of the user runs, outside of all projects.
+    /// Returns the directory in which the user's MCP server `name` runs, outside of all projects.
     pub(crate) fn mcp_work(&self, name: &str) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
         self.data.join("mcp-work").join(name.chars().map(plain).collect::<String>())
     }
 
-    /// Directory of the git worktrees that nuncio creates, `PROJECT/NAME` each, free of symlinks.
+    /// Returns the directory of the git worktrees that nuncio creates, `PROJECT/NAME` each. The
+    /// path is free of symlinks.
     pub(crate) fn worktrees(&self) -> PathBuf {
         worktrees_in(&self.data)
     }
@@ -219,7 +221,7 @@ pub(super) fn trusted_in(data: &Path) -> PathBuf {
     data.join("trusted")
 }
 
-/// Path of the settings file of a project in `directory`.
+/// Returns the path of the settings file of a project in `directory`.
 pub(super) fn project_file(directory: &Path) -> PathBuf {
     directory.join(".nuncio").join("config.toml")
 }

@@ -40,7 +40,7 @@ pub(crate) fn declared_checks(text: &str) -> Vec<String> {
     commands
 }
 
-/// The code of a list item that consists of one code span.
+/// Returns the code of a list item that consists of one code span; `None` for any other line.
 fn code_item(line: &str) -> Option<&str> {
     let item = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark))?;
     let code = item.trim().strip_prefix('`')?.strip_suffix('`')?;

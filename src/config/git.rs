@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::data_paths::Environment;
 use crate::workspace::read_small;
 
-/// The path in `core.excludesFile` of the user's Git configuration, or Git's default path. The file
-/// need not exist.
+/// Returns the path in `core.excludesFile` of the user's Git configuration, or Git's default path.
+/// The file need not exist.
 pub(crate) fn excludes(environment: &Environment) -> Option<PathBuf> {
     let home = environment.get("HOME").map(PathBuf::from);
     let settings = environment.get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".config")));
@@ -22,7 +22,8 @@ pub(crate) fn excludes(environment: &Environment) -> Option<PathBuf> {
     }
 }
 
-/// The last value of `excludesfile`. Sections are ignored: only `core` has a key of this name.
+/// Returns the last value of `excludesfile`. Sections are ignored: only `core` has a key of this
+/// name.
 fn excludes_file(settings: &str) -> Option<String> {
     let value = |line: &str| {
         let (name, value) = line.split_once('=')?;

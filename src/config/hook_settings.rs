@@ -72,7 +72,7 @@ impl HookSettings {
         (!cwd.join(script).exists()).then(|| format!("{script} does not exist"))
     }
 
-    /// The policy of the settings, or the default of the event.
+    /// Returns the policy of the settings, or the default of the event.
     pub(crate) fn failure_policy(&self) -> FailurePolicy {
         self.on_failure.unwrap_or(match self.event {
             HookEvent::ToolExecuteBefore => FailurePolicy::Closed,

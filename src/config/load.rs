@@ -107,7 +107,8 @@ pub(crate) fn load_user(places: &DataPaths, required: bool, environment: &Enviro
     Ok(loaded)
 }
 
-/// Like [`load_user`], with the project file of `cwd` between the user's file and the environment.
+/// Merges the settings like [`load_user`], with the project file of `cwd` between the user's file
+/// and the environment.
 pub(crate) fn load_project(
     user: &Loaded,
     places: &DataPaths,

@@ -135,7 +135,7 @@ impl McpServer {
         Ok(())
     }
 
-    /// Names of the environment variables that contain the server's secrets.
+    /// Returns the names of the environment variables that contain the server's secrets.
     pub(crate) fn secret_names(&self) -> impl Iterator<Item = String> {
         let values = self.env.values().chain(self.headers.values()).filter_map(|text| text.variable().map(str::to_owned));
         let oauth = self.oauth.as_ref().and_then(|oauth| oauth.client_secret_env.clone());

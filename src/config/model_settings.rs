@@ -81,12 +81,13 @@ pub struct Provider {
 pub struct SecretText(pub String);
 
 impl SecretText {
-    /// The environment variable that contains the value.
+    /// Returns the name of the environment variable that contains the value. `None` if the text is
+    /// the value itself.
     pub(crate) fn variable(&self) -> Option<&str> {
         self.0.strip_prefix('$').filter(|name| !name.starts_with('$'))
     }
 
-    /// The value itself, if no variable contains it. `$$` at the start stands for `$`.
+    /// Returns the value itself, if no variable contains it. `$$` at the start stands for `$`.
     pub(crate) fn plain(&self) -> &str {
         if self.0.starts_with("$$") { &self.0[1..] } else { &self.0 }
     }
@@ -222,12 +223,12 @@ fn positive(setting: &str, value: Option<u64>) -> Result<(), String> {
     if value == Some(0) { Err(format!("{setting}: must be greater than 0")) } else { Ok(()) }
 }
 
-/// True if `text` is a token (RFC 9110, section 5.6.2), such as the name of a header.
+/// Returns whether `text` is a token (RFC 9110, section 5.6.2), such as the name of a header.
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// The settings of the model `id`, from all patterns in `models` that match.
+/// Merges the settings of the model `id` from all patterns in `models` that match.
 pub(crate) fn model_settings(models: &BTreeMap<String, ModelSettings>, id: &str) -> ModelSettings {
     ModelPatterns::new(models).settings(id)
 }
@@ -250,7 +251,8 @@ impl<'a> ModelPatterns<'a> {
         ModelPatterns { models, patterns }
     }
 
-    /// The settings of the model `id`, from all patterns that match.
+    /// Merges the settings of the model `id` from all patterns that match. The exact name takes
+    /// precedence, then the longest pattern.
     pub(crate) fn settings(&self, id: &str) -> ModelSettings {
         let matching = self.patterns.iter().filter(|(pattern, glob, _)| *pattern != id && glob.is_match(id));
         let all = self.models.get(id).into_iter().chain(matching.map(|(.., settings)| *settings));
@@ -283,7 +285,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The name, unless the value is a number of tokens.
+    /// Returns the name; `None` if the value is a number of tokens.
     pub(crate) fn name(self) -> Option<String> {
         match self {
             Effort::Name(name) => Some(name),
@@ -337,7 +339,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The name of the protocol in settings files.
+    /// Returns the name of the protocol in settings files.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::OpenaiChat => "openai-chat",

@@ -81,7 +81,7 @@ fn check_trust(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// An error about the settings file at `path`, with credentials in URLs masked.
+/// Creates an error about the settings file at `path`, with credentials in URLs masked.
 pub(super) fn invalid(path: &Path, problem: impl fmt::Display) -> Error {
     // The text of the problem may quote the file, including URLs with credentials.
     let problem = mask_urls(&problem.to_string());

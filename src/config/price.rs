@@ -44,7 +44,7 @@ impl Price {
         }
     }
 
-    /// The cost of a request with these tokens.
+    /// Calculates the cost of a request with these tokens.
     pub fn cost(&self, usage: &Usage) -> Cost {
         let above = self.above.as_ref().filter(|above| usage.input_tokens > above.tokens);
         let (input, output, read, write) = match above {

@@ -161,7 +161,7 @@ impl ProjectProgram {
         if self.check_trust().is_ok() { format!("{why} ({})", self.hint()) } else { why }
     }
 
-    /// A sentence about the confinement, for messages about failures.
+    /// Describes the confinement in one sentence, for messages about failures.
     pub(crate) fn hint(&self) -> String {
         let network = if self.grant.network { "" } else { " and has no network" };
         let dropped: String = self

@@ -50,7 +50,7 @@ impl AccessShape {
             && (self.pattern || rule.pattern.is_none())
     }
 
-    /// The fields that a rule about such calls can have.
+    /// Lists the fields that a rule about such calls can have, as an error message shows them.
     fn fields(&self) -> Vec<String> {
         let kind = format!("kind = \"{}\"", self.kind.id());
         let optional = [(self.path, "path"), (self.pattern, "pattern")];
@@ -133,7 +133,8 @@ fn check_fields(rule: &Rule, tools: &[KnownTool<'_>], file: &Path) -> Result<()>
     Err(invalid(file, message).hint(format!("{calls} have: {}", known.join("; or "))))
 }
 
-/// The shapes of the calls that a rule can be about. Empty if they are not known.
+/// Returns the shapes of the calls that a rule for the tool or pattern `name` can be about; `None`
+/// stands for all tools. Empty if the shapes are not known.
 fn shapes(name: Option<&str>, tools: &[KnownTool<'_>]) -> Vec<AccessShape> {
     let Some(name) = name else {
         // Hosted agents have tools of their own, whose calls can have a path or a URL.

@@ -7,8 +7,8 @@ pub(super) const MASK: &str = "***";
 pub(crate) const CREDENTIALS_HINT: &str =
     "remove them and set api_key_env to the name of the environment variable that holds the key";
 
-/// True if a URL has user information (RFC 3986, section 3.2.1). Lenient like browsers: the slashes
-/// after the scheme may be missing or backslashes. A password may contain any character.
+/// Returns whether a URL has user information (RFC 3986, section 3.2.1). Lenient like browsers: the
+/// slashes after the scheme may be missing or backslashes. A password may contain any character.
 pub(crate) fn has_credentials(url: &str) -> bool {
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
     credentials(rest.trim_start_matches(['/', '\\'])).is_some()
@@ -53,7 +53,8 @@ fn mask_url(url: &str, masked: &mut String) {
     masked.push_str(fragment);
 }
 
-/// Position of the `@` that ends the user information, in the part of a URL after `://`.
+/// Returns the position of the `@` that ends the user information, in the part of a URL after
+/// `://`.
 fn credentials(rest: &str) -> Option<usize> {
     let authority = &rest[..rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len())];
     if let Some(at) = authority.rfind('@') {

@@ -200,7 +200,7 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
-    /// The name in the settings.
+    /// Returns the name in the settings.
     pub(crate) fn id(self) -> &'static str {
         match self {
             AccessKind::Read => "read",

@@ -36,7 +36,8 @@ pub(crate) enum Trusted {
 }
 
 impl Trusted {
-    /// The reason why a formerly trusted directory is no longer trusted.
+    /// Returns the reason why a formerly trusted directory is no longer trusted. `None` if it is
+    /// trusted, or is not in the list.
     pub(crate) fn why_not(self) -> Option<&'static str> {
         match self {
             Trusted::Yes | Trusted::No => None,
@@ -65,22 +66,23 @@ impl Trust {
         Trust { digests, worktrees: worktrees_in(data) }
     }
 
-    /// The trust status of the settings of `directory`. `content` is the content of its settings
-    /// file, `None` if there is no file. Parent directories have no influence. In a worktree of
-    /// nuncio, settings that equal the trusted settings of its repository are trusted, too.
+    /// Returns the trust status of the settings of `directory`. `content` is the content of its
+    /// settings file, `None` if there is no file. Parent directories have no influence. Settings in
+    /// a worktree of nuncio are also trusted if they equal the trusted settings of its repository.
     pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
         let directory = canonical(directory);
         self.compared(&self.place(&directory), || Ok(TrustedContent::of(&directory, content.map(<[u8]>::to_vec))))
     }
 
-    /// The trust status of the current content of `directory`.
+    /// Returns the trust status of the current content of `directory`.
     pub(crate) fn status(&self, directory: &Path) -> Trusted {
         let directory = canonical(directory);
         self.compared(&self.place(&directory), || TrustedContent::read(&directory))
     }
 
-    /// The directory of the list that decides about the settings of `directory`, which is free of
-    /// symlinks: for a worktree of nuncio, its counterpart in the repository.
+    /// Returns the directory whose entry in the list decides about the settings of `directory`,
+    /// which is free of symlinks. For a worktree of nuncio without its own entry, it is the
+    /// counterpart in the repository.
     pub(super) fn place(&self, directory: &Path) -> PathBuf {
         match worktree_origin(&self.worktrees, directory) {
             Some(origin) if !self.digests.contains_key(directory) => origin.repository.join(origin.rest),
@@ -113,7 +115,7 @@ impl Trust {
         self.covering(directory).is_some()
     }
 
-    /// The trusted directory that covers `directory`.
+    /// Finds the trusted directory that covers `directory`, as described at [`Trust::covers`].
     pub(crate) fn covering(&self, directory: &Path) -> Option<PathBuf> {
         let directory = canonical(directory);
         let above = directory.ancestors().map(|above| (above.to_owned(), above.to_owned()));
@@ -132,7 +134,7 @@ impl Trust {
         pairs.into_iter().find(|(recorded, actual)| covers(recorded, actual)).map(|(recorded, _)| recorded)
     }
 
-    /// The directories of the list, with their status.
+    /// Returns the directories of the list, with their status.
     pub(crate) fn list(&self) -> impl Iterator<Item = (&Path, Trusted)> {
         self.digests.keys().map(|directory| (directory.as_path(), self.compared(directory, || TrustedContent::read(directory))))
     }
@@ -173,7 +175,7 @@ impl Trust {
         Some((directory, digest))
     }
 
-    /// The content of `directory` when it was trusted, by the names of its parts. `None` if
+    /// Returns the content of `directory` when it was trusted, by the names of its parts. `None` if
     /// `directory` is not trusted, or was trusted by a version of nuncio that did not store it.
     pub(crate) fn trusted_parts(&self, places: &DataPaths, directory: &Path) -> Option<BTreeMap<String, String>> {
         let TrustRecord { settings, checks } = self.record(places, directory)?;

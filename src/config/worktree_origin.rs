@@ -20,7 +20,7 @@ pub(crate) struct WorktreeOrigin {
 /// File in the directory of a project's worktrees that contains the path of its repository.
 pub(crate) const REPOSITORY_FILE: &str = "repository";
 
-/// The directory of nuncio's worktrees in the data directory `data`, free of symlinks.
+/// Returns the directory of nuncio's worktrees in the data directory `data`, free of symlinks.
 pub(crate) fn worktrees_in(data: &Path) -> PathBuf {
     std::fs::canonicalize(data).unwrap_or_else(|_| data.into()).join("worktrees")
 }

@@ -20,7 +20,7 @@ pub enum AgentStatus {
 }
 
 impl AgentStatus {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             AgentStatus::None => "none",
@@ -30,7 +30,8 @@ impl AgentStatus {
         }
     }
 
-    /// The status of a session with a live owner.
+    /// Determines the status of a session with a live owner. `turn` is true if a turn runs,
+    /// `permission` if a permission request is open.
     pub(crate) fn of(turn: bool, permission: bool) -> AgentStatus {
         match (turn, permission) {
             (_, true) => AgentStatus::Waiting,

@@ -50,7 +50,7 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// An amount for display without its unit: `200`, `$1.25`.
+    /// Formats an amount for display without its unit: `200`, `$1.25`.
     pub(crate) fn number(self, amount: u64) -> String {
         match self {
             Resource::Cost => self.show(amount),
@@ -58,7 +58,7 @@ impl Resource {
         }
     }
 
-    /// An amount for display: `200 model requests`.
+    /// Formats an amount for display: `200 model requests`.
     pub(crate) fn show(self, amount: u64) -> String {
         match self {
             Resource::Requests => format!("{amount} model requests"),
@@ -82,7 +82,7 @@ impl BudgetLimits {
         "sessionMaxWallS",
     ];
 
-    /// The limits of `self`, else those of `other`.
+    /// Returns these limits; limits that are not set are taken from `other`.
     pub(crate) fn or(self, other: BudgetLimits) -> BudgetLimits {
         BudgetLimits {
             max_requests: self.max_requests.or(other.max_requests),
@@ -96,7 +96,7 @@ impl BudgetLimits {
         }
     }
 
-    /// The limits of the session only.
+    /// Returns the limits of the session only.
     pub(crate) fn of_session(self) -> BudgetLimits {
         BudgetLimits { max_requests: None, max_tokens: None, max_cost: None, max_wall_s: None, ..self }
     }
@@ -107,7 +107,8 @@ impl BudgetLimits {
         BudgetLimits { max_requests, max_tokens, max_cost, max_wall_s, ..BudgetLimits::default() }
     }
 
-    /// The amount of a limit.
+    /// Returns the amount of a limit, or `None` if the limit is not set. A cost is in units of 10⁻⁹
+    /// dollars, a time is in seconds.
     pub(crate) fn get(&self, limit: BudgetLimit) -> Option<u64> {
         let nanos = |cost: Option<Cost>| cost.map(Cost::nano_dollars);
         match (limit.resource, limit.session) {
@@ -139,7 +140,7 @@ impl BudgetLimits {
 }
 
 impl BudgetLimit {
-    /// The name of the setting in `[budget]`.
+    /// Returns the name of the setting in `[budget]`.
     pub(crate) fn name(self) -> &'static str {
         match (self.resource, self.session) {
             (Resource::Requests, false) => "max_requests",

@@ -12,27 +12,27 @@ use serde::{Deserialize, Serialize};
 pub struct Cost(u64);
 
 impl Cost {
-    /// An amount in units of 10⁻¹⁵ dollars, rounded.
+    /// Creates an amount from units of 10⁻¹⁵ dollars, rounded.
     pub(crate) fn of_femto_dollars(amount: u128) -> Cost {
         Cost(u64::try_from((amount + 500_000) / 1_000_000).unwrap_or(u64::MAX))
     }
 
-    /// An amount in units of 10⁻⁹ dollars.
+    /// Creates an amount from units of 10⁻⁹ dollars.
     pub(crate) fn of_nano_dollars(amount: u64) -> Cost {
         Cost(amount)
     }
 
-    /// The amount in units of 10⁻⁹ dollars.
+    /// Returns the amount in units of 10⁻⁹ dollars.
     pub(crate) fn nano_dollars(self) -> u64 {
         self.0
     }
 
-    /// The sum of two amounts, of which one may be unknown.
+    /// Adds two amounts. If one is unknown, returns the other.
     pub(crate) fn sum(one: Option<Cost>, other: Option<Cost>) -> Option<Cost> {
         one.zip(other).map(|(one, other)| one + other).or(one).or(other)
     }
 
-    /// The amount in dollars.
+    /// Returns the amount in dollars.
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e9
     }

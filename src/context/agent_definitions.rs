@@ -50,8 +50,8 @@ pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<AgentDe
     found
 }
 
-/// The definitions in `cwd` and the directories above it, up to the root of the repository. Links
-/// that lead out of the repository and files of other users are skipped.
+/// Reads the definitions in `cwd` and the directories above it, up to the root of the repository.
+/// Links that lead out of the repository and files of other users are skipped.
 fn project(cwd: &Path, places: &DataPaths) -> Vec<AgentDefinition> {
     let project = ProjectDirs::of(cwd, Some(places));
     let below = |dir: &Path| PROJECT_DIRECTORIES.map(|name| (dir.to_owned(), dir.join(name)));

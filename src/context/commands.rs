@@ -61,7 +61,7 @@ pub(crate) fn list(dirs: &PromptDirs<'_>) -> Vec<SlashCommand> {
     commands
 }
 
-/// The commands that nuncio runs itself.
+/// Returns the commands that nuncio runs itself.
 fn local(_: &PromptDirs<'_>) -> Vec<SlashCommand> {
     let command = |(name, description, hint): &(&'static str, &'static str, &'static str)| SlashCommand {
         name: Cow::Borrowed(name),

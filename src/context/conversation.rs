@@ -44,7 +44,7 @@ pub(crate) struct PrunableOutput {
 }
 
 impl PrunableOutput {
-    /// The output as text.
+    /// Returns the output as text.
     pub(crate) fn text(&self) -> String {
         let Message::ToolResults(results) = &*self.message else { return String::new() };
         let result = results.iter().find(|result| result.id == self.tool_call_id);
@@ -72,17 +72,17 @@ impl Conversation {
         self.all.len() - 1
     }
 
-    /// The message with this index, and its place.
+    /// Returns the message with this index, and its place.
     pub(super) fn linked(&self, index: usize) -> &LinkedMessage {
         &self.all[index]
     }
 
-    /// The total size of the messages up to `last`.
+    /// Returns the total size of the messages up to `last`.
     pub(super) fn bytes(&self, last: Option<usize>) -> usize {
         last.map_or(0, |last| self.all[last].bytes)
     }
 
-    /// The messages up to `last`, newest first.
+    /// Returns the messages up to `last`, newest first.
     pub(super) fn backwards(&self, last: Option<usize>) -> impl Iterator<Item = &LinkedMessage> {
         self.indexes(last).map(|index| &self.all[index])
     }
@@ -91,7 +91,7 @@ impl Conversation {
         std::iter::successors(last, |last| self.all[*last].before)
     }
 
-    /// The messages up to `last`, oldest first.
+    /// Returns the messages up to `last`, oldest first.
     pub(super) fn messages(&self, last: Option<usize>) -> Vec<Arc<Message>> {
         let mut messages: Vec<Arc<Message>> = self.backwards(last).map(|linked| linked.message.clone()).collect();
         messages.reverse();
@@ -147,7 +147,7 @@ impl Conversation {
     }
 }
 
-/// The text in the place of a pruned output.
+/// Returns the text that replaces a pruned output.
 fn pruned_text(output: &PrunedOutput) -> String {
     match &output.artifact {
         Some(path) => format!("[output pruned: {} chars; artifact {}]", output.chars, path.display()),

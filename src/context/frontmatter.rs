@@ -28,13 +28,14 @@ impl Frontmatter {
         }
     }
 
-    /// The value of a field; `None` if it is absent or empty. The items of a list are joined.
+    /// Returns the value of a field; `None` if it is absent or empty. The items of a list are
+    /// joined.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.values.get(name).map(|items| items.join(", ")).filter(|value| !value.is_empty())
     }
 
-    /// The items of a list, which may also be written as one value with commas. `None` if the field
-    /// is absent.
+    /// Returns the items of a list, which may also be written as one value with commas. `None` if
+    /// the field is absent.
     pub(crate) fn list(&self, name: &str) -> Option<Vec<String>> {
         let items = self.values.get(name)?;
         let split = items.iter().flat_map(|item| item.split(',')).map(|item| unquoted(item).to_string());
@@ -72,7 +73,7 @@ fn values(head: &str) -> BTreeMap<String, Vec<String>> {
     values
 }
 
-/// A value without white space and quotes around it.
+/// Removes the white space and the quotes around a value.
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
     let quoted = |quote: char| value.strip_prefix(quote).and_then(|value| value.strip_suffix(quote));

@@ -294,22 +294,22 @@ impl History {
         self.messages().iter().all(|message| matches!(&**message, Message::User(parts) if !parts.iter().any(starts)))
     }
 
-    /// The size of the messages of the next request, in bytes.
+    /// Returns the size of the messages of the next request, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.all.bytes(self.end.last) + self.answer.bytes()
     }
 
-    /// The provider's report about the size of the last request.
+    /// Returns the provider's report about the size of the last request.
     pub(crate) fn usage(&self) -> &UsageMark {
         &self.usage
     }
 
-    /// The local command that the running turn consists of.
+    /// Returns the local command that the running turn consists of.
     pub(crate) fn local_command(&self) -> Option<&LocalCommand> {
         self.local.as_ref()
     }
 
-    /// The emphasis that the user asked for with the local command `/compact`.
+    /// Returns the emphasis that the user asked for with the local command `/compact`.
     pub(crate) fn focus(&self) -> Option<&str> {
         match &self.local {
             Some(LocalCommand::Compact { focus }) => focus.as_deref(),

@@ -77,7 +77,7 @@ fn node(json: &Json) -> Vec<String> {
     [main, list("bin", bin), list("scripts", scripts)].into_iter().flatten().collect()
 }
 
-/// The targets of a makefile, each once, in order.
+/// Returns the targets of a makefile, each once, in order.
 fn make(text: &str) -> Vec<String> {
     let mut seen = BTreeMap::new();
     for line in text.lines() {

@@ -41,12 +41,12 @@ impl OpenAnswer {
         !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some())
     }
 
-    /// The results of the calls that have completed.
+    /// Returns the results of the calls that have completed.
     pub(super) fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.calls.iter().filter_map(|call| call.result.as_ref())
     }
 
-    /// The size of the answer and the results, in bytes.
+    /// Returns the size of the answer and the results, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.blocks.iter().map(block_bytes).chain(self.results().map(result_bytes)).sum()
     }
@@ -83,7 +83,7 @@ impl OpenAnswer {
     }
 }
 
-/// The text of a message of the model.
+/// Returns the text of a message of the model.
 pub(super) fn text_of(parts: &[Part]) -> String {
     match parts {
         [Part::Text { text }] => text.clone(),

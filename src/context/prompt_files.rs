@@ -106,7 +106,7 @@ impl PromptDirs<'_> {
         std::iter::once(self.places.config.clone()).chain(home).map(|dir| dir.join(folder)).collect()
     }
 
-    /// The directories of the user's skills, which tools may read.
+    /// Returns the directories of the user's skills, which tools may read.
     pub(crate) fn user_skills(&self) -> Vec<PathBuf> {
         self.user_dirs("skills", &[".claude", ".agents"])
     }

@@ -10,7 +10,7 @@ const IMAGE_BYTES: usize = 6_000;
 /// Roles, ids and names, which each message and block has.
 const FRAME_BYTES: usize = 16;
 
-/// The size of a message.
+/// Returns the size of a message.
 pub(crate) fn message_bytes(message: &Message) -> usize {
     FRAME_BYTES
         + match message {
@@ -20,7 +20,7 @@ pub(crate) fn message_bytes(message: &Message) -> usize {
         }
 }
 
-/// The sizes of attached documents and images, of tool results, and of everything else.
+/// Returns the sizes of attached documents and images, of tool results, and of everything else.
 pub(crate) fn by_source(messages: &[Arc<Message>]) -> [usize; 3] {
     let (mut files, mut results, mut rest) = (0, 0, 0);
     for message in messages {
@@ -37,7 +37,7 @@ pub(crate) fn by_source(messages: &[Arc<Message>]) -> [usize; 3] {
     [files, results, rest]
 }
 
-/// The size of a block of an answer.
+/// Returns the size of a block of an answer.
 pub(super) fn block_bytes(block: &Block) -> usize {
     FRAME_BYTES
         + match block {
@@ -48,17 +48,17 @@ pub(super) fn block_bytes(block: &Block) -> usize {
         }
 }
 
-/// The size of a tool result.
+/// Returns the size of a tool result.
 pub(super) fn result_bytes(result: &ToolResult) -> usize {
     FRAME_BYTES + parts_bytes(&result.output)
 }
 
-/// The size of parts.
+/// Returns the total size of parts.
 pub(crate) fn parts_bytes(parts: &[Part]) -> usize {
     parts.iter().map(part_bytes).sum()
 }
 
-/// The size of a part.
+/// Returns the size of a part.
 pub(crate) fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } => text.len(),

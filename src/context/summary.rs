@@ -24,7 +24,7 @@ const SHORT_BYTES: usize = 2_000;
 /// that is not enough, prompts.
 pub(super) const VALUE_BYTES: usize = 500;
 
-/// The text that asks for a summary. `focus` is the emphasis that the user asked for.
+/// Returns the text that asks for a summary. `focus` is the emphasis that the user asked for.
 pub(crate) fn prompt(focus: Option<&str>) -> String {
     let prompt = PROMPT.trim_end();
     match focus {
@@ -33,7 +33,7 @@ pub(crate) fn prompt(focus: Option<&str>) -> String {
     }
 }
 
-/// The parts of the message that replaces the summarized conversation.
+/// Creates the parts of the message that replaces the summarized conversation.
 pub(super) fn message(summary: &str) -> Vec<Part> {
     vec![Part::text(format!("{BEFORE}\n\n<summary>\n{}\n</summary>", summary.trim()))]
 }
@@ -149,7 +149,7 @@ fn shorten_prompt(message: &Message, bytes: usize) -> Option<Message> {
     (message_bytes(message) > bytes).then(|| Message::User(vec![Part::text(shortened(&plain_text(parts), bytes))]))
 }
 
-/// The input of a tool call, which stays an object, with short values.
+/// Shortens the values in the input of a tool call. The result is always an object.
 pub(super) fn shortened_input(input: &Value) -> Value {
     let Value::Object(values) = input else { return json!({ "input": shortened(&input.to_string(), VALUE_BYTES) }) };
     let short = |value: &Value| {
@@ -159,7 +159,8 @@ pub(super) fn shortened_input(input: &Value) -> Value {
     Value::Object(values.iter().map(|(name, value)| (name.clone(), short(value))).collect::<Map<_, _>>())
 }
 
-/// The start and the end of a text, `bytes` together.
+/// Shortens a text that is longer than `bytes` to its start and its end, together about `bytes`,
+/// with a mark between them.
 pub(super) fn shortened(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.into();

@@ -40,12 +40,12 @@ pub(crate) fn whole(base: &str, workspace: &Workspace, instructions: &[Instructi
     prompt
 }
 
-/// The size of the instruction files in a system prompt, in bytes.
+/// Returns the size of a system prompt from its first instruction file to its end, in bytes.
 pub(crate) fn instructions_bytes(prompt: &str) -> usize {
     prompt.find(INSTRUCTIONS).map_or(0, |start| prompt.len() - start)
 }
 
-/// The start of the text that a model gets of the instruction file `file`.
+/// Returns the line that precedes the text of the instruction file `file` for a model.
 pub(crate) fn instructions_start(file: &str) -> String {
     format!("{INSTRUCTIONS}{file}\">\n")
 }

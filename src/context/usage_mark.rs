@@ -51,8 +51,9 @@ impl UsageMark {
         self.measured.is_some()
     }
 
-    /// Bytes per token, if the requests contain `overhead` bytes besides the messages: instructions
-    /// and tools.
+    /// Returns the bytes per token, if the requests contain `overhead` bytes in addition to the
+    /// messages: instructions and tools. An estimate, if no provider reported the tokens of a
+    /// request.
     pub(crate) fn bytes_per_token(&self, overhead: usize) -> f64 {
         let (least, most) = BYTES_PER_TOKEN_RANGE;
         self.measured

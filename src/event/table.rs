@@ -117,7 +117,7 @@ impl Body {
         }
     }
 
-    /// The `type` of the event.
+    /// Returns the `type` of the event.
     pub(crate) fn name(&self) -> &str {
         self.row().0
     }

@@ -16,20 +16,20 @@ use crate::model::Message;
 /// Code that runs at an event. [`super::CommandHook`] runs a command; embedders may implement this
 /// trait and pass the hook in [`crate::app::embed::Embedded`].
 pub trait Hook: Send + Sync {
-    /// The event at which the hook runs.
+    /// Returns the event at which the hook runs.
     fn event(&self) -> HookEvent;
 
-    /// The name in events and messages, on one line.
+    /// Returns the name in events and messages, on one line.
     fn name(&self) -> &str;
 
     /// Returns whether the hook runs for `subject`: the name of a tool, or `PROVIDER/NAME` of a
     /// model.
     fn matches(&self, subject: &str) -> bool;
 
-    /// How long a run may take.
+    /// Returns how long a run may take.
     fn timeout(&self) -> Duration;
 
-    /// The effect of a run that fails or times out.
+    /// Returns the effect of a run that fails or times out.
     fn on_failure(&self) -> FailurePolicy;
 
     /// Returns a sentence for the message about a run that timed out.

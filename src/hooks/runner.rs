@@ -28,7 +28,8 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
-    /// The commands of the settings, then the hooks of the embedder.
+    /// Creates the hooks of a session: the commands of the settings, then the hooks of the
+    /// embedder.
     pub(crate) fn new(commands: impl Iterator<Item = CommandHook>, registered: &[Arc<dyn Hook>]) -> Hooks {
         let command = |command| -> Arc<dyn Hook> { Arc::new(command) };
         let hooks = commands.map(command).chain(registered.iter().cloned()).collect();
@@ -40,7 +41,7 @@ impl Hooks {
         self.reports.lock().insert(title.into())
     }
 
-    /// The hooks of `event` that match `subject`: the name of a tool, or the id of a model.
+    /// Returns the hooks of `event` that match `subject`: the name of a tool, or the id of a model.
     pub(crate) fn matching(&self, event: HookEvent, subject: &str) -> impl Iterator<Item = &Arc<dyn Hook>> {
         self.hooks.iter().filter(move |hook| hook.event() == event && hook.matches(subject))
     }
@@ -90,7 +91,8 @@ impl HookRun {
         HookRun { event, hook, duration: started.elapsed(), on_failure, timed_out, result }
     }
 
-    /// The effect, or the failure as a block or no effect, by the hook's policy.
+    /// Returns the effect of the run. The hook's policy decides whether a failure blocks or has no
+    /// effect.
     pub(crate) fn effect(&self) -> HookEffect {
         match (&self.result, self.on_failure) {
             (Ok(HookEffect::Block(reason)), _) => HookEffect::Block(format!("hook {}: {reason}", self.hook)),
@@ -118,7 +120,7 @@ impl HookRun {
         self.result = result.map_err(HookError);
     }
 
-    /// The event that records the run. `changed` is the tool call with its new input.
+    /// Creates the event that records the run. `changed` is the tool call with its new input.
     pub(crate) fn completed(&self, tool_call_id: Option<ToolCallId>, changed: Option<ChangedCall>) -> Body {
         let outcome = match &self.result {
             Ok(HookEffect::Unchanged) => HookOutcome::Unchanged,

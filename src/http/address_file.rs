@@ -45,8 +45,8 @@ impl Drop for AddressFile {
     }
 }
 
-/// The address of the server that was started last of those that run with the data directory
-/// `data`. Removes the files of servers that have ended.
+/// Finds the running servers that use the data directory `data`, and returns the URL of the server
+/// that was started last. Removes the files of servers that have ended.
 pub(crate) fn running_server(data: &Path) -> Option<String> {
     let mut newest: Option<(SystemTime, String)> = None;
     for entry in std::fs::read_dir(data.join("run")).into_iter().flatten().flatten() {

@@ -123,7 +123,8 @@ impl Auth {
         Ok(access)
     }
 
-    /// Like [`Auth::client`], for the route of hooks, which also accepts the hook token.
+    /// Returns the client like [`Auth::client`], for the route of hooks, which also accepts the
+    /// hook token.
     pub(crate) fn hook_client(&self, headers: &HeaderMap) -> Result<Client> {
         match token(headers).is_some_and(|token| self.tokens.is_hook_token(token)) {
             true => Ok(Client::limited("hook", ClientRole::Controller, None)),
@@ -149,7 +150,8 @@ impl Auth {
     }
 }
 
-/// The bearer token of a request. `None` if there is no `Authorization` header or more than one.
+/// Returns the bearer token of a request. Returns `None` if there is no `Authorization` header or
+/// more than one.
 pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     match (given.next(), given.next()) {

@@ -75,7 +75,7 @@ struct StatusLabels {
     status: &'static str,
 }
 
-/// All metrics in Prometheus' text format. `sessions` is absent while the store is closed.
+/// Encodes all metrics in Prometheus' text format. `sessions` is absent while the store is closed.
 pub(crate) fn text(requests: &RequestMetrics, sessions: Option<&Sessions>, status: &StatusSnapshot) -> Result<String> {
     let mut registry = Registry::with_prefix("nuncio");
     registry.register("http_requests", "Requests, by method, route and status", requests.count.clone());

@@ -35,7 +35,7 @@ enum TextType {
 }
 
 impl RestFields {
-    /// The fields of an object schema.
+    /// Reads the fields of an object schema.
     pub(crate) fn of(schema: Schema) -> RestFields {
         let mut texts = HashMap::new();
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -88,7 +88,7 @@ pub(crate) async fn gather(state: &AppState, mut request: Request, fields: &Rest
     Ok(params)
 }
 
-/// The fields of the query, in order.
+/// Parses the fields of the query, in order.
 pub(crate) fn query(uri: &Uri) -> Result<Vec<(String, String)>> {
     let read = Query::<Vec<(String, String)>>::try_from_uri(uri);
     read.map(|Query(pairs)| pairs).map_err(|error| Error::invalid_params(format!("the query: {error}")))

@@ -40,13 +40,13 @@ impl IntoResponse for ApiError {
 #[derive(Clone)]
 struct ResponseError(Arc<Error>);
 
-/// A new request id.
+/// Generates a request id.
 pub(crate) fn request_id() -> String {
     format!("req_{}", uuid::Uuid::now_v7().simple())
 }
 
-/// The span of a request. Its parent is the span in the `traceparent` header, if any (W3C Trace
-/// Context).
+/// Creates the span of a request. Its parent is the span in the `traceparent` header, if any (W3C
+/// Trace Context).
 pub(crate) fn span(request: &Request, id: &str) -> tracing::Span {
     let span = tracing::info_span!("request", id, method = %request.method());
     #[cfg(feature = "telemetry")]
@@ -60,7 +60,7 @@ pub(crate) fn span(request: &Request, id: &str) -> tracing::Span {
     span
 }
 
-/// Turns a panic of the request's handler into an error response.
+/// Converts a panic of the request's handler into an error response.
 pub(crate) async fn catch_panic(response: impl Future<Output = Response>) -> Response {
     AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|panic| {
         let message = panic_message(&*panic);
@@ -129,7 +129,7 @@ pub(crate) fn finish(response: &mut Response, id: &str, cross_origin: Option<Hea
     }
 }
 
-/// The response to a CORS preflight request from an allowed origin (Fetch standard).
+/// Creates the response to a CORS preflight request from an allowed origin (Fetch standard).
 pub(crate) fn preflight() -> Response {
     let mut headers = HeaderMap::new();
     let allowed = "authorization, content-type, idempotency-key, last-event-id, prefer, traceparent";
@@ -146,7 +146,7 @@ pub(crate) struct RequestRecord {
 }
 
 impl RequestRecord {
-    /// The record of a request that is about to be answered.
+    /// Creates the record of a request that is about to be answered.
     pub(crate) fn of(request: &Request) -> RequestRecord {
         let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
         RequestRecord { method: request.method().clone(), path }
@@ -176,7 +176,8 @@ struct Matched {
     client: Option<Arc<Client>>,
 }
 
-/// Middleware that stores the matched route for [`RequestRecord::record`].
+/// Stores the matched route and the client in the response, for [`RequestRecord::record`]. This is
+/// a middleware.
 pub(crate) async fn store_route(request: Request, next: axum::middleware::Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().into());
     let client = request.extensions().get::<Arc<Client>>().cloned();

@@ -77,7 +77,8 @@ fn filter(route: Route) -> MethodFilter {
     }
 }
 
-/// The handler of a method: builds its params from the request and calls it.
+/// Creates the handler of a method, which builds the method's params from the request and calls the
+/// method.
 fn handler(
     row: &'static MethodRow,
     route: Route,

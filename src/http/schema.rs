@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
         };
     }
 
-    /// The constant fields that identify a variant.
+    /// Returns the constant fields that identify a variant.
     fn constants(&self, variant: &'a Value) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
         let fields = variant["properties"].as_object().into_iter().flatten();
         fields.filter(|(_, field)| !field["const"].is_null()).map(|(name, field)| (name.as_str(), &field["const"]))
@@ -162,7 +162,7 @@ fn unknown(name: &str, place: &str, known: &KnownFields<'_>) -> Error {
         .hint(format!("known fields: {}", fields.join(", ")))
 }
 
-/// The known field most similar to `name`, ignoring case and separators.
+/// Finds the known field most similar to `name`, ignoring case and separators.
 fn nearest<'a>(name: &str, fields: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let plains: Vec<String> = fields.iter().map(|field| plain(field)).collect();

@@ -9,7 +9,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::HttpSettings;
 use crate::error::{Error, Result};
 
-/// The TLS acceptor. `None` if the settings name no certificate.
+/// Creates the TLS acceptor. Returns `None` if the settings name no certificate.
 pub(crate) fn acceptor(settings: &HttpSettings) -> Result<Option<TlsAcceptor>> {
     let (certificate, key) = match (&settings.tls_certificate, &settings.tls_key) {
         (None, None) => return Ok(None),

@@ -56,12 +56,12 @@ impl Tokens {
         Tokens { data: data.into(), owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
 
-    /// The file with the owner token.
+    /// Returns the path of the file with the owner token.
     pub(crate) fn owner_file(&self) -> &Path {
         &self.owner
     }
 
-    /// The owner token, generated if the file does not exist.
+    /// Returns the owner token. Generates it if the file does not exist.
     pub(crate) fn owner(&self) -> Result<String> {
         match read_small_text(&self.owner) {
             Ok(text) if text.trim().len() >= limits::TOKEN_CHARS_MIN => return Ok(text.trim().into()),
@@ -108,8 +108,8 @@ impl Tokens {
         found
     }
 
-    /// The token for the route of hooks: agents in terminals get it instead of the owner token,
-    /// from which it is derived.
+    /// Returns the token for the route of hooks. Agents in terminals receive it instead of the
+    /// owner token, from which it is derived.
     pub(crate) fn hook_token(&self) -> Result<String> {
         self.owner().map(|owner| hook_token(&owner))
     }
@@ -145,7 +145,7 @@ impl Tokens {
         known.read = read;
     }
 
-    /// The named tokens.
+    /// Reads the named tokens.
     pub(crate) fn list(&self) -> Result<Vec<NamedToken>> {
         match read_small(&self.named) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -192,7 +192,7 @@ impl Tokens {
     }
 }
 
-/// The intersection of the token's and the server's roots. A token without roots has the server's
+/// Intersects the token's roots with the server's roots. A token without roots has the server's
 /// roots.
 fn intersect_roots(token: &[PathBuf], server: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
     if token.is_empty() {

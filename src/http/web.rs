@@ -89,7 +89,8 @@ fn answer(file: &File, headers: &HeaderMap) -> Response {
     response
 }
 
-/// FNV-1a, 64 bits. Distinguishes versions of a file; not a security measure.
+/// Computes the FNV-1a hash (64 bits), which distinguishes versions of a file. It is not a security
+/// measure.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

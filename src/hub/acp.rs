@@ -163,8 +163,9 @@ async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<St
     Ok(Started { session, accepts, resumable: resume.is_some(), unused_servers, login_methods })
 }
 
-/// Options for claude-agent-acp, which other agents ignore: it runs no hooks and MCP servers that
-/// the repository names, as Claude Code with its arguments in `claude_code.rs`.
+/// Returns options for claude-agent-acp; other agents ignore them. With these options, it does not
+/// run hooks and MCP servers that the repository names, like Claude Code with its arguments in
+/// `claude_code.rs`.
 fn claude_options() -> Value {
     json!({ "settingSources": ["user"], "strictMcpConfig": true })
 }
@@ -187,7 +188,7 @@ async fn needs_login(process: &AgentProcess, mut error: Error, methods: &Value, 
     Error { kind: Kind::Unauthenticated, ..error }.hint(format!("log in with the agent's own program{known}"))
 }
 
-/// An MCP server in the form of ACP.
+/// Converts an MCP server to its ACP form. Returns `None` for a server without a URL and a command.
 fn server((name, server): (&String, &McpServer)) -> Option<Value> {
     let pairs = |values: &BTreeMap<String, SecretText>| -> Vec<Value> {
         values.iter().map(|(name, value)| json!({ "name": name, "value": value.plain() })).collect()
@@ -200,7 +201,7 @@ fn server((name, server): (&String, &McpServer)) -> Option<Value> {
 }
 
 impl AcpConversation {
-    /// The content blocks of a prompt. A part that the agent does not accept is an error.
+    /// Converts a prompt to content blocks. Fails if the agent does not accept a part.
     fn blocks(&self, parts: &[Part]) -> Result<Vec<Value>> {
         let refused = |what: &str| Error::invalid_params(format!("prompt: the agent {} does not accept {what}", self.name));
         let block = |part: &Part| match part {
@@ -317,7 +318,7 @@ impl AcpConversation {
         self.outcome(&response, cancel.is_cancelled(), events.active, &stderr_before).await
     }
 
-    /// How the turn ended. Some agents report a failed model request as a normal end.
+    /// Returns how the turn ended. Some agents report a failed model request as a normal end.
     async fn outcome(&self, response: &Value, cancelled: bool, active: bool, stderr_before: &str) -> Result<StopReason> {
         let failed = |why: String| Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name)));
         let system_error =

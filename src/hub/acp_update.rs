@@ -40,7 +40,7 @@ struct KnownOption {
 }
 
 impl AcpState {
-    /// `cost` is the recorded cost of the session.
+    /// Creates the state of a session whose recorded cost is `cost`.
     pub(super) fn new(cost: Cost) -> AcpState {
         AcpState { cost, ..AcpState::default() }
     }
@@ -139,7 +139,8 @@ impl AcpState {
         }
     }
 
-    /// The request that sets an option, without the session's id.
+    /// Returns the method and the parameters of the request that sets an option. The parameters do
+    /// not contain the session's id.
     pub(super) fn setter(&self, id: &str, value: &str) -> Option<(&'static str, Value)> {
         let known = self.options.iter().find(|known| known.option.id == id)?;
         let mut params = json!({});
@@ -160,11 +161,11 @@ impl AcpState {
         known.map(|known| std::mem::replace(&mut known.option.current, value.into())).unwrap_or_default()
     }
 
-    /// The cost since the last call, if `total` is the cost of the session.
+    /// Returns the cost since the last call. `total` is the cost of the whole session, if known.
     fn spent(&mut self, total: Option<f64>) -> Option<Cost> {
         let total = Cost::from(total?).nano_dollars();
         let before = std::mem::replace(&mut self.cost, Cost::of_nano_dollars(total)).nano_dollars();
-        // An agent that was started again may count from zero.
+        // A restarted agent may count from zero.
         let spent = if total < before { total } else { total - before };
         (spent > 0).then(|| Cost::of_nano_dollars(spent))
     }
@@ -174,7 +175,7 @@ const SET_CONFIG_OPTION: &str = "session/set_config_option";
 /// Value of `type`, in an option and in the request that sets it, for an option that is on or off.
 const BOOLEAN: &str = "boolean";
 
-/// The choices of an option; groups of choices are flattened.
+/// Reads the choices of an option. Groups of choices are flattened.
 fn choices(list: &Value, value_field: &str) -> Vec<AgentChoice> {
     let items = list.as_array().into_iter().flatten();
     let flat = items.flat_map(|item| match item["options"].as_array() {
@@ -250,7 +251,7 @@ async fn chunk(role: Role, update: &Value, events: &mut TurnEvents<'_>) {
     }
 }
 
-/// A content block, if its type is known.
+/// Converts a content block. Returns `None` if its type is unknown or it is invalid.
 fn part(block: &Value) -> Option<Part> {
     content::part(decode::<acp::ContentBlock>(block)?).ok()
 }
@@ -259,7 +260,7 @@ fn decode<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
 }
 
-/// The fields of a tool call.
+/// Converts the fields of a tool call.
 pub(super) fn call_update(update: &Value) -> CallUpdate {
     let output = &update["rawOutput"];
     let of_terminal = |field: &str| {
@@ -304,7 +305,7 @@ fn kind(kind: &str) -> ToolKind {
     }
 }
 
-/// The content of a call. Terminals belong to the agent and are left out.
+/// Converts the content of a call. Terminals belong to the agent and are omitted.
 fn tool_content(content: &Value) -> Option<ToolContent> {
     match content["type"].as_str()? {
         "content" => Some(ToolContent::Content { content: part(&content["content"])? }),

@@ -16,13 +16,13 @@ pub(super) fn write(data: &Path, session: &str, url: &str, password: &str) -> Re
     PrivateFile::write(place(data, session), json!({ "url": url, "password": password }).to_string())
 }
 
-/// The file of a session in an agent.
+/// Returns the path of the file that describes the server of a session.
 fn place(data: &Path, session: &str) -> PathBuf {
     data.join(format!("attach-{}.json", session.replace('/', "_")))
 }
 
-/// The address and the password of the server of a session, if it runs. Removes the file of a
-/// server that was killed together with nuncio.
+/// Reads the address and the password of a session's server. Returns `None` if no server runs, and
+/// then removes the file of a server that was killed together with nuncio.
 pub(super) fn read(data: &Path, session: &str) -> Option<(String, String)> {
     let path = place(data, session);
     let text = read_small_text(&path).ok()?;
@@ -30,7 +30,7 @@ pub(super) fn read(data: &Path, session: &str) -> Option<(String, String)> {
     let (url, password) = (found["url"].as_str()?, found["password"].as_str()?);
     let connected = TcpStream::connect(url.strip_prefix("http://")?);
     if connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
-        // A file that remains has no effect.
+        // Ignore a failure: a file that remains has no effect.
         let _ = std::fs::remove_file(&path);
         return None;
     }

@@ -128,7 +128,7 @@ async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<A
     }
 }
 
-/// The JSON that a command prints, whatever its exit code is.
+/// Runs a command and parses its output as JSON. Ignores the exit code.
 async fn reported(launcher: &ProcessLauncher, command: &Command) -> Option<Value> {
     let (mut child, stdin, _errors) = launcher.spawn_captured(command).ok()?;
     drop(stdin);
@@ -141,7 +141,7 @@ async fn reported(launcher: &ProcessLauncher, command: &Command) -> Option<Value
 /// Maximum time of `PROGRAM --version`.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
 
-/// The first line that `PROGRAM --version` prints.
+/// Returns the first line that `PROGRAM --version` prints.
 async fn version(launcher: &ProcessLauncher, agent: &HostedAgent) -> Option<String> {
     let program = agent.command_line().into_iter().next()?;
     let command = [program, "--version".into()];

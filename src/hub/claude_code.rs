@@ -88,8 +88,8 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
     })
 }
 
-/// The value of `--mcp-config`, and the environment variables that it names. Other users can read
-/// the arguments of a process, so they have no secrets.
+/// Returns the value of `--mcp-config`, and the environment variables that it names. The value
+/// contains no secrets, because other users can read the arguments of a process.
 fn servers(servers: &BTreeMap<String, McpServer>) -> (Value, Vec<(String, String)>) {
     let mut secrets = Vec::new();
     let mut hidden = |values: &BTreeMap<String, SecretText>| -> Map<String, Value> {
@@ -115,7 +115,7 @@ fn servers(servers: &BTreeMap<String, McpServer>) -> (Value, Vec<(String, String
 }
 
 impl ClaudeConversation {
-    /// The content of a message. A part that Claude Code does not accept is an error.
+    /// Converts a prompt to the content of a message. Fails if Claude Code does not accept a part.
     fn content(&self, parts: &[Part]) -> Result<Vec<Value>> {
         let source = |mime_type: &str, data: &str| json!({ "type": "base64", "media_type": mime_type, "data": data });
         let block = |part: &Part| match part {
@@ -208,7 +208,8 @@ impl ClaudeConversation {
         let _ = self.peer.send(&response).await;
     }
 
-    /// How a turn ended that was not cancelled. `subtype` may be `success` for a failed turn.
+    /// Returns how a turn ended that nuncio did not cancel. `subtype` may be `success` for a failed
+    /// turn.
     fn outcome(&self, result: &Value, active: bool) -> Result<StopReason> {
         let reason = result["terminal_reason"].as_str().unwrap_or_default();
         let failed = |why: &str| Error::new(Kind::ModelError, format!("agent {}: {why}", self.name));

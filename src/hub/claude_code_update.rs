@@ -90,7 +90,7 @@ impl ClaudeState {
         option("mode", "Mode", &self.mode, modes)
     }
 
-    /// The cost since the last result.
+    /// Returns the cost since the last result; `None` if the cost did not grow.
     pub(super) fn spent(&mut self, result: &Value) -> Option<Cost> {
         let total = result["total_cost_usd"].as_f64()?;
         let spent = total - std::mem::replace(&mut self.cost, total);
@@ -278,7 +278,7 @@ fn kind(tool: &str) -> ToolKind {
     }
 }
 
-/// The description of a call.
+/// Describes a call of a tool: its title, kind, input, content and location.
 fn call_update(tool: &str, input: &Value) -> CallUpdate {
     let text = |field: &str| input[field].as_str();
     let path = ["file_path", "notebook_path", "path"].iter().find_map(|field| text(field));
@@ -311,8 +311,8 @@ const ALLOW: &str = "allow_once";
 const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject_once";
 
-/// The question of a control request. The error is the answer to a question that cannot be asked,
-/// or `None` if the request is unknown.
+/// Converts a control request to a permission request. The error is the response to a request that
+/// cannot be shown to the user, or `None` if the type of the request is unknown.
 pub(super) async fn question(request: &Value, events: &mut TurnEvents<'_>) -> Result<AgentQuestion, Option<Value>> {
     if request["subtype"] != "can_use_tool" {
         return Err(None);
@@ -335,7 +335,8 @@ pub(super) async fn question(request: &Value, events: &mut TurnEvents<'_>) -> Re
     Ok(AgentQuestion { call, options })
 }
 
-/// The suggested rules and directories, which count for the session and are not saved.
+/// Returns the suggested rules and directories, changed to apply to the session only: Claude Code
+/// does not save them.
 fn suggestions(request: &Value) -> Vec<Value> {
     let list = request["permission_suggestions"].as_array().into_iter().flatten();
     let kept = list.filter(|suggestion| ["addRules", "addDirectories"].iter().any(|kind| suggestion["type"] == *kind));
@@ -346,7 +347,7 @@ fn suggestions(request: &Value) -> Vec<Value> {
     kept
 }
 
-/// The response to a permission request.
+/// Creates the response to a permission request.
 pub(super) fn answer(request: &Value, choice: &Choice) -> Value {
     let input = &request["input"];
     match choice.option_id.as_deref() {

@@ -67,7 +67,8 @@ impl ClaudePeer {
         read(&mut self.shared.state.lock())
     }
 
-    /// From now on, messages are queued for the caller, until it drops the receiver.
+    /// Queues further messages, except control responses, for the caller until it drops the
+    /// receiver.
     pub(super) fn attach(&self) -> MessageReceiver<Value> {
         let (sender, receiver) = message_queue();
         *self.shared.turn.lock() = Some(sender);
@@ -124,13 +125,13 @@ impl ClaudePeer {
     }
 }
 
-/// The response to a control request of Claude Code.
+/// Creates the response to a control request of Claude Code.
 pub(super) fn success(id: &Value, response: Value) -> Value {
     let response = json!({ "subtype": "success", "request_id": id, "response": response });
     json!({ "type": "control_response", "response": response })
 }
 
-/// The response to a control request that nuncio does not support.
+/// Creates the error response to a control request that nuncio cannot serve.
 pub(super) fn failure(id: &Value, error: &str) -> Value {
     let response = json!({ "subtype": "error", "request_id": id, "error": error });
     json!({ "type": "control_response", "response": response })

@@ -78,7 +78,7 @@ impl Observer for CodexObserver {
     }
 }
 
-/// The response that denies a request of Codex.
+/// Returns the response that denies a request of Codex.
 pub(super) fn refusal(method: &str) -> Response {
     match method {
         "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => Ok(json!({ "decision": "cancel" })),
@@ -179,7 +179,8 @@ async fn login(name: &str, peer: &Peer, thread: &Value) -> Result<Option<String>
     }
 }
 
-/// The configuration of the thread: the setting `config`, and the MCP servers.
+/// Creates the configuration of the thread: the setting `config`, the untrusted projects and the
+/// MCP servers.
 fn config(opening: &Opening) -> Result<Map<String, Value>> {
     let mut config = match &opening.config {
         Some(text) => serde_json::from_str(text).map_err(|error| unavailable(&opening.name, format_args!("config: {error}")))?,

@@ -51,7 +51,8 @@ impl CodexOptions {
         self.models.iter().find(|model| model.choice.value == self.model)
     }
 
-    /// The options with their choices. Codex does not list the models of other providers.
+    /// Returns the options with their choices. Adds the current model if Codex does not list it:
+    /// Codex does not list the models of other providers.
     pub(super) fn list(&self) -> Vec<AgentOption> {
         let described = |value: &str, name: &str, description: &str| AgentChoice {
             description: Some(description.into()),
@@ -102,7 +103,8 @@ impl CodexOptions {
         self.effort = effort;
     }
 
-    /// The parameters of `turn/start`. `sandbox` and `approval` are those of the mode `default`.
+    /// Returns the options as parameters of `turn/start`. `sandbox` and `approval` apply in the
+    /// mode `default`.
     pub(super) fn turn(&self, sandbox: &Value, approval: &Value) -> Map<String, Value> {
         let mut params = self.set.clone();
         let plan = (json!({ "type": "readOnly" }), json!("never"));

@@ -35,7 +35,7 @@ struct RunningTurn {
 }
 
 impl CodexConversation {
-    /// The input of a turn. A part that Codex does not accept is an error.
+    /// Converts a prompt to the input of a turn. Fails if Codex does not accept a part.
     fn input(&self, parts: &[Part]) -> Result<Vec<Value>> {
         let refused = |what: &str| Error::invalid_params(format!("prompt: the agent {} does not accept {what}", self.name));
         let input = |part: &Part| match part {
@@ -217,7 +217,7 @@ impl CodexConversation {
         let _ = self.peer.respond(id, response).await;
     }
 
-    /// How a turn ended that was not cancelled.
+    /// Returns how a turn ended that nuncio did not cancel.
     async fn outcome(&self, completed: &Value, turn: &RunningTurn, active: bool, stderr_before: &str) -> Result<StopReason> {
         let failed = |why: String| Error::new(Kind::ModelError, format!("agent {}: {why}", self.name));
         match completed["status"].as_str() {
@@ -267,8 +267,8 @@ impl RunningTurn {
     }
 }
 
-/// The message of an error of Codex, with its details. The message may be the response of the model
-/// provider.
+/// Returns the message of an error of Codex, with its details. The message may be a JSON response
+/// of the model provider; then its inner message is used.
 fn message(error: &Value) -> String {
     let message = error["message"].as_str().unwrap_or("an error without a message");
     let response = serde_json::from_str::<Value>(message).unwrap_or_default();

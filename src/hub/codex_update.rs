@@ -169,7 +169,7 @@ fn plan_entry(step: &Value) -> PlanEntry {
     }
 }
 
-/// The call of an item; `None` for an item that is not a call.
+/// Converts an item to a call. Returns `None` for an item that is not a call.
 fn call_update(item: &Value, cwd: PathBuf) -> Option<CallUpdate> {
     let text = |field: &str| item[field].as_str().unwrap_or_default();
     let status = match item["status"].as_str() {
@@ -217,7 +217,7 @@ fn shortened(output: &str) -> String {
     crate::content::shortened(output.to_owned(), limits::AGENT_OUTPUT_BYTES_MAX)
 }
 
-/// A call that runs a command. Codex runs `/bin/bash -lc 'LINE'`, which is shown as LINE.
+/// Describes a call that runs a command. Codex runs `/bin/bash -lc 'LINE'`, which is shown as LINE.
 fn command(line: &str, cwd: &Value, status: Option<ToolStatus>) -> CallUpdate {
     let line = inner(line).unwrap_or_else(|| line.to_owned());
     CallUpdate {
@@ -229,7 +229,7 @@ fn command(line: &str, cwd: &Value, status: Option<ToolStatus>) -> CallUpdate {
     }
 }
 
-/// The quoted command line after `SHELL -lc`.
+/// Returns the quoted command line after `SHELL -lc` or `SHELL -c`.
 fn inner(line: &str) -> Option<String> {
     let (shell, rest) = line.split_once(' ')?;
     let quoted = rest.strip_prefix("-lc ").or_else(|| rest.strip_prefix("-c "))?;
@@ -242,7 +242,7 @@ fn inner(line: &str) -> Option<String> {
         return Some(quoted.into());
     }
     if let Some(text) = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-        // Text in which double quotes change something is left as it is.
+        // Show the whole command if the shell interprets a character within the double quotes.
         return (!text.contains(['"', '\\', '$', '`'])).then(|| text.into());
     }
     // Quotes within the line are written as `'\''`.
@@ -251,7 +251,7 @@ fn inner(line: &str) -> Option<String> {
     (!pieces.iter().any(|piece| piece.contains('\''))).then(|| pieces.join("'"))
 }
 
-/// A call that changes files.
+/// Describes a call that changes files.
 fn changes(list: &Value, cwd: PathBuf) -> CallUpdate {
     let list: Vec<&Value> = list.as_array().into_iter().flatten().take(limits::AGENT_ITEMS_MAX).collect();
     // A file that is moved has two paths.
@@ -278,8 +278,8 @@ fn changes(list: &Value, cwd: PathBuf) -> CallUpdate {
     }
 }
 
-/// The changed parts of a file. `diff` is the content of a new or deleted file, otherwise a unified
-/// diff.
+/// Returns the changed parts of a file. `diff` is the content of a new or deleted file, otherwise a
+/// unified diff.
 fn differences(change: &Value, cwd: &Path) -> Vec<ToolContent> {
     let (Some(path), Some(diff)) = (change["path"].as_str(), change["diff"].as_str()) else { return Vec::new() };
     let path = cwd.join(path);
@@ -313,7 +313,8 @@ fn differences(change: &Value, cwd: &Path) -> Vec<ToolContent> {
     hunks.into_iter().map(|(old, new)| part(Some(old), new)).collect()
 }
 
-/// The question of a request; `None` if it cannot be decided by the user.
+/// Converts a request of Codex to a permission request. Returns `None` if the user cannot decide
+/// it.
 pub(super) async fn question(method: &str, params: &Value, events: &mut TurnEvents<'_>) -> Option<AgentQuestion> {
     let id = params["itemId"].as_str().unwrap_or_default();
     match method {
@@ -348,7 +349,9 @@ pub(super) async fn question(method: &str, params: &Value, events: &mut TurnEven
     }
 }
 
-/// The call of a question about a command. A call may have several questions, each about a part.
+/// Returns the call of a permission request, with the title, kind and input from the request: a
+/// call may have several permission requests, each about a part of it. Returns `None` if the call
+/// has ended.
 async fn asked(id: &str, update: CallUpdate, events: &mut TurnEvents<'_>) -> Option<Call> {
     if events.open_call(id).is_none() {
         events.call(id, update.clone()).await;
@@ -360,8 +363,8 @@ async fn asked(id: &str, update: CallUpdate, events: &mut TurnEvents<'_>) -> Opt
     Some(call)
 }
 
-/// The options of a request. Codex accepts them also if `availableDecisions` names others, such as
-/// a rule that it would save.
+/// Returns the options of a permission request. Codex accepts them even if `availableDecisions`
+/// lists other decisions, such as a rule that Codex would save.
 fn options(for_session: bool) -> Vec<PermissionOption> {
     let rows = [
         ("accept", "Allow", PermissionOptionKind::AllowOnce),
@@ -372,7 +375,7 @@ fn options(for_session: bool) -> Vec<PermissionOption> {
     rows.map(|(id, name, kind)| PermissionOption { option_id: id.into(), name: name.into(), kind }).collect()
 }
 
-/// The response to a request with a chosen option.
+/// Creates the response to a permission request with the chosen option.
 pub(super) fn answer(method: &str, option: &str) -> Value {
     match method {
         "mcpServer/elicitation/request" => match option {

@@ -65,7 +65,7 @@ pub(super) struct ForeignTurn {
 
 /// A session in a running agent. Dropping it ends the agent's process.
 pub(super) trait HostedConversation: Send + Sync {
-    /// The id of the session in the agent, with which it can be resumed.
+    /// Returns the agent's id of the session, with which the session can be resumed.
     fn session(&self) -> &str;
 
     /// Runs a prompt until the agent has ended its turn, and records its events. After
@@ -83,7 +83,7 @@ pub(super) trait HostedConversation: Send + Sync {
         Box::pin(std::future::pending())
     }
 
-    /// Like [`HostedConversation::prompt`], for the turn that another client has begun.
+    /// Runs a turn that another client has begun, like [`HostedConversation::prompt`].
     fn follow<'a>(
         &'a self,
         _events: &'a mut TurnEvents<'_>,
@@ -92,7 +92,7 @@ pub(super) trait HostedConversation: Send + Sync {
         Box::pin(async { Err(Error::internal("nuncio is the only client of the agent")) })
     }
 
-    /// The process of the agent.
+    /// Returns the process of the agent.
     fn process(&self) -> &AgentProcess;
 
     fn facts(&self) -> AgentFacts;
@@ -105,12 +105,12 @@ pub(super) trait HostedConversation: Send + Sync {
         true
     }
 
-    /// The names of MCP servers that the agent does not use.
+    /// Returns the names of MCP servers that the agent does not use.
     fn unused_servers(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The port of the agent's own server on 127.0.0.1.
+    /// Returns the port of the agent's own server on 127.0.0.1, if it has one.
     fn port(&self) -> Option<u16> {
         None
     }
@@ -126,17 +126,18 @@ pub(super) trait HostedConversation: Send + Sync {
     }
 }
 
-/// The choice of an option that has no description.
+/// Creates a choice of an option, without a description.
 pub(super) fn choice(value: &str, name: &str) -> AgentChoice {
     AgentChoice { value: value.into(), name: name.into(), description: None }
 }
 
-/// An option with a category of the same name.
+/// Creates an option whose category is its id.
 pub(super) fn option(id: &str, name: &str, current: &str, choices: Vec<AgentChoice>) -> AgentOption {
     AgentOption { id: id.into(), name: name.into(), category: Some(id.into()), current: current.into(), choices }
 }
 
-/// A slash command of a list; `None` for an entry without a name. `hint` is about its arguments.
+/// Converts an entry of a list of slash commands. Returns `None` for an entry without a name.
+/// `hint` describes the arguments of the command.
 pub(super) fn slash_command(entry: &Value, hint: &Value) -> Option<SlashCommand> {
     Some(SlashCommand {
         name: entry["name"].as_str()?.to_owned().into(),

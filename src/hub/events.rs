@@ -48,7 +48,8 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The tool as events name it. Rules about nuncio's own tools apply to calls of the same kind.
+    /// Returns the name, title and category of the tool for events. The name is one of nuncio's own
+    /// tools if the call is of the same kind, so that rules about the tool apply to the call.
     pub(super) fn label(&self) -> ToolLabel {
         let (name, category) = match self.kind {
             ToolKind::Execute => ("bash", ToolCategory::Command),
@@ -62,7 +63,7 @@ impl Call {
         ToolLabel { name: name.into(), title: self.title.clone(), category: Some(category) }
     }
 
-    /// The command, for a call that runs one.
+    /// Returns the command line of a call that runs a command.
     pub(super) fn command(&self) -> Option<String> {
         let command = &self.input["command"];
         match command {
@@ -102,7 +103,7 @@ impl Call {
         self.output = self.output.take().map(|output| raw_output::decoded(&output).unwrap_or(output));
     }
 
-    /// The paths that the call accesses, as far as the agent reported them.
+    /// Returns the paths that the call accesses, if the agent reported them.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let of_input = ["file_path", "path", "filePath", "abs_path"].iter().filter_map(|name| self.input[*name].as_str());
         let of_content = self.content.iter().filter_map(|content| match content {
@@ -150,7 +151,7 @@ impl<'a> TurnEvents<'a> {
         TurnEvents { recorded: BoundedTurn::new(turn), text: None, calls: HashMap::new(), order: Vec::new(), active: false }
     }
 
-    /// The turn whose events are recorded.
+    /// Returns the turn whose events are recorded.
     pub(super) fn turn(&self) -> &'a Turn {
         self.recorded.turn
     }
@@ -372,7 +373,7 @@ impl<'a> TurnEvents<'a> {
     }
 }
 
-/// The content of a call with limits on the number and size of its parts.
+/// Shortens a call's content to the limits on the number and the size of its parts.
 fn bounded(mut content: Vec<ToolContent>) -> Vec<ToolContent> {
     content.truncate(limits::AGENT_ITEMS_MAX);
     for part in &mut content {

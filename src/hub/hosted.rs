@@ -230,8 +230,10 @@ impl HostedSession {
         Ok(conversation)
     }
 
-    /// The running agent. Agents that can resume their session are started again with other MCP
-    /// servers or directories.
+    /// Returns the running conversation. Returns `None` if the agent must be started or restarted:
+    /// its process has ended, its directory changed, or its MCP servers or additional directories
+    /// changed and it can resume its session. An agent that cannot resume its session keeps running
+    /// with a warning.
     async fn running(&self, live: &mut Live, turn: &Turn, wanted: &LiveSetup) -> Option<Arc<dyn HostedConversation>> {
         let conversation = live.conversation.clone().filter(|conversation| !conversation.process().has_ended())?;
         if live.setup == *wanted {
@@ -240,7 +242,7 @@ impl HostedSession {
         if live.setup.cwd != wanted.cwd || conversation.can_resume() {
             return None;
         }
-        // The notice is not repeated.
+        // Record the new setup, so that the next turn does not repeat the notice.
         let (directories, given) = (wanted.directories.clone(), wanted.given.clone());
         (live.setup.directories, live.setup.given) = (directories, given);
         let title = format!("The agent {} does not use the new MCP servers and directories", self.name);
@@ -373,7 +375,8 @@ impl Agent for HostedSession {
         self.current().map(|conversation| conversation.facts().options).unwrap_or_default()
     }
 
-    /// An agent that cannot resume its session keeps the session open.
+    /// Returns true if the session must stay open because the running agent cannot resume it in a
+    /// new process.
     fn has_background_work(&self) -> bool {
         self.current().is_some_and(|conversation| !conversation.process().has_ended() && !conversation.can_resume())
     }

@@ -21,8 +21,8 @@ pub(super) struct AgentMcp {
 }
 
 impl AgentMcp {
-    /// The servers for an agent that can connect to servers over HTTP only if `http` is true. Also
-    /// returns the names of those that it cannot use.
+    /// Returns the servers that an agent can use, including nuncio's own, and the names of given
+    /// servers that it cannot use. `http` is true if the agent can connect to servers over HTTP.
     pub(super) fn usable(&self, http: bool) -> (BTreeMap<String, McpServer>, Vec<String>) {
         let (mut usable, unusable): (BTreeMap<_, _>, BTreeMap<_, _>) =
             self.given.clone().into_iter().partition(|(_, server)| http || server.url.is_none());

@@ -110,7 +110,7 @@ pub(super) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn Hosted
     })
 }
 
-/// The command of a server, with the environment that nuncio sets.
+/// Returns the command that starts a server, with the environment variables that nuncio sets.
 fn command(opening: &Opening) -> crate::process::Command {
     let mut command = opening.command.clone();
     if opening.settings.scope == AgentScope::Workspace {
@@ -169,7 +169,7 @@ async fn begin(opening: &Opening, server: &OpencodeServer) -> Result<(String, St
     Ok((session, last, version))
 }
 
-/// An MCP server in the form of OpenCode.
+/// Converts an MCP server to its OpenCode form.
 fn mcp_config(server: &McpServer, scope: AgentScope) -> Value {
     let mut env = server.env.clone();
     if scope == AgentScope::Workspace {

@@ -11,7 +11,7 @@ pub(super) const ONCE: &str = "once";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const REJECT: &str = "reject";
 
-/// The question to the clients about a call.
+/// Creates the permission request for a call.
 pub(super) fn question(call: Call) -> AgentQuestion {
     let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let options = vec![
@@ -22,7 +22,7 @@ pub(super) fn question(call: Call) -> AgentQuestion {
     AgentQuestion { call, options }
 }
 
-/// The fields of a tool call.
+/// Converts the fields of a tool call.
 pub(super) fn call_update(part: &Value) -> CallUpdate {
     let tool = part["tool"].as_str().unwrap_or("tool");
     let state = &part["state"];
@@ -60,7 +60,7 @@ pub(super) fn call_update(part: &Value) -> CallUpdate {
     }
 }
 
-/// The kind of a tool or of its permission.
+/// Returns the kind of a tool, or of the permission with the same name.
 pub(super) fn kind(tool: &str) -> ToolKind {
     match tool {
         "bash" => ToolKind::Execute,

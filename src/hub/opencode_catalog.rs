@@ -68,7 +68,7 @@ impl Catalog {
         }
     }
 
-    /// The options with these values; `None` is the default.
+    /// Returns the options with these current values; `None` selects the default value.
     pub(super) fn options(&self, agent: Option<&str>, model: Option<&str>) -> Vec<AgentOption> {
         let mut options = vec![option("mode", "Mode", agent.unwrap_or(&self.default_agent), self.agents.clone())];
         if !self.models.is_empty() {
@@ -78,7 +78,7 @@ impl Catalog {
     }
 }
 
-/// An agent that a user can choose.
+/// Converts an agent that a user can choose. Returns `None` for a subagent or a hidden agent.
 fn agent(agent: &Value) -> Option<AgentChoice> {
     let name = agent["name"].as_str().filter(|_| agent["mode"] != "subagent" && agent["hidden"] != true)?;
     Some(AgentChoice { description: agent["description"].as_str().map(String::from), ..choice(name, name) })

@@ -97,8 +97,8 @@ pub(super) enum Outcome {
 }
 
 impl OpencodeTurn {
-    /// `after` is the id of the last message before the turn, `own` has the texts of the prompt;
-    /// `None` is any text.
+    /// Creates the state of a turn. `after` is the id of the last message before the turn. `own`
+    /// contains the texts of the prompt; `None` in it matches any text.
     pub(super) fn new(
         sessions: SessionTree,
         after: String,
@@ -220,13 +220,15 @@ impl OpencodeTurn {
         self.idle.is_some_and(|since| complete || since.elapsed() >= limits::AGENT_SETTLE)
     }
 
-    /// When [`OpencodeTurn::has_ended`] or [`OpencodeTurn::overdue`] may change without an event.
+    /// Returns the earliest time at which the result of [`OpencodeTurn::has_ended`] or
+    /// [`OpencodeTurn::overdue`] may change without an event.
     pub(super) fn wake(&self) -> Option<Instant> {
         let settled = self.idle.map(|since| since + limits::AGENT_SETTLE);
         settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()
     }
 
-    /// How the turn ended, if it was not cancelled.
+    /// Returns how a turn ended that was not cancelled. If `active` is false, a turn that ended
+    /// without an error has failed, because it has no answer.
     pub(super) fn outcome(&self, active: bool) -> Outcome {
         let finish = self.messages.values().next_back().map_or("", |message| message.finish.as_str());
         match &self.problem {
@@ -373,7 +375,8 @@ impl OpencodeTurn {
         }
     }
 
-    /// The permission requests that waited too long for the input of their call.
+    /// Removes and returns the permission requests that waited too long for the input of their
+    /// call.
     pub(super) async fn overdue(&mut self, events: &mut TurnEvents<'_>) -> Vec<Asked> {
         let now = Instant::now();
         let (overdue, waiting): (Vec<WaitingRequest>, Vec<WaitingRequest>) =
@@ -387,7 +390,7 @@ impl OpencodeTurn {
     }
 }
 
-/// The question of a permission request about a call that has not ended.
+/// Creates the report of a permission request. Returns `None` if its call has ended.
 async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Asked> {
     let WaitingRequest { id, call, metadata, .. } = request;
     if events.open_call(&call)?.input == json!({}) && metadata.is_object() {

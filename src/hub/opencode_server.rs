@@ -129,7 +129,8 @@ impl OpencodeServer {
         }
     }
 
-    /// The status of a request for the server's health, with or without the password.
+    /// Sends a request for the server's health, with or without the password. Returns the status of
+    /// the response.
     async fn health(&self, with_password: bool) -> reqwest::Result<StatusCode> {
         let mut request = self.client.get(self.url("/global/health", &[]));
         if with_password {
@@ -161,7 +162,7 @@ impl OpencodeServer {
         self.post_within(path, body, limits::AGENT_REQUEST).await
     }
 
-    /// Like [`OpencodeServer::post`], with another maximum time.
+    /// Sends a request like [`OpencodeServer::post`], with `bound` as the maximum time.
     pub(super) async fn post_within(&self, path: &str, body: &Value, bound: Duration) -> Result<Value> {
         let request = self.request(Method::POST, path, &[]).header("content-type", "application/json");
         self.call(path, request.body(body.to_string()), bound).await
@@ -217,7 +218,7 @@ impl OpencodeServer {
         &self.password
     }
 
-    /// The process of the server.
+    /// Returns the process of the server.
     pub(super) fn process(&self) -> &AgentProcess {
         &self.process
     }
@@ -227,8 +228,8 @@ impl OpencodeServer {
     }
 }
 
-/// A port of 127.0.0.1 that no program uses now. It is below the ports that the system chooses for
-/// connections, which could take it before the server does.
+/// Finds a port of 127.0.0.1 that no program uses now. It is below the ports that the system
+/// chooses for connections: such a connection could take the port before the server listens on it.
 fn free_port() -> Result<u16> {
     let mut last = None;
     for _ in 0..limits::AGENT_PORTS_MAX {
@@ -293,7 +294,8 @@ impl OpencodeServers {
         self.slots().entry(key).or_insert_with(|| lease.slot.clone());
     }
 
-    /// The places by key, at most [`limits::AGENT_ITEMS_MAX`] of them without a server.
+    /// Returns the slots by key. If there are more than [`limits::AGENT_ITEMS_MAX`], removes the
+    /// unused ones.
     fn slots(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Arc<Slot>>> {
         let mut slots = self.0.lock();
         if slots.len() > limits::AGENT_ITEMS_MAX {

@@ -102,7 +102,8 @@ impl ServerEvents {
 }
 
 impl Connection {
-    /// The next event that is a JSON object; `None` if the stream was cut.
+    /// Waits for the next event that is a JSON object. Returns `None` if the stream was
+    /// disconnected or sent nothing for [`limits::AGENT_EVENTS_IDLE`].
     async fn next(&mut self) -> Option<Value> {
         loop {
             while let Some(data) = self.decoder.next().ok()? {

@@ -17,7 +17,7 @@ impl SessionTree {
         SessionTree { root: root.into(), subagents: HashSet::new() }
     }
 
-    /// The session of the turn.
+    /// Returns the id of the session of the turn.
     pub(super) fn root(&self) -> &str {
         &self.root
     }

@@ -39,7 +39,7 @@ impl OpencodeConversation {
         format!("/session/{}{rest}", self.session)
     }
 
-    /// The parts of a prompt.
+    /// Converts the parts of a prompt. Fails if a part is audio.
     fn parts(&self, parts: &[Part]) -> Result<Vec<Value>> {
         let file = |mime: &str, data: &str, name: Option<&str>| json!({ "type": "file", "mime": mime, "filename": name, "url": format!("data:{mime};base64,{data}") });
         let part = |part: &Part| match part {
@@ -51,13 +51,14 @@ impl OpencodeConversation {
         parts.iter().map(part).collect()
     }
 
-    /// The request for a prompt, or for a slash command of OpenCode.
+    /// Creates the request for a prompt, or for a slash command of OpenCode.
     fn request(&self, parts: &[Part]) -> Result<StartRequest> {
         let OpencodeState { agent, model, .. } = self.with(|state| state.clone());
         let is_known = |name: &str| self.catalog.commands.iter().any(|command| command.name == name);
         let command = commands::parse(parts).filter(|(name, _)| parts.len() == 1 && is_known(name));
         let mut request = match command {
-            // The response is that of the turn. The text of the command is known to OpenCode only.
+            // The response arrives when the turn ends, after any time. OpenCode expands the command
+            // to a text that nuncio does not have.
             Some((command, arguments)) => StartRequest {
                 path: "/command",
                 body: json!({ "command": command, "arguments": arguments }),
@@ -203,7 +204,8 @@ impl OpencodeConversation {
         }
     }
 
-    /// An error of a request that starts a turn. The server works if it responds.
+    /// Converts the error of a request that starts a turn. An error response becomes a model error:
+    /// a server that responds works.
     fn refused(&self, error: Error) -> Error {
         let kind = if error.details.is_some() { Kind::ModelError } else { error.kind };
         Error { kind, ..error }
@@ -221,7 +223,9 @@ impl OpencodeConversation {
         }
     }
 
-    /// The agent `plan` changes no files. The rules of the session, which come after its own, ask.
+    /// Returns the denial of a call that changes files, if the agent `plan` is set. OpenCode asks
+    /// about such a call instead of denying it, because the session's rules follow the agent's own
+    /// rules.
     fn denied_by_mode(&self, kind: ToolKind) -> Option<Choice> {
         let denied = self.with(|state| state.agent.as_deref() == Some(PLAN)) && kind == ToolKind::Edit;
         denied.then(|| Choice { outcome: PermissionOutcome::Denied, option_id: Some(REJECT.into()) })
@@ -252,7 +256,8 @@ impl OpencodeConversation {
     }
 }
 
-/// The first message of a user after the message `after`, if the server works on it or has done so.
+/// Returns the texts of the first user message after the message `after`. Returns `None` if there
+/// is no such message, or if the session is idle and no assistant message follows it.
 fn foreign_prompt(state: &ServerState, session: &str, after: &str) -> Option<Vec<Part>> {
     let messages: Vec<&Value> = state.messages.as_array().into_iter().flatten().collect();
     let id = |message: &Value| message["info"]["id"].as_str().unwrap_or_default().to_owned();

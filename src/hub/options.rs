@@ -55,8 +55,8 @@ async fn set(name: &str, conversation: &dyn HostedConversation, id: &str, value:
     }
 }
 
-/// The id of the option with the mode `plan`. The mode before it is recorded, so that it is set
-/// again after the session mode `plan`.
+/// Returns the id of the option that has the mode `plan`; fails if the agent has none. Records the
+/// current mode, so that it is set again after the session mode `plan`.
 async fn plan_option(
     name: &str,
     conversation: &dyn HostedConversation,

@@ -39,10 +39,11 @@ pub(super) enum AgentMessage {
 
 /// Receives the messages of an agent, also while no turn runs.
 pub(super) trait Observer: Send + Sync + 'static {
-    /// Called for each notification, in order.
+    /// Handles a notification. Called for each notification, in order, with or without a running
+    /// turn.
     fn notified(&self, method: &str, params: &Value);
 
-    /// The response to a request while no turn runs.
+    /// Returns the response to a request. It is sent only if no turn runs.
     fn idle_request(&self, method: &str) -> Result<Value, Value>;
 }
 
@@ -90,12 +91,12 @@ impl Peer {
         Ok(peer)
     }
 
-    /// The process of the agent.
+    /// Returns the process of the agent.
     pub(super) fn process(&self) -> &AgentProcess {
         &self.process
     }
 
-    /// From now on, messages are queued for the caller, until it drops the receiver.
+    /// Queues further notifications and requests for the caller, until it drops the receiver.
     pub(super) fn attach(&self) -> MessageReceiver<AgentMessage> {
         let (sender, receiver) = message_queue();
         *self.shared.turn.lock() = Some(sender);
@@ -157,7 +158,7 @@ impl Peer {
         self.send(reply(id, response)).await
     }
 
-    /// The error for an error object of the agent.
+    /// Converts an error object of the agent to an error, which contains the object in its details.
     pub(super) fn refused(&self, method: &str, error: &Value) -> Error {
         let message = error["message"].as_str().unwrap_or("an error without a message");
         let details = ["/data/details", "/data/message", "/data"].iter().find_map(|path| error.pointer(path)?.as_str());

@@ -206,7 +206,8 @@ impl<'a> PermissionDecider<'a> {
     }
 }
 
-/// The option of the agent that corresponds to an answer.
+/// Finds the agent's option that corresponds to an answer: the option that the answer names,
+/// otherwise the first option of the same kind.
 fn chosen(answer: &PermissionAnswer, options: &[PermissionOption]) -> Choice {
     let first =
         |kind: PermissionOptionKind| options.iter().find(|option| option.kind == kind).map(|option| option.option_id.clone());

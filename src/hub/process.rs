@@ -28,7 +28,7 @@ pub(super) trait LineHandler: Send + Sync + 'static {
     /// Handles a message whose line has `bytes` bytes.
     fn message(&self, message: Value, bytes: usize) -> BoxFuture<'_, ()>;
 
-    /// Called for each line that is not a JSON object. Some agents print a line of text first.
+    /// Handles a line that is not a JSON object. Some agents print a line of text first.
     fn text(&self, line: &str) {
         tracing::debug!(line, "an agent's line is not a message");
     }
@@ -126,14 +126,14 @@ impl AgentProcess {
         }
     }
 
-    /// The end of the standard error.
+    /// Returns the end of the standard error.
     pub(super) fn stderr(&self) -> String {
         self.stderr.text()
     }
 
-    /// The error for a turn that ended without an answer. Its message is the text on standard error
-    /// that is not in `before`, the text at the start of the turn. That text may arrive after the
-    /// end of the turn that it explains, so this waits for a short time.
+    /// Creates the error for a turn that ended without an answer. Its message is the text on
+    /// standard error after `before`, which is the text at the start of the turn. The text may
+    /// arrive after the end of the turn, so this waits for it, at most [`limits::AGENT_STDERR`].
     pub(super) async fn unanswered(&self, before: &str) -> Error {
         let until = Instant::now() + limits::AGENT_STDERR;
         while self.stderr() == before && Instant::now() < until {
@@ -174,13 +174,13 @@ impl AgentProcess {
         unavailable(&self.name, format_args!("no response to {what} within {} s{last}", bound.as_secs()))
     }
 
-    /// The error for an operation that the end of the process interrupted.
+    /// Creates the error for an operation that the end of the process interrupted.
     pub(super) fn ended_error(&self, why: String) -> Error {
         unavailable(&self.name, why)
     }
 }
 
-/// An error about an agent that cannot work.
+/// Creates the error for an agent that cannot work.
 pub(super) fn unavailable(name: &str, why: impl std::fmt::Display) -> Error {
     Error::new(Kind::AgentUnavailable, format!("agent {name}: {why}"))
 }
@@ -190,7 +190,7 @@ pub(super) fn not_logged_in(name: &str, why: impl std::fmt::Display) -> Error {
     Error { kind: Kind::Unauthenticated, ..unavailable(name, why) }.hint("log in with the agent's own program")
 }
 
-/// The error for a session that the agent no longer has.
+/// Creates the error for a session that the agent no longer has.
 pub(super) fn lost(name: &str, why: impl std::fmt::Display) -> Error {
     unavailable(name, format_args!("the session cannot be resumed: {why}")).hint("create a new session")
 }

@@ -70,8 +70,9 @@ pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, comm
     Ok(command)
 }
 
-/// The `projects` of a thread's configuration with which Codex ignores the project's configuration
-/// and does not add the project to the user's configuration.
+/// Returns the value of `projects` in a thread's configuration that marks `cwd` and its parent
+/// directories as untrusted. With it, Codex ignores the project's configuration and does not add
+/// the project to the user's configuration.
 pub(super) fn untrusted_projects(cwd: &Path) -> Value {
     let real = std::fs::canonicalize(cwd).unwrap_or_default();
     let directories: BTreeSet<&Path> = cwd.ancestors().chain(real.ancestors()).collect();

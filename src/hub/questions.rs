@@ -23,7 +23,8 @@ pub(super) struct OpenQuestions<'a> {
 }
 
 impl<'a> OpenQuestions<'a> {
-    /// `cancel` ends all questions as cancelled.
+    /// Creates an empty list of permission requests. When `cancel` is cancelled, all of them end as
+    /// cancelled.
     pub(super) fn new(permissions: &'a PermissionDecider<'a>, cancel: CancellationToken) -> OpenQuestions<'a> {
         OpenQuestions { permissions, deciding: FuturesUnordered::new(), open: Vec::new(), denied: HashMap::new(), cancel }
     }

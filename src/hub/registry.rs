@@ -45,7 +45,7 @@ pub(super) fn check_trust(services: &Services, name: &str, cwd: &Path) -> Result
     Err(Error::new(Kind::Forbidden, message).hint(hint))
 }
 
-/// The protocol of an agent.
+/// Returns the function that opens a conversation with an agent of this kind.
 pub(super) fn protocol(kind: AgentKind) -> Open {
     match kind {
         AgentKind::Acp | AgentKind::Fake => acp::open,
@@ -55,12 +55,12 @@ pub(super) fn protocol(kind: AgentKind) -> Open {
     }
 }
 
-/// The time without a turn after which the agent's process is ended.
+/// Returns the time without a turn after which the agent's process is stopped.
 pub(super) fn idle_ttl(services: &Services, agent: &HostedAgent) -> Duration {
     Duration::from_secs(agent.idle_ttl_s.unwrap_or(services.user.settings.agents.idle_ttl_s))
 }
 
-/// The command of an agent in a directory, with its environment.
+/// Returns the command that starts an agent in a directory, with its arguments and environment.
 pub(super) fn command(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path, data: &Path) -> Result<Command> {
     let command = program(services, name, agent, cwd)?;
     let command = match agent.kind {
@@ -75,7 +75,7 @@ pub(super) fn command(services: &Services, name: &str, agent: &HostedAgent, cwd:
     project_config::exclude(services, name, agent, command, data)
 }
 
-/// The program and the arguments of the settings, with the environment of the agent.
+/// Returns the program and the arguments of the settings, with the environment of the agent.
 pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path) -> Result<Command> {
     let variable = |variable: &str| variable_of(services, name, variable);
     let mut command = Command::program(agent.command_line(), cwd);
@@ -97,15 +97,15 @@ pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd:
     Ok(command)
 }
 
-/// The value of an environment variable that an agent needs.
+/// Returns the value of an environment variable that an agent needs. Fails if it is not set.
 fn variable_of<'a>(services: &'a Services, name: &str, variable: &str) -> Result<&'a str> {
     let missing =
         || unavailable(name, format_args!("it needs the environment variable {variable}")).hint(format!("set {variable}"));
     services.environment.get(variable).ok_or_else(missing)
 }
 
-/// The setting `config` of an agent, in which `${NAME}` is replaced by the variable NAME, in the
-/// form of a JSON string.
+/// Returns the setting `config` of an agent. Replaces `${NAME}` by the value of the environment
+/// variable NAME, escaped as in a JSON string.
 pub(super) fn config(services: &Services, name: &str, agent: &HostedAgent) -> Result<Option<String>> {
     let Some(config) = &agent.config else { return Ok(None) };
     let mut pieces = config.split("${");
@@ -122,12 +122,13 @@ pub(super) fn config(services: &Services, name: &str, agent: &HostedAgent) -> Re
     Ok(Some(text))
 }
 
-/// The directory for files of an agent.
+/// Returns the path of the directory for files of an agent.
 pub(super) fn data(services: &Services, name: &str) -> PathBuf {
     services.places.data.join("agents").join(name)
 }
 
-/// The entries of the list of agents. Starts no program.
+/// Lists the agents of the settings, each with the reason why it cannot be used, if any. Starts no
+/// program.
 pub(super) fn list(services: &Services) -> Vec<AgentInfo> {
     let agents = &services.user.settings.agents;
     let path = services.environment.get("PATH").unwrap_or_default();
@@ -153,7 +154,7 @@ pub(crate) fn find(program: &str, path: &str) -> Option<PathBuf> {
     find_program(program, path, Path::new(""))
 }
 
-/// The command line that opens a session in the agent's own terminal client.
+/// Returns the command line that opens a session in the agent's own terminal client.
 pub(crate) fn attach_command(services: &Services, name: &str, session: &str) -> Result<String> {
     let agent = allowed(services, name)?;
     let idle = || {

@@ -82,8 +82,8 @@ impl Start<'_> {
         Ok(Started { conversation, token })
     }
 
-    /// The command of the agent. Its environment has no secrets of the session's settings, except
-    /// the variables in the agent's own settings.
+    /// Returns the command of the agent. Removes the secrets of the session's settings from its
+    /// environment, except variables in the agent's own settings.
     fn command(&self, setup: &LiveSetup, session: Option<&str>, depth: u32) -> Result<Command> {
         let Start { services, name, settings, loaded, turn, .. } = *self;
         let mut variables = services.session_variables(Some(&turn.log.id), &setup.cwd);

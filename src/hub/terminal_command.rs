@@ -193,7 +193,8 @@ fn choose_session(services: &Services, name: &str, cwd: &Path) -> Result<(&'stat
     Ok(("--session-id", id))
 }
 
-/// The file with the last session of a directory. The file `.json` next to it has its settings.
+/// Returns the path of the file with the id of a directory's last session. A file with the same
+/// name and the extension `.json` contains the settings with which the agent was started there.
 fn file_of(services: &Services, name: &str, cwd: &Path) -> PathBuf {
     let key: String = digest(&SHA256, cwd.as_os_str().as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     registry::data(services, name).join("terminals").join(key)
@@ -205,7 +206,7 @@ fn replace(file: &Path, content: &str) -> Result<()> {
     written.map_err(|error| Error::io(format_args!("writing {}", file.display()), error))
 }
 
-/// The directory of Claude Code's transcripts: `PROJECT/SESSION.jsonl`.
+/// Returns the directory of Claude Code's transcripts: `PROJECT/SESSION.jsonl`.
 fn transcripts(services: &Services) -> PathBuf {
     let own = services.environment.get("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     let base = own.or_else(|| Some(services.places.home.as_ref()?.join(".claude")));

@@ -46,7 +46,7 @@ impl TerminalHook {
         self.session_id.as_ref().is_none_or(|id| id.len() <= limits::HOOK_SESSION_BYTES_MAX)
     }
 
-    /// The status after the hook, or `None` if the hook does not change it.
+    /// Returns the status after the hook, or `None` if the hook does not change it.
     fn status(&self) -> Option<AgentStatus> {
         match self.hook_event_name.as_str() {
             "UserPromptSubmit" | "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "ElicitationResult" => {
@@ -123,8 +123,8 @@ impl TerminalSessions {
         }
     }
 
-    /// The agents with a status. Reads the new lines of the transcripts of working agents: an
-    /// interrupt by the user calls no hook.
+    /// Lists the agents with a status. First reads the new lines in the transcripts of working
+    /// agents, because Claude Code calls no hook when the user interrupts it.
     pub(crate) fn list(&self) -> Vec<TerminalSession> {
         self.read_transcripts();
         let mut terminals = self.terminals();

@@ -21,8 +21,8 @@ pub(super) struct TranscriptEnd {
 }
 
 impl TranscriptEnd {
-    /// The current end of the transcript. A file that does not exist yet has its end at 0. `None`
-    /// if the path is not the absolute path of a regular file.
+    /// Creates a position at the current end of the transcript, or at 0 if the file does not exist
+    /// yet. Returns `None` if the path is not the absolute path of a readable regular file.
     pub(super) fn new(path: &Path) -> Option<TranscriptEnd> {
         let exists = std::fs::symlink_metadata(path).is_ok();
         if !path.is_absolute() {

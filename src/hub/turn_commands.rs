@@ -129,7 +129,7 @@ impl CommandTurn<'_> {
         Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
     }
 
-    /// The environment of the commands of the turn, which reads files.
+    /// Creates the environment for the commands of the turn. Reads files.
     async fn environment(&self) -> Result<Arc<SessionEnvironment>> {
         let (services, id, parent) = (self.services.clone(), self.turn.log.id.clone(), self.parent.cloned());
         let (cwd, directories) = self.turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));

@@ -88,7 +88,7 @@ pub(crate) struct CallNotifications {
 }
 
 impl CallNotifications {
-    /// The next notification. Cancel-safe. Waits forever after the connection has ended.
+    /// Returns the next notification. Cancel-safe. Waits forever after the connection has ended.
     pub(crate) async fn next(&mut self) -> CallNotification {
         match self.receiver.recv().await {
             Some(notification) => notification,
@@ -172,7 +172,7 @@ impl PeerConnection {
         self.close();
     }
 
-    /// Why the other process refused the connection.
+    /// Returns why the other process refused the connection, if it did.
     pub(crate) fn refusal(&self) -> Option<&Error> {
         self.refusal.get()
     }

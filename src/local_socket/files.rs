@@ -89,7 +89,7 @@ fn connect_file(dir: &Path, name: &str) -> rustix::io::Result<Option<UnixStream>
     Ok(Some(socket.into()))
 }
 
-/// The path of an open file or directory.
+/// Returns a path that leads to an open file or directory, even after it is renamed.
 fn through(descriptor: impl AsFd) -> PathBuf {
     format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()).into()
 }

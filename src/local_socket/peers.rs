@@ -46,8 +46,8 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// The processes that use the data directory `data`. `serve` is called when this process takes
-    /// its first session; without it, the process accepts no calls.
+    /// Creates the state for the processes that use the data directory `data`. `serve` is called
+    /// when this process takes its first session; without it, the process accepts no calls.
     pub(crate) fn new(data: &Path, serve: Option<ServePeers>) -> Peers {
         Peers {
             dir: data.join("run"),
@@ -60,8 +60,8 @@ impl Peers {
         }
     }
 
-    /// The address of this process. The first call creates the socket and starts to serve it, and
-    /// must be made in a Tokio runtime. If that fails, the address has no socket.
+    /// Returns the address of this process. The first call creates the socket and starts to serve
+    /// it, and must be made in a Tokio runtime. If that fails, the address has no socket.
     pub(crate) fn address(&self) -> PeerAddress {
         let socket = self.socket.get_or_init(|| {
             let serve = self.serve.as_ref()?;

@@ -217,7 +217,8 @@ impl LanguageClient {
         }
     }
 
-    /// Must be called with the documents locked, so that changes are sent in order.
+    /// Notifies the server of a change. Must be called with the documents locked, so that changes
+    /// are sent in order.
     fn send_change(&self, change: DocumentChange) -> Result<(), String> {
         match change {
             DocumentChange::Open { path, version, text } => {

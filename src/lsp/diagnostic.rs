@@ -19,7 +19,7 @@ pub(crate) enum DiagnosticSeverity {
 }
 
 impl DiagnosticSeverity {
-    /// The name on the wire and in text.
+    /// Returns the name in results and in text.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             DiagnosticSeverity::Error => "error",

@@ -95,7 +95,7 @@ impl Documents {
         Some(DocumentChange::Close { path })
     }
 
-    /// The open documents with the content that was sent to the server.
+    /// Returns the open documents with the content that was sent to the server.
     pub(crate) fn open(&self) -> Vec<(PathBuf, Arc<str>)> {
         self.open.iter().map(|document| (document.path.clone(), document.text.clone())).collect()
     }
@@ -120,8 +120,9 @@ impl Documents {
         self.published.insert(path, Published { diagnostics, version, clock: self.clock });
     }
 
-    /// The diagnostics for the current content of an open file, or `None` if there are none so far.
-    /// Diagnostics without a version count as current if they were published after the last change.
+    /// Returns the diagnostics for the current content of an open file, or `None` if there are none
+    /// so far. Diagnostics without a version count as current if they were published after the last
+    /// change.
     pub(crate) fn current(&self, path: &Path) -> Option<FileDiagnostics> {
         let document = self.open.iter().find(|document| document.path == path)?;
         let published = self.published.get(path)?;
@@ -145,7 +146,7 @@ impl Documents {
         self.open.iter_mut().find(|document| document.path == path)?.reported.replace(now)
     }
 
-    /// All published diagnostics of all files.
+    /// Returns all published diagnostics of all files.
     pub(crate) fn all(&self) -> Vec<Diagnostic> {
         self.published.values().flat_map(|published| published.diagnostics.iter().cloned()).collect()
     }

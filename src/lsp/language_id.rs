@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// The language identifier of a file (LSP 3.17, TextDocumentItem). Defaults to the extension.
+/// Returns the language identifier of a file (LSP 3.17, TextDocumentItem). Defaults to the
+/// extension, or to `plaintext` without one.
 pub(crate) fn language_id(path: &Path) -> String {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = match extension.as_str() {

@@ -11,13 +11,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 /// Unreserved characters (RFC 3986) and `/`.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// The URI of an absolute path.
+/// Converts an absolute path to a URI.
 pub(crate) fn of(path: &Path) -> Uri {
     let text = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
     Uri::from_str(&text).expect("it consists of unreserved characters and escapes")
 }
 
-/// The path of a URI, or `None` if it is not a file on this machine.
+/// Converts a URI to a path. Returns `None` if the URI does not name a file on this machine.
 pub(crate) fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);

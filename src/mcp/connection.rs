@@ -74,8 +74,9 @@ pub enum CallError {
 }
 
 impl McpConnection {
-    /// Calls a tool. Cancels the call on the server on cancellation and on timeout. Since protocol
-    /// 2026-07-28 a server asks for input with a result, and the call is repeated with the input.
+    /// Sends a tool call and waits for its result. Cancels the call on the server on cancellation
+    /// and on timeout. Since protocol 2026-07-28 a server asks for input with a result, and the
+    /// call is repeated with the input.
     pub async fn call(&self, tool: &str, arguments: JsonObject, options: CallOptions) -> Result<CallToolResult, CallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..limits::MCP_INPUT_ROUNDS_MAX {
@@ -159,7 +160,7 @@ impl McpConnection {
         self.within(timeout, list).await.unwrap_or_default()
     }
 
-    /// Requests a prompt with these arguments.
+    /// Gets a prompt with these arguments from the server.
     pub(crate) async fn prompt(&self, name: &str, arguments: JsonObject, timeout: Duration) -> Result<GetPromptResult, CallError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         self.within(timeout, self.peer.get_prompt(params)).await
@@ -226,13 +227,13 @@ pub(super) fn requires_login(error: &ServiceError) -> bool {
     matches!(error, ServiceError::TransportSend(error) if failure(error) == HttpFailure::Unauthorized)
 }
 
-/// The message about a server to which the user must sign in.
+/// Returns the message about a server to which the user must sign in.
 pub(super) fn login_required(name: &str) -> String {
     format!("it requires authorization: nuncio mcp login {name}, or set bearer_token_env or headers")
 }
 
-/// The message about a failed request. An authorization server that no longer knows nuncio's
-/// registration cannot be distinguished from one with a temporary failure.
+/// Returns the message about a failed request. An authorization server that no longer knows
+/// nuncio's registration cannot be distinguished from one with a temporary failure.
 pub(super) fn request_failed(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let hint = match HttpFailure::of(error) {
         HttpFailure::Refresh => format!("; if this persists: nuncio mcp login {name}"),
@@ -241,7 +242,8 @@ pub(super) fn request_failed(name: &str, error: &(dyn std::error::Error + 'stati
     chain(error) + &hint
 }
 
-/// The messages of an error and of its sources, without those that the previous one contains.
+/// Joins the messages of an error and of its sources. Omits a message that the text already
+/// contains. Shortens the text, and masks URLs in it.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(error) = crate::web::request_error(error) {
         return chain(error);
@@ -256,7 +258,7 @@ pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     crate::config::mask_urls(&shortened(text, limits::MCP_ERROR_BYTES_MAX))
 }
 
-/// Requests the server's lists of tools and prompts.
+/// Fetches the server's lists of tools and prompts.
 pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError> {
     let info = peer.peer_info();
     let Some(info) = info.as_deref() else { return Ok(Offer::default()) };
@@ -293,7 +295,7 @@ pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError
     })
 }
 
-/// Requests a page of the server's tools, without those that cannot be called.
+/// Fetches a page of the server's tools, without those that cannot be called.
 async fn list_tools(peer: &Peer<RoleClient>, page: Option<PaginatedRequestParams>) -> Result<ListToolsResult, ServiceError> {
     let request = page.map_or_else(ListToolsRequest::default, ListToolsRequest::with_param);
     match peer.send_request(ClientRequest::ListToolsRequest(request)).await? {
@@ -308,7 +310,7 @@ async fn list_tools(peer: &Peer<RoleClient>, page: Option<PaginatedRequestParams
     }
 }
 
-/// Requests all pages of a list, within limits.
+/// Fetches all pages of a list, within limits.
 async fn pages<'a, T>(
     request: impl Fn(Option<PaginatedRequestParams>) -> BoxFuture<'a, Result<(Vec<T>, Option<String>), ServiceError>>,
 ) -> Result<Vec<T>, ServiceError> {

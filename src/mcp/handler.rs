@@ -52,7 +52,7 @@ impl McpHandler {
         McpHandler { name, identity, roots, sampling, lists_changed: Notify::new(), calls: Arc::default() }
     }
 
-    /// The answer to `roots/list`.
+    /// Creates the answer to `roots/list`.
     pub(super) fn roots(&self) -> ListRootsResult {
         let uri = |root: &PathBuf| Root::new(format!("file://{}", percent_encode(root.as_os_str().as_bytes(), PATH)));
         ListRootsResult::new(self.roots.iter().map(uri).collect())

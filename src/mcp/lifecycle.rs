@@ -54,7 +54,7 @@ const WITHOUT_INITIALIZE: [ErrorCode; 5] = [
     ErrorCode::INVALID_PARAMS,
 ];
 
-/// The OAuth tokens of a server to which the user has signed in. The error is a message.
+/// Loads the OAuth tokens of a server to which the user has signed in. The error is a message.
 pub(super) async fn signed_in(
     web: &HttpClients,
     url: &str,
@@ -92,7 +92,9 @@ pub(super) async fn notify_changes<T>(peer: &Peer<RoleClient>, handler: &McpHand
     std::future::pending().await
 }
 
-/// A server that refuses the connection for a reason that does not change is not started again.
+/// Returns how a run ends after a failed initialization. A server that requires a sign-in is not
+/// restarted until the user has signed in. If the tokens lack a scope, stores the scope for the
+/// next sign-in.
 pub(super) fn initialization_failed(name: &str, start: &RunStart, error: &ClientInitializeError) -> RunEnd {
     if error.is_authorization_required() {
         return RunEnd::Unauthorized;

@@ -82,7 +82,7 @@ impl McpLogin {
         Ok(McpLogin { session, tokens, listener })
     }
 
-    /// The address that the user opens in a browser.
+    /// Returns the address that the user opens in a browser.
     pub(crate) fn address(&self) -> &str {
         &self.session.auth_url
     }
@@ -179,7 +179,7 @@ async fn challenge(url: &str, web: &HttpClients) -> Option<String> {
     }
 }
 
-/// The value of a parameter, still encoded.
+/// Returns the value of a parameter, still encoded.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
@@ -215,7 +215,7 @@ fn unanswered() -> Error {
     Error::new(Kind::Timeout, message)
 }
 
-/// The error of an exchange of the code for tokens.
+/// Converts the error of an exchange of the code for tokens.
 fn exchange_failed(error: &AuthError) -> Error {
     // Of a response with an error (RFC 6749, section 5.2), rmcp keeps only the message.
     let refused = matches!(error, AuthError::TokenExchangeFailed(why) if why.starts_with("Server returned error response"));

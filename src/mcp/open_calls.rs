@@ -19,7 +19,7 @@ pub type OnProgress = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Answers the requests that a server makes during a call.
 pub trait ServerRequests: Send + Sync {
-    /// The session of the call.
+    /// Returns the session of the call.
     fn session(&self) -> Option<&str>;
 
     /// Asks the user to fill in a form.
@@ -67,8 +67,9 @@ impl Drop for CallGuard {
 }
 
 impl CallGuard {
-    /// When the call times out if nothing else happens: `timeout` after the last report or the last
-    /// answer to a request of the server.
+    /// Returns when the call times out if nothing else happens: `timeout` after the last report or
+    /// the last answer to a request of the server. During such a request, `timeout` counts from
+    /// now.
     pub(super) fn due(&self, timeout: Duration) -> Instant {
         let state = self.activity.state();
         if state.open_requests > 0 { Instant::now() + timeout } else { state.last + timeout }
@@ -198,7 +199,7 @@ impl Activity {
     }
 }
 
-/// A progress report as a text: `2/5: indexing`.
+/// Formats a progress report as a text: `2/5: indexing`.
 fn text(report: &ProgressNotificationParam) -> String {
     let reached = match report.total {
         Some(total) => format!("{}/{total}", report.progress),

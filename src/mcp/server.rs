@@ -71,7 +71,7 @@ impl McpServerHandle {
         (server, supervised)
     }
 
-    /// The state now.
+    /// Returns the current state.
     pub(crate) fn state(&self) -> State {
         self.state.borrow().clone()
     }

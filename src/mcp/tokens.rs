@@ -32,12 +32,12 @@ struct Stored {
 }
 
 impl McpTokens {
-    /// The tokens in a directory, which need not exist.
+    /// Creates the store of the tokens in a directory, which need not exist.
     pub fn new(directory: &Path) -> McpTokens {
         McpTokens(directory.into())
     }
 
-    /// The tokens of the server at `url`.
+    /// Returns the tokens of the server at `url`.
     pub(crate) fn of(&self, url: &str) -> UrlTokens {
         let name: String = digest(&SHA256, url.as_bytes()).as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         UrlTokens { url: url.into(), file: self.0.join(name + ".json") }
@@ -50,7 +50,7 @@ impl UrlTokens {
         self.file.is_file()
     }
 
-    /// When the tokens were written; `None` if there are none.
+    /// Returns when the tokens were written; `None` if there are none.
     pub(super) fn modified(&self) -> Option<SystemTime> {
         self.file.metadata().and_then(|metadata| metadata.modified()).ok()
     }
@@ -65,13 +65,13 @@ impl UrlTokens {
         }
     }
 
-    /// The URL of the server.
+    /// Returns the URL of the server.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The scopes for which the next sign-in asks: those that a refused request required, with
-    /// those that are granted. Empty if no request was refused.
+    /// Returns the scopes for which the next sign-in asks: those that a refused request required,
+    /// with those that are granted. Empty if no request was refused.
     pub(super) fn wanted(&self) -> Vec<String> {
         let Ok(text) = read_small_text(&self.wanted_file()) else { return Vec::new() };
         let granted = self.read().ok().flatten().map(|credentials| credentials.granted_scopes).unwrap_or_default();

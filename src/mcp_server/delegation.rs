@@ -245,7 +245,7 @@ async fn apply(server: &ToolServer, session: &SessionId, input: &DelegateInput) 
     Ok(())
 }
 
-/// The requested mode, or the mode `most` of the caller if it is stricter.
+/// Returns the requested mode, or the caller's mode `most` if it is stricter.
 fn allowed(most: Mode, requested: Mode) -> Mode {
     stricter(most, requested, Policy::Ask)
 }
@@ -277,7 +277,7 @@ async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId
     server.client.open::<NewSession>(acp::NewSessionRequest::new(cwd).meta(meta)).await
 }
 
-/// Names the directories in which a call may work.
+/// Returns a hint that names the directories in which a call may work.
 fn allowed_directories(server: &ToolServer) -> String {
     let roots: Vec<String> = server.access.roots.iter().map(|root| root.display().to_string()).collect();
     format!("omit cwd, or use a directory inside {}; --root of the server allows others", roots.join(", "))

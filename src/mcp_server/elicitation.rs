@@ -125,7 +125,7 @@ impl Drop for Questions {
     }
 }
 
-/// The form of a permission request.
+/// Creates the elicitation that shows a permission request.
 fn form(title: &str, content: &[ToolContent], options: &[PermissionOption]) -> Option<ElicitRequestParams> {
     let shown = content.iter().filter_map(|content| match content {
         ToolContent::Content { content } => Some(plain_text(std::slice::from_ref(content))),

@@ -6,14 +6,14 @@ use rmcp::model::JsonObject;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
-/// The JSON schema of a type, without references.
+/// Generates the JSON schema of a type, without references.
 pub(super) fn schema<T: JsonSchema>() -> Arc<JsonObject> {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
     Arc::new(schema.as_object().cloned().unwrap_or_default())
 }
 
-/// The description of a schema, in one line.
+/// Returns the description of a schema, in one line.
 pub(super) fn description(schema: &JsonObject) -> String {
     schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ")
 }

@@ -95,7 +95,7 @@ const TOOLS: &[ServedTool] = &[
     }),
 ];
 
-/// A tool for hosted agents that calls a method.
+/// Creates a tool for hosted agents that calls a method.
 const fn hosted(
     name: &'static str,
     title: &'static str,
@@ -122,7 +122,7 @@ impl HostedCall<'_> {
     }
 }
 
-/// The id of the workspace that contains a directory.
+/// Returns the id of the workspace that contains a directory.
 fn workspace_id(data: &Path, cwd: &Path) -> Option<String> {
     let (worktrees, cwd) = (worktrees_in(data), std::fs::canonicalize(cwd).ok()?);
     let top = worktree_origin(&worktrees, &cwd)?.worktree;
@@ -131,7 +131,7 @@ fn workspace_id(data: &Path, cwd: &Path) -> Option<String> {
 }
 
 impl ServedTool {
-    /// The definition that clients get.
+    /// Returns the definition that clients receive.
     pub(super) fn spec(&self) -> Tool {
         let input = (self.input)();
         let tool = Tool::new(self.name, description(&input), input).with_title(self.title);
@@ -142,13 +142,13 @@ impl ServedTool {
     }
 }
 
-/// The tools for a client.
+/// Returns the tools for a client. Only hosted agents receive the tools that call methods.
 pub(super) fn offered(access: &McpAccess) -> impl Iterator<Item = &'static ServedTool> {
     let hosted = access.session.is_some();
     TOOLS.iter().filter(move |tool| hosted || matches!(tool.action, Action::Delegate))
 }
 
-/// Calls a tool. The call is cancelled by the client, at the client's end, and after
+/// Runs a tool. The call is cancelled by the client, when the client ends, and after
 /// [`limits::MCP_SERVED_CALL_MAX`].
 pub(super) async fn call(
     server: &ToolServer,

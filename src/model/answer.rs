@@ -48,19 +48,19 @@ pub type ChunkStream = BoxStream<'static, Result<Chunk, ModelError>>;
 
 /// A model that accepts requests.
 pub trait Model: Send + Sync + 'static {
-    /// `PROVIDER/NAME`, as in the settings.
+    /// Returns the id of the model: `PROVIDER/NAME`, as in the settings.
     fn id(&self) -> &str;
 
-    /// Context window in tokens.
+    /// Returns the size of the context window in tokens.
     fn context_window(&self) -> u64;
 
-    /// False if the model's server reports that the model cannot call tools. Requests then contain
-    /// no tools.
+    /// Returns false if the model's server reports that the model cannot call tools. Requests then
+    /// contain no tools.
     fn supports_tools(&self) -> bool {
         true
     }
 
-    /// The documents and audio that the model reads.
+    /// Returns the documents and audio that the model reads.
     fn media(&self) -> Media {
         Media::default()
     }

@@ -47,7 +47,7 @@ impl ProfileFile {
         }
     }
 
-    /// A setting of a section. Indented lines belong to nested settings and are passed over.
+    /// Returns a setting of a section. Skips indented lines, which belong to nested settings.
     fn get(&self, section: &str, name: &str) -> Option<String> {
         let mut inside = false;
         for line in self.text.lines() {
@@ -79,20 +79,20 @@ impl Profile {
         })
     }
 
-    /// A setting from the file `config`, where only the default profile has no prefix.
+    /// Returns a setting from the file `config`, where only the default profile has no prefix.
     fn configured(&self, name: &str) -> Option<String> {
         let plain = || self.config.get("default", name).filter(|_| self.name == "default");
         self.config.get(&format!("profile {}", self.name), name).or_else(plain)
     }
 
-    /// The region from the environment, else from the profile.
+    /// Returns the region from the environment, else from the profile.
     pub(super) fn region(&self, environment: Variables<'_>) -> Option<String> {
         let variable = set(environment, "AWS_REGION").or_else(|| set(environment, "AWS_DEFAULT_REGION"));
         variable.or_else(|| self.configured("region")).or_else(|| self.credentials.get(&self.name, "region"))
     }
 
-    /// The keys from the environment, else from the profile. Fails with an unreachable error if
-    /// there are none.
+    /// Returns the keys from the environment, else from the profile. Fails with an unreachable
+    /// error if there are none.
     pub(super) fn keys(&self, region: &str, environment: Variables<'_>) -> Result<AwsKeys, ModelError> {
         let variable = |name: &str| set(environment, name);
         if let (Some(access_key), Some(secret_key)) = (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {

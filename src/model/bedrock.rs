@@ -145,7 +145,8 @@ impl Caching {
     }
 }
 
-/// The name of a Claude model in an id such as `us.anthropic.claude-sonnet-4-6`.
+/// Returns the name of a Claude model: `claude-sonnet-4-6` for the id
+/// `us.anthropic.claude-sonnet-4-6`. Returns `None` for other models.
 fn claude(model: &str) -> Option<&str> {
     model.find("claude-").map(|start| &model[start..])
 }
@@ -236,8 +237,8 @@ fn part(part: &Part) -> Option<Content<'_>> {
     }
 }
 
-/// A name that the API accepts: letters, digits, and single spaces, hyphens, parentheses and
-/// brackets (DocumentBlock).
+/// Converts a name to one that the API accepts: letters, digits, and single spaces, hyphens,
+/// parentheses and brackets (DocumentBlock).
 fn document_name(name: &str) -> String {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-()[]".contains(letter);
     let name: String = name.chars().map(|letter| if allowed(letter) { letter } else { ' ' }).take(200).collect();

@@ -20,7 +20,8 @@ pub(crate) enum CallIds {
 const NINE: &[&str] = &["mistral", "ministral", "devstral", "codestral", "magistral", "mixtral", "pixtral"];
 
 impl CallIds {
-    /// The ids for the model of `endpoint`. `length` is the limit of the protocol.
+    /// Returns the kind of ids that the model of `endpoint` accepts. `length` is the limit of the
+    /// protocol.
     pub(crate) fn of(endpoint: &Endpoint, length: usize) -> CallIds {
         let model = endpoint.model.to_lowercase();
         match endpoint.provider() == "mistral" || NINE.iter().any(|name| model.contains(name)) {

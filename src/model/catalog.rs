@@ -63,9 +63,9 @@ fn parse(row: &str) -> ModelProperties {
     ModelProperties { context_window, max_output_tokens, price, abilities, thinking }
 }
 
-/// The properties of the model `id` (`PROVIDER/NAME`). The first source that exists applies: the
-/// row of the model; the row of a model with the same name, without the price of another provider;
-/// the family.
+/// Returns the properties of the model `id` (`PROVIDER/NAME`). The first source that exists
+/// applies: the row of the model; the row of a model with the same name, without the price of
+/// another provider; the family.
 pub fn properties(id: &str) -> ModelProperties {
     let models = rows("id");
     if let Some((_, row)) = models.clone().find(|(found, _)| *found == id) {
@@ -76,7 +76,8 @@ pub fn properties(id: &str) -> ModelProperties {
     similar(id, &name, &named, rows("prefix"))
 }
 
-/// The properties of a model without a row. `named` are the rows with the same canonical name.
+/// Returns the properties of a model without a row. `named` are the rows with the same canonical
+/// name.
 fn similar(id: &str, name: &str, named: &[RowText], families: impl Iterator<Item = RowText>) -> ModelProperties {
     if let Some((_, row)) = named.iter().find(|(found, _)| provider(found) == provider(id)) {
         return parse(row);
@@ -116,7 +117,7 @@ impl Index {
     }
 }
 
-/// Names of a provider's models in the catalogue.
+/// Returns the names of a provider's models in the catalogue.
 pub(crate) fn names(provider: &str) -> impl Iterator<Item = &'static str> {
     rows("id").filter_map(move |(id, _)| id.strip_prefix(provider)?.strip_prefix('/'))
 }
@@ -125,7 +126,8 @@ fn provider(id: &str) -> &str {
     id.split_once('/').map_or("", |(provider, _)| provider)
 }
 
-/// True if `prefix` ends where a part of the name ends: `gpt-4-1` is no prefix of `gpt-4-1106`.
+/// Returns whether the name starts with `prefix`, and `prefix` ends where a part of the name ends:
+/// `gpt-4-1` is no prefix of `gpt-4-1106`.
 fn begins_with(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()) || prefix.ends_with('-'))
 }

@@ -62,7 +62,7 @@ fn matches(patterns: &[&str], text: &str) -> bool {
     pattern(&patterns.join("|")).is_match(text)
 }
 
-/// The number that the first matching pattern captures as `#`.
+/// Returns the number that the first matching pattern captures as `#`.
 fn number(patterns: &[&str], text: &str) -> Option<u64> {
     let pattern = |number: &&str| pattern(&number.replace('#', "([0-9][0-9,_]*)"));
     let captured = patterns.iter().map(pattern).find_map(|pattern| Some(pattern.captures(text)?.get(1)?.as_str()));

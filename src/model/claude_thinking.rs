@@ -39,7 +39,7 @@ pub(super) struct OutputConfig {
 /// context window.
 const MAX_TOKENS: u32 = 64_000;
 
-/// The value of `max_tokens`, which the API requires.
+/// Returns the value of `max_tokens`, which the API requires.
 pub(super) fn max_tokens(endpoint: &Endpoint) -> u32 {
     endpoint.max_output_tokens.or(endpoint.output_limit.map(|limit| limit.min(MAX_TOKENS))).unwrap_or(MAX_OUTPUT_TOKENS)
 }
@@ -80,7 +80,7 @@ const THINKING_STYLES: &[(&str, ThinkingStyle)] = &[
     ("claude-", ThinkingStyle::Adaptive),
 ];
 
-/// The style of a model without vendor prefix.
+/// Returns the thinking style of a model. `model` has no vendor prefix.
 pub(super) fn thinking_style(model: &str) -> ThinkingStyle {
     THINKING_STYLES
         .iter()
@@ -88,7 +88,8 @@ pub(super) fn thinking_style(model: &str) -> ThinkingStyle {
         .map_or(ThinkingStyle::Budget, |(_, thinking_style)| *thinking_style)
 }
 
-/// The style on other platforms, which may lack the beta that [`ThinkingStyle::Bound`] uses.
+/// Returns the thinking style on other platforms, which may lack the beta that
+/// [`ThinkingStyle::Bound`] uses.
 pub(super) fn platform_style(model: &str) -> ThinkingStyle {
     match thinking_style(model) {
         ThinkingStyle::Bound => ThinkingStyle::Adaptive,
@@ -96,8 +97,8 @@ pub(super) fn platform_style(model: &str) -> ThinkingStyle {
     }
 }
 
-/// The fields of a request to the Claude model `model` on another platform that configure thinking.
-/// `is_missing`: the last tool calls come from a turn without thinking.
+/// Returns the fields that configure thinking in a request to the Claude model `model` on another
+/// platform. `is_missing`: the last tool calls come from a turn without thinking.
 pub(super) fn platform_thinking(endpoint: &Endpoint, model: &str, level: Thinking, is_missing: bool) -> Option<Value> {
     #[derive(Serialize)]
     struct Fields {
@@ -113,7 +114,7 @@ pub(super) fn platform_thinking(endpoint: &Endpoint, model: &str, level: Thinkin
     fields.then(|| serde_json::to_value(Fields { thinking, output_config }).unwrap_or_default())
 }
 
-/// The fields `thinking` and `output_config`.
+/// Returns the fields `thinking` and `output_config`.
 pub(super) fn thinking_config(
     endpoint: &Endpoint,
     thinking_style: ThinkingStyle,
@@ -142,7 +143,7 @@ pub(super) fn thinking_config(
     }
 }
 
-/// The effort for a thinking level, for models without levels in the catalogue.
+/// Returns the effort for a thinking level, for models without levels in the catalogue.
 fn effort(level: Thinking) -> &'static str {
     match level {
         Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
@@ -151,7 +152,7 @@ fn effort(level: Thinking) -> &'static str {
     }
 }
 
-/// The number of tokens for a thinking level.
+/// Returns the token budget for a thinking level.
 fn budget(level: Thinking) -> u32 {
     match level {
         Thinking::Off | Thinking::Minimal => 1024,

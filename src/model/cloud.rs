@@ -61,7 +61,8 @@ impl CloudRequest<'_> {
         }
     }
 
-    /// The base URL of the settings, else of the variable that overrides the built-in one.
+    /// Returns the base URL from the settings, else from the environment variable that overrides
+    /// the built-in one.
     fn given_url(&self, environment: Variables<'_>) -> Option<String> {
         let variable = || self.provider.base_env.and_then(|name| set(environment, name));
         self.base_url.map(str::to_owned).or_else(variable)
@@ -134,7 +135,7 @@ impl CloudRequest<'_> {
     }
 }
 
-/// The host of a location: `global`, a multi-region, or a region.
+/// Returns the host of a location: `global`, a multi-region, or a region.
 fn vertex_host(location: &str) -> String {
     match location {
         "global" => "aiplatform.googleapis.com".to_owned(),

@@ -7,7 +7,8 @@ use super::error::{Cause, ModelError, Retry};
 use super::wire::interrupted;
 use crate::web::{causes, is_loopback, is_public};
 
-/// The error for a request without a response: the connection failed or timed out.
+/// Creates the error for a request without a response: the connection failed or timed out, or the
+/// URL or the response is invalid.
 pub(super) fn send_error(url: &str, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
         return ModelError::new(Retry::Never, format!("invalid URL {url}: {}", causes(error))).hint("check base_url").unreachable();
@@ -33,8 +34,8 @@ pub(super) fn send_error(url: &str, error: &reqwest::Error) -> ModelError {
     .unreachable()
 }
 
-/// The error for a body that ended early: with the connection, or because it cannot be
-/// decompressed.
+/// Creates the error for a body that ended early: the connection was interrupted or timed out, or
+/// the body cannot be decompressed.
 pub(super) fn body_error(error: &reqwest::Error) -> ModelError {
     let interrupts =
         |error: &(dyn Error + 'static)| error.is::<hyper::Error>() || kind(error) == Some(io::ErrorKind::UnexpectedEof);
@@ -53,7 +54,8 @@ fn kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     error.downcast_ref::<io::Error>().map(io::Error::kind)
 }
 
-/// The remedy for a failed TLS handshake, if the handshake is the reason of the failure.
+/// Returns the hint for a failed TLS handshake, or `None` if the handshake is not the reason for
+/// the failure.
 fn tls_hint(url: &str, error: &reqwest::Error) -> Option<&'static str> {
     const HTTP: &str = "use http:// in base_url if the server does not support TLS";
     match sources(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
@@ -61,7 +63,8 @@ fn tls_hint(url: &str, error: &reqwest::Error) -> Option<&'static str> {
         Some(rustls::Error::InvalidCertificate(_)) => {
             return Some("check base_url, and whether this machine trusts the certificate");
         }
-        // The server refuses the handshake, maybe only now.
+        // The server refused the handshake, maybe temporarily. Without a hint, the request is
+        // retried.
         Some(rustls::Error::AlertReceived(_)) | None => {}
         Some(_) => return Some("check base_url"),
     }
@@ -74,8 +77,8 @@ fn tls_hint(url: &str, error: &reqwest::Error) -> Option<&'static str> {
     (local && (error.is_timeout() || sources(error).any(handshake))).then_some(HTTP)
 }
 
-/// The sources of an error. The source of an `io::Error` is the error in it, unlike in
-/// [`Error::source`].
+/// Returns the error and its sources. The source of an `io::Error` is the error that it contains,
+/// unlike in [`Error::source`].
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn Error + 'static) = *error;

@@ -14,17 +14,18 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// `origin` names the environment variable or setting that the user would change.
+    /// Creates a key without surrounding blanks. `origin` names the environment variable or setting
+    /// that the user would change.
     pub fn new(secret: impl Into<String>, origin: impl Into<String>) -> Self {
         Self { secret: secret.into().trim().to_owned(), origin: origin.into() }
     }
 
-    /// The environment variable or setting that contains the key.
+    /// Returns the environment variable or setting that contains the key.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// The key itself.
+    /// Returns the key itself.
     pub(super) fn secret(&self) -> &str {
         &self.secret
     }
@@ -54,7 +55,7 @@ impl From<Option<ApiKey>> for Credentials {
 }
 
 impl Credentials {
-    /// The environment variable, setting or file that contains the credentials.
+    /// Returns the environment variable, setting or file that contains the credentials.
     pub(crate) fn origin(&self) -> Option<&str> {
         match self {
             Credentials::None => None,
@@ -64,7 +65,7 @@ impl Credentials {
         }
     }
 
-    /// The secrets, which must not occur in messages.
+    /// Returns the secrets, which must not occur in messages.
     pub(super) fn secrets(&self) -> Vec<String> {
         match self {
             Credentials::None => Vec::new(),

@@ -30,7 +30,7 @@ pub(super) fn read(
     if complete { Ok(()) } else { Err(unexpected(content_type, text)) }
 }
 
-/// The error for a body that is not an answer.
+/// Creates the error for a body that is not an answer.
 fn unexpected(content_type: &str, text: &str) -> ModelError {
     let what = match content_type {
         _ if text.is_empty() => return ModelError::of(Cause::InvalidAnswer, "the answer is empty"),
@@ -41,8 +41,8 @@ fn unexpected(content_type: &str, text: &str) -> ModelError {
     ModelError::of(Cause::InvalidAnswer, message).hint("check base_url and protocol")
 }
 
-/// The first words. A word is not cut, because the mask for API keys would not recognize a part of
-/// a key.
+/// Returns the first words. Does not truncate a word, because the mask for API keys would not
+/// recognize a part of a key.
 fn excerpt(text: &str) -> String {
     let mut excerpt = String::new();
     for word in text.split_whitespace() {

@@ -64,7 +64,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint with the properties of the catalogue, and without credentials. `id` is
+    /// Creates an endpoint with the properties of the catalogue, and without credentials. `id` is
     /// `PROVIDER/NAME`.
     pub fn new(id: impl Into<String>, protocol: Protocol, base_url: impl Into<String>) -> Endpoint {
         let id = id.into();
@@ -94,9 +94,9 @@ impl Endpoint {
         }
     }
 
-    /// The provider's value for a thinking level: of the level itself, else of the nearest lower
-    /// one, else of the nearest higher one. `None` if the model's levels are unknown, and for
-    /// [`Thinking::Off`] if no value turns thinking off.
+    /// Returns the provider's value for a thinking level: the value of the level itself, else of
+    /// the nearest lower level, else of the nearest higher level. Returns `None` if the model's
+    /// levels are unknown, and for [`Thinking::Off`] if no value turns thinking off.
     pub(super) fn effort(&self, level: Thinking) -> Option<Effort> {
         let named = |level: &Thinking| {
             let name = if *level == Thinking::Off { "none" } else { level.as_str() };
@@ -112,13 +112,13 @@ impl Endpoint {
         lower.or_else(higher).map(|(_, effort)| effort.clone())
     }
 
-    /// The value of the lowest thinking level above [`Thinking::Off`], for models that always
-    /// think.
+    /// Returns the value of the lowest thinking level above [`Thinking::Off`], for models that
+    /// always think.
     pub(super) fn lowest_effort(&self) -> Option<Effort> {
         self.effort(Thinking::Minimal)
     }
 
-    /// The HTTP client for this endpoint.
+    /// Returns the HTTP client for this endpoint.
     pub(super) fn client(&self, clients: &HttpClients) -> Result<reqwest::Client, ModelError> {
         clients.client_with(destination(&self.base_url), &self.connection).map_err(|problem| {
             ModelError::new(Retry::Never, format!("creating the HTTP client: {problem}"))
@@ -133,8 +133,9 @@ impl Endpoint {
         self.context_window = tokens.unwrap_or(self.context_window);
     }
 
-    /// The context window, which a local server may have reported. Ollama reserves memory for it,
-    /// so its default is not that of the catalogue.
+    /// Returns the context window: the user's setting, else the value that a local server reported,
+    /// else the default. The default for Ollama is at most [`LOCAL_CONTEXT_WINDOW`], because Ollama
+    /// reserves memory for the whole window.
     pub(super) fn window(&self, reported: Option<u64>) -> u64 {
         let default = match self.protocol {
             Protocol::Ollama if !self.window_is_setting => self.context_window.min(LOCAL_CONTEXT_WINDOW),
@@ -143,12 +144,13 @@ impl Endpoint {
         reported.filter(|_| !self.window_is_setting).unwrap_or(default)
     }
 
-    /// The name of the provider: the part of `id` before the slash.
+    /// Returns the name of the provider: the part of `id` before the slash.
     pub(crate) fn provider(&self) -> &str {
         self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
     }
 
-    /// The header with the API key, which depends on the provider and the protocol.
+    /// Returns the header with the API key, which depends on the provider and the protocol. Returns
+    /// `None` if the credentials are not a key.
     pub(super) fn key_header(&self) -> Result<Option<(&'static str, HeaderValue)>, ModelError> {
         let Credentials::Key(key) = &self.credentials else { return Ok(None) };
         let (name, value) = match self.protocol {
@@ -167,7 +169,8 @@ impl Endpoint {
         Ok(Some((name, value)))
     }
 
-    /// True for a model of Google Vertex AI, whose URLs name the publisher of the model.
+    /// Returns whether this is a model of Google Vertex AI, whose URLs name the publisher of the
+    /// model.
     pub(super) fn is_vertex(&self) -> bool {
         self.base_url.contains("/publishers/")
     }
@@ -177,7 +180,7 @@ impl Endpoint {
         self.with_query(format!("{}/{path}", self.base_url.trim_end_matches('/')))
     }
 
-    /// Like [`Endpoint::url`], for a path next to `/v1`.
+    /// Returns a URL like [`Endpoint::url`], for a path next to `/v1`.
     pub(super) fn native_url(&self, path: &str) -> String {
         self.with_query(format!("{}/{path}", self.base_url.trim_end_matches('/').trim_end_matches("/v1")))
     }
@@ -215,8 +218,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// The HTTP client for `url`. The client for servers on this machine uses no proxy and has a longer
-/// timeout.
+/// Returns the HTTP client for `url`. The client for servers on this machine uses no proxy and has
+/// a longer timeout.
 pub fn client(clients: &HttpClients, url: &str) -> Result<reqwest::Client, ModelError> {
     clients.client(destination(url)).map_err(|error| ModelError::new(Retry::Never, format!("creating the HTTP client: {error}")))
 }

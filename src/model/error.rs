@@ -29,7 +29,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The name in `info` of errors and events.
+    /// Returns the name of the cause in `info` of errors and events, for example `rate_limit`.
     pub fn id(self) -> &'static str {
         match self {
             Cause::ContextOverflow { .. } => CONTEXT_OVERFLOW,
@@ -45,7 +45,7 @@ impl Cause {
         }
     }
 
-    /// The retry policy of failures with this cause.
+    /// Returns the retry policy of failures with this cause.
     pub(crate) fn retry(self) -> Retry {
         match self {
             Cause::RateLimit | Cause::Overloaded => Retry::Wait(None),
@@ -60,7 +60,7 @@ impl Cause {
         }
     }
 
-    /// The remedy.
+    /// Returns what the user can do about the failure.
     pub(crate) fn hint(self) -> Option<&'static str> {
         match self {
             Cause::ContextOverflow { .. } => Some(

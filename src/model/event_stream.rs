@@ -32,8 +32,8 @@ impl MessageDecoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next complete message as a JSON object with one field: the event's type and its payload,
-    /// or the exception's type and `{"message"}`. Returns `None` if more bytes are needed.
+    /// Returns the next complete message as a JSON object with one field: the event's type and its
+    /// payload, or the exception's type and `{"message"}`. Returns `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<String>, Invalid> {
         let bytes = &self.bytes[self.used..];
         let Some(prelude) = bytes.get(..PRELUDE) else { return Ok(None) };
@@ -59,7 +59,7 @@ impl MessageDecoder {
     }
 }
 
-/// A big-endian number of four bytes.
+/// Parses a big-endian number of four bytes.
 fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[..4].try_into().expect("four bytes"))
 }
@@ -76,7 +76,7 @@ fn event(headers: &[(&str, &str)], payload: &[u8]) -> String {
     }
 }
 
-/// The headers with a text value. Returns `None` if the headers are malformed.
+/// Returns the headers with a text value, or `None` if the headers are malformed.
 fn read_headers(mut bytes: &[u8]) -> Option<Vec<(&str, &str)>> {
     let mut headers = Vec::new();
     while let Some(length) = take(&mut bytes, 1) {

@@ -38,7 +38,7 @@ impl Frames {
         }
     }
 
-    /// The data of the next complete event, or `None` if more bytes are needed.
+    /// Returns the data of the next complete event, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Cow<'_, str>>, ModelError> {
         match self {
             Frames::ServerSentEvents(decoder) => decoder.next().map_err(|_| too_large()),
@@ -52,7 +52,7 @@ impl Frames {
         }
     }
 
-    /// The data of a last event that is complete except for its end. Called once at the end of the
+    /// Returns the data of a last event that only lacks its end. Called once at the end of the
     /// stream.
     pub(crate) fn end(&mut self) -> Option<String> {
         match self {

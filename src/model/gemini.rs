@@ -175,7 +175,7 @@ fn thinking_config(endpoint: &Endpoint, thinking: Thinking) -> Option<ThinkingCo
     Some(ThinkingConfig { thinking_level: Some(level), thinking_budget: None, include_thoughts })
 }
 
-/// The number of tokens for a thinking level of Gemini 2.5.
+/// Returns the token budget for a thinking level of Gemini 2.5.
 fn budget(model: &str, thinking: Thinking) -> u32 {
     match thinking {
         // Thinking cannot be turned off for the Pro model.
@@ -188,7 +188,7 @@ fn budget(model: &str, thinking: Thinking) -> u32 {
     }
 }
 
-/// The conversation. `ids`: calls and results have ids, which Vertex AI rejects.
+/// Encodes the conversation. `ids`: calls and results have ids, which Vertex AI rejects.
 fn contents(request: &Request, ids: bool) -> Vec<Content<'_>> {
     let mut contents: Vec<Content<'_>> = Vec::new();
     for message in &request.messages {

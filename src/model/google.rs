@@ -102,8 +102,8 @@ impl TokenError {
 }
 
 impl GoogleAccount {
-    /// The application default credentials: the file `GOOGLE_APPLICATION_CREDENTIALS`, else the
-    /// file of the gcloud command line, else the metadata server.
+    /// Finds the application default credentials: in the file `GOOGLE_APPLICATION_CREDENTIALS`,
+    /// else in the file of the gcloud command line, else at the metadata server.
     pub(super) fn find(environment: Variables<'_>) -> Result<GoogleAccount, ModelError> {
         let named = set(environment, "GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
         let directory = || {
@@ -128,7 +128,7 @@ impl GoogleAccount {
         Ok(GoogleAccount { source, origin, token: Mutex::default(), refresh: tokio::sync::Mutex::default() })
     }
 
-    /// The project of the account, if its file names one.
+    /// Returns the project of the account, if its file names one.
     pub(super) fn project(&self) -> Option<&str> {
         match &self.source {
             Source::File(AccountFile::ServiceAccount { project_id, .. }) => project_id.as_deref(),
@@ -137,7 +137,7 @@ impl GoogleAccount {
         }
     }
 
-    /// The project that a user's requests are charged to (header `x-goog-user-project`).
+    /// Returns the project that a user's requests are charged to (header `x-goog-user-project`).
     pub(super) fn quota_project(&self) -> Option<&str> {
         match &self.source {
             Source::File(AccountFile::AuthorizedUser { .. }) => self.project(),
@@ -145,17 +145,18 @@ impl GoogleAccount {
         }
     }
 
-    /// The file or server that the credentials come from.
+    /// Returns the file or server that the credentials come from.
     pub(super) fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// True if tokens come from the metadata server, which no proxy reaches.
+    /// Returns whether tokens come from the metadata server, which cannot be reached through a
+    /// proxy.
     pub(super) fn is_metadata(&self) -> bool {
         matches!(self.source, Source::Metadata(_))
     }
 
-    /// The URL that returns tokens.
+    /// Returns the URL from which tokens are requested.
     fn token_url(&self) -> &str {
         match &self.source {
             Source::File(AccountFile::ServiceAccount { token_uri, .. } | AccountFile::AuthorizedUser { token_uri, .. }) => {
@@ -166,7 +167,7 @@ impl GoogleAccount {
         }
     }
 
-    /// The current token, also after it has expired.
+    /// Returns the current token, even if it has expired.
     pub(super) fn last_token(&self) -> Option<String> {
         self.token.lock().as_ref().map(|token| token.text.clone())
     }
@@ -237,7 +238,7 @@ impl GoogleAccount {
         }
     }
 
-    /// The form of a request for a token; `None` for the metadata server.
+    /// Returns the form of a request for a token, or `None` for the metadata server.
     fn form(&self) -> Result<Option<String>, ModelError> {
         match &self.source {
             Source::File(AccountFile::ServiceAccount { client_email, private_key, private_key_id, .. }) => {
@@ -258,7 +259,7 @@ impl GoogleAccount {
 }
 
 impl PartialEq for GoogleAccount {
-    /// Accounts with the same credentials are equal; their tokens do not matter.
+    /// Compares only the credentials: equal accounts may have different tokens.
     fn eq(&self, other: &GoogleAccount) -> bool {
         self.source == other.source
     }
@@ -282,7 +283,8 @@ fn read(path: &Path) -> Result<AccountFile, Option<String>> {
     serde_json::from_str(&text).map_err(|error| Some(format!("invalid credentials in line {}", error.line())))
 }
 
-/// A signed JSON web token that a service account exchanges for an access token (RFC 7523).
+/// Creates a signed JSON web token, which a service account exchanges for an access token (RFC
+/// 7523). Returns `None` if the private key is invalid.
 fn assertion(mut claims: serde_json::Value, private_key: &str, key_id: Option<&str>) -> Option<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     claims["iat"] = now.into();
@@ -296,7 +298,7 @@ fn assertion(mut claims: serde_json::Value, private_key: &str, key_id: Option<&s
     Some(format!("{content}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
-/// A body of the type `application/x-www-form-urlencoded`.
+/// Encodes a body of the type `application/x-www-form-urlencoded`.
 fn form(fields: &[(&str, &str)]) -> String {
     let field = |(name, value): &(&str, &str)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
     let fields: Vec<String> = fields.iter().map(field).collect();

@@ -24,7 +24,7 @@ impl LineDecoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next complete line that is not blank, or `None` if more bytes are needed.
+    /// Returns the next complete line that is not blank, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         while let Some(length) = self.bytes[self.scanned..].iter().position(|byte| *byte == b'\n') {
             let line = self.used..self.scanned + length;
@@ -38,7 +38,7 @@ impl LineDecoder {
         if self.bytes.len() - self.used > MODEL_EVENT_BYTES_MAX { Err(TooLarge) } else { Ok(None) }
     }
 
-    /// The last line, which may lack its end. Called once at the end of the stream.
+    /// Returns the last line, which may lack its line break. Called once at the end of the stream.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.push(b"\n");
         self.next().ok().flatten().map(Cow::into_owned)

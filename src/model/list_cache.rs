@@ -49,7 +49,7 @@ pub(crate) struct ListCache {
 pub(crate) struct CachedLists(Arc<[Arc<CachedList>]>);
 
 impl CachedLists {
-    /// The list of a provider.
+    /// Returns the list of a provider at this base URL.
     pub(crate) fn list(&self, provider: &str, base_url: &str) -> Option<&CachedList> {
         self.0.iter().map(Arc::as_ref).find(|list| list.provider == provider && list.base_url == base_url)
     }
@@ -68,8 +68,8 @@ impl ListCache {
         ListCache { file: data.join("models.json"), read: Mutex::default() }
     }
 
-    /// The cached lists if no file has to be read for them: the file is absent, or did not change
-    /// since it was read.
+    /// Returns the cached lists if no file has to be read for them: the file is absent, or did not
+    /// change since it was read.
     pub(crate) fn unchanged_lists(&self) -> Option<CachedLists> {
         match std::fs::metadata(&self.file) {
             Ok(metadata) => {
@@ -80,7 +80,8 @@ impl ListCache {
         }
     }
 
-    /// The cached lists; none if the file is absent or damaged. Blocks while the file is read.
+    /// Returns the cached lists; none if the file is absent or damaged. Blocks while the file is
+    /// read.
     pub(crate) fn lists(&self) -> CachedLists {
         let mut read = self.read.lock();
         let Ok(mut file) = File::open(&self.file) else { return CachedLists::default() };

@@ -32,8 +32,8 @@ pub(crate) fn has_list(provider: &str) -> bool {
     !UNLISTED.contains(&provider)
 }
 
-/// Requests the chat models that the endpoint's provider offers, for [`MODEL_LIST`] at most. The
-/// model of the endpoint is not used.
+/// Fetches the list of chat models that the endpoint's provider offers, for [`MODEL_LIST`] at most.
+/// The model of the endpoint is not used.
 pub(crate) async fn list(endpoint: &Endpoint, clients: &HttpClients) -> Result<Vec<ListedModel>, ModelError> {
     let listed = match tokio::time::timeout(MODEL_LIST, request(endpoint, clients)).await {
         Ok(listed) => listed,
@@ -77,7 +77,7 @@ async fn request(endpoint: &Endpoint, clients: &HttpClients) -> Result<Vec<Liste
     Ok(models)
 }
 
-/// URL of the list, with the largest page size of the protocol.
+/// Returns the URL of the list, with the largest page size of the protocol.
 fn first_page(endpoint: &Endpoint) -> String {
     match endpoint.protocol {
         Protocol::Anthropic if !endpoint.base_url.trim_end_matches('/').ends_with("/v1") => endpoint.url("v1/models?limit=1000"),
@@ -87,7 +87,8 @@ fn first_page(endpoint: &Endpoint) -> String {
     }
 }
 
-/// URL of the page after `list`: `has_more` and `last_id` (Anthropic), `nextPageToken` (Google).
+/// Returns the URL of the page after `list`: from `has_more` and `last_id` (Anthropic), or from
+/// `nextPageToken` (Google). Returns `None` for the last page.
 fn next_page(endpoint: &Endpoint, list: &Value) -> Option<String> {
     let (name, cursor) = match endpoint.protocol {
         Protocol::Gemini => ("pageToken", list["nextPageToken"].as_str()?),

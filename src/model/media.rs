@@ -15,7 +15,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// The media that a model with these abilities reads through `protocol`.
+    /// Returns the media that a model with these abilities reads through `protocol`.
     pub(crate) fn of(abilities: &[Ability], protocol: Protocol) -> Media {
         let (pdf, audio) = match protocol {
             Protocol::Anthropic | Protocol::Bedrock => (true, false),
@@ -60,7 +60,8 @@ impl Media {
     }
 }
 
-/// The name of an audio format in the requests of OpenAI: `wav` or `mp3`.
+/// Returns the name of an audio format in the requests of OpenAI: `wav` or `mp3`. Other formats
+/// keep the name in their media type.
 pub(crate) fn audio_format(mime_type: &str) -> &str {
     match mime_type.strip_prefix("audio/").unwrap_or(mime_type) {
         "mpeg" | "mp3" | "x-mp3" => "mp3",

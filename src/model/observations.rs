@@ -101,16 +101,16 @@ impl Observations {
         }
     }
 
-    /// Calls `read` with the known facts, which are read from the file once.
+    /// Passes the known facts to `read`. The first call reads them from the file.
     fn with<T>(&self, read: impl FnOnce(&mut HashMap<ServerModel, Observation>) -> T) -> T {
         let mut known = self.0.known.lock();
         read(known.get_or_insert_with(|| self.0.file.get().map(|file| stored(file)).unwrap_or_default()))
     }
 
-    /// Changes the facts of an entry, and writes the file.
+    /// Updates the facts of an entry, and writes the file.
     fn change(&self, key: ServerModel, change: impl FnOnce(&mut Observation)) {
         self.with(|known| {
-            // Another process may have written the file.
+            // Keep the facts that another process has written to the file.
             if let Some(file) = self.0.file.get() {
                 let stored = stored(file).into_iter().filter(|(key, _)| !known.contains_key(key));
                 let stored: Vec<_> = stored.collect();

@@ -38,19 +38,19 @@ impl ProviderError {
         ModelError::of(cause, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
     }
 
-    /// The HTTP status in `code`, as a number or as text.
+    /// Returns the HTTP status in `code`, which is a number or text.
     fn http_status(&self) -> Option<u16> {
         let code = self.code.as_ref()?;
         let code = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
         u16::try_from(code).ok().filter(|code| (300..600).contains(code))
     }
 
-    /// The error codes.
+    /// Returns the error codes.
     fn words(&self) -> Vec<&str> {
         [self.kind.as_deref(), word(&self.code), word(&self.status)].into_iter().flatten().collect()
     }
 
-    /// The message, with the message of the provider behind this one.
+    /// Returns the message, followed by OpenRouter's `raw`: the error of the provider behind it.
     fn full_message(&self) -> Option<String> {
         let raw = self.metadata.as_ref().and_then(|metadata| metadata["raw"].as_str());
         match (self.message.as_deref().filter(|message| !message.is_empty()), raw) {
@@ -59,8 +59,8 @@ impl ProviderError {
         }
     }
 
-    /// The text to classify: error codes, numbers and message, in lower case. `header` is an error
-    /// code from the header.
+    /// Returns the text to classify: error codes, numbers and message, in lower case. `header` is
+    /// an error code from the header.
     fn text(&self, header: &str) -> String {
         let mut lines: Vec<String> = self.words().into_iter().map(str::to_owned).collect();
         lines.push(header.to_owned());
@@ -113,7 +113,7 @@ pub(crate) fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderM
     }
 }
 
-/// The target of a redirect, without its query.
+/// Returns the target of a redirect, without its query.
 fn redirect(endpoint: &Endpoint, headers: &HeaderMap) -> Option<String> {
     let location = headers.get(LOCATION)?.to_str().ok()?;
     let mut target = reqwest::Url::parse(&endpoint.base_url).ok()?.join(location).ok()?;
@@ -121,7 +121,7 @@ fn redirect(endpoint: &Endpoint, headers: &HeaderMap) -> Option<String> {
     Some(endpoint.masked(target.as_str()))
 }
 
-/// The start of the message.
+/// Returns the start of the error message.
 fn what(cause: Cause, status: u16) -> &'static str {
     match (cause, status) {
         (Cause::ContextOverflow { .. }, _) => "the conversation exceeds the model's context window",
@@ -137,7 +137,7 @@ fn what(cause: Cause, status: u16) -> &'static str {
     }
 }
 
-/// The remedy, if it depends on the endpoint.
+/// Returns what the user can do about the failure, if that depends on the endpoint.
 fn response_hint(endpoint: &Endpoint, cause: Cause, status: u16) -> Option<String> {
     let local = is_loopback(&endpoint.base_url);
     match (cause, status) {
@@ -180,8 +180,8 @@ fn parse_error_body(body: &str) -> ProviderError {
     }
 }
 
-/// The delay that the provider requests: `retry-after-ms`, `retry-after` (seconds or a date, RFC
-/// 9110, section 10.2.3), or Gemini's `retryDelay` (google.rpc.RetryInfo).
+/// Returns the delay that the provider requests: `retry-after-ms`, `retry-after` (seconds or a
+/// date, RFC 9110, section 10.2.3), or Gemini's `retryDelay` (google.rpc.RetryInfo).
 fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let seconds = |text: &str| text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -100,19 +100,19 @@ pub(crate) const PROVIDERS: &[KnownProvider] = &[
         Mark::Answer { path: "/openapi.json", pointer: "/info/title", contains: "Jan" }),
 ];
 
-/// The built-in provider of this name.
+/// Returns the built-in provider of this name.
 pub fn provider(name: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
 impl KnownProvider {
-    /// The API key from the first environment variable that is set.
+    /// Returns the API key from the first environment variable that is set.
     pub(crate) fn key(&self, environment: Variables<'_>) -> Option<ApiKey> {
         self.key_env.iter().find_map(|name| set(environment, name).map(|secret| ApiKey::new(secret, *name)))
     }
 
-    /// The base URL: the value of the overriding environment variable if it is set, else the
-    /// default.
+    /// Returns the base URL: the value of the overriding environment variable if it is set, else
+    /// the default.
     pub fn base_url(&self, environment: Variables<'_>) -> String {
         match self.base_env.and_then(|name| set(environment, name)) {
             None => self.base_url.to_owned(),
@@ -121,15 +121,15 @@ impl KnownProvider {
         }
     }
 
-    /// All base URLs: several only for a local server whose base URL is not overridden.
+    /// Returns all base URLs: several only for a local server whose base URL is not overridden.
     pub fn base_urls(&self, environment: Variables<'_>) -> Vec<String> {
         let first = self.base_url(environment);
         let others = self.other_base_urls.iter().filter(|_| first == self.base_url).map(|url| (*url).to_owned());
         [first.clone()].into_iter().chain(others).collect()
     }
 
-    /// The endpoint of a model of this provider. Fails with an unreachable error if a required key
-    /// is missing.
+    /// Creates the endpoint of a model of this provider. Fails with an unreachable error if a
+    /// required key is missing.
     pub fn endpoint(&self, model: &str, environment: Variables<'_>) -> Result<Endpoint, ModelError> {
         let (key, base_url) = (self.key(environment), self.base_url(environment));
         if key.is_none() && !self.local && base_url == self.base_url {
@@ -143,13 +143,13 @@ impl KnownProvider {
         Ok(endpoint)
     }
 
-    /// Names of the models in the catalogue, beginning with the default model.
+    /// Returns the names of the models in the catalogue, beginning with the default model.
     pub(crate) fn models(&self) -> impl Iterator<Item = &'static str> {
         let others = catalog::names(self.name).filter(|name| *name != self.default_model);
         std::iter::once(self.default_model).filter(|name| !name.is_empty()).chain(others)
     }
 
-    /// The error for a missing API key.
+    /// Creates the error for a missing API key.
     pub(crate) fn without_key(&self) -> ModelError {
         let name = self.key_env.first().copied().unwrap_or("api_key_env");
         ModelError::new(Retry::Never, format!("no API key for {}", self.name))
@@ -179,14 +179,14 @@ fn local_url(host: &str, default: &str) -> String {
     }
 }
 
-/// The model of the first provider that has a key, as `PROVIDER/NAME`.
+/// Returns the default model of the first provider that has a key, as `PROVIDER/NAME`.
 pub fn default_model(environment: Variables<'_>) -> Option<String> {
     let mut named = PROVIDERS.iter().filter(|provider| !provider.default_model.is_empty());
     let provider = named.find(|provider| provider.key(environment).is_some())?;
     Some(format!("{}/{}", provider.name, provider.default_model))
 }
 
-/// The error when no provider has a key and no local server was found.
+/// Creates the error for the case that no provider has a key and no local server was found.
 pub fn nothing() -> ModelError {
     ModelError::new(Retry::Never, "no model: no API key was found and no local server answers")
         .hint("set ANTHROPIC_API_KEY, or use --model ollama/NAME")

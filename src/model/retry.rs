@@ -221,7 +221,7 @@ impl Failures {
     }
 }
 
-/// The pause after the failure with this number, from 1.
+/// Returns the pause after the failure with this number, which starts at 1.
 fn backoff(number: u32, max: Duration) -> Duration {
     MODEL_BACKOFF.saturating_mul(2u32.saturating_pow(number - 1)).min(max)
 }

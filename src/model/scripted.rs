@@ -215,7 +215,7 @@ fn paced(delay: Duration, chunks: Vec<Chunk>) -> ChunkStream {
         .boxed()
 }
 
-/// All text of a request: the system prompt, messages, tool calls and their results.
+/// Joins all text of a request: the system prompt, messages, tool calls and their results.
 fn flattened(request: &Request) -> String {
     let mut text = request.system.clone();
     let mut add = |piece: &str| {

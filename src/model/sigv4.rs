@@ -42,8 +42,8 @@ pub(crate) fn sign(keys: &AwsKeys, service: &str, time: SystemTime, request: &mu
     Ok(())
 }
 
-/// The canonical request, and the names of the signed headers: `host`, `content-type` and all
-/// `x-amz-…` headers.
+/// Returns the canonical request, and the names of the signed headers: `host`, `content-type` and
+/// all `x-amz-…` headers.
 fn canonical_request(request: &Request) -> (String, String) {
     let url = request.url();
     let host = match (url.host_str().unwrap_or_default(), url.port()) {
@@ -68,7 +68,7 @@ fn canonical_request(request: &Request) -> (String, String) {
     (canonical, names)
 }
 
-/// A parameter of the query, which has an equals sign even without a value.
+/// Returns a query parameter in canonical form: with an equals sign, even without a value.
 fn pair(pair: &str) -> String {
     if pair.contains('=') { pair.to_owned() } else { format!("{pair}=") }
 }
@@ -77,7 +77,7 @@ fn mac(key: &[u8], text: &str) -> hmac::Tag {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
 }
 
-/// The SHA-256 digest in hexadecimal.
+/// Returns the SHA-256 digest in hexadecimal.
 fn hash(bytes: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, bytes).as_ref())
 }
@@ -86,7 +86,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A time as `YYYYMMDDTHHMMSSZ` (ISO 8601).
+/// Formats a time as `YYYYMMDDTHHMMSSZ` (ISO 8601).
 fn compact(time: SystemTime) -> String {
     let ms = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     let extended = timestamp(ms);
@@ -124,7 +124,7 @@ mod tests {
         value.strip_prefix(&scope).expect("the scope").replace(", Signature=", " ")
     }
 
-    /// The requests and signatures of AWS's test suite (aws-sig-v4-test-suite).
+    /// Uses the requests and signatures of AWS's test suite (aws-sig-v4-test-suite).
     #[test]
     fn signatures_are_those_of_the_test_suite() {
         let check = |method, path: &str, body, expected: &str| {
@@ -142,7 +142,7 @@ mod tests {
         check(Method::POST, "/", body, &format!("content-type;host;x-amz-date {form}"));
     }
 
-    /// The signature is the one of botocore 1.44.5 for the same request.
+    /// Expects the signature that botocore 1.44.5 creates for the same request.
     #[test]
     fn encoded_path_is_encoded_again_and_token_is_signed() {
         let url =

@@ -37,8 +37,8 @@ impl Decoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The data of the next complete event, its lines joined by LF, or `None` if more bytes are
-    /// needed.
+    /// Returns the data of the next complete event, its lines joined by LF, or `None` if more bytes
+    /// are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         if std::mem::take(&mut self.taken) {
             self.data.clear();
@@ -74,14 +74,14 @@ impl Decoder {
         }
     }
 
-    /// The data of the last event, which may lack the blank line and the end of its last line.
-    /// Called once at the end of the stream.
+    /// Returns the data of the last event, which may lack the blank line and the end of its last
+    /// line. Called once at the end of the stream.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.push(b"\n\n");
         self.next().ok().flatten().map(Cow::into_owned)
     }
 
-    /// The range of the next complete line, without its end.
+    /// Returns the range of the next complete line, without its end, and moves past the line.
     fn line(&mut self) -> Option<std::ops::Range<usize>> {
         if self.after_cr && self.used < self.bytes.len() {
             self.after_cr = false;

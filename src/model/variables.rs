@@ -3,7 +3,7 @@
 /// Returns the value of an environment variable. Empty values count as unset.
 pub(crate) type Variables<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// The value of a variable without surrounding blanks. An empty value counts as unset.
+/// Returns the value of a variable without surrounding blanks. An empty value counts as unset.
 pub(super) fn set(environment: Variables<'_>, name: &str) -> Option<String> {
     environment(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

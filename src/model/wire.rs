@@ -41,17 +41,18 @@ pub(crate) trait EventReader: Send {
         self.read(document, out)
     }
 
-    /// Size of the parts of the answer that are buffered in the reader and not in `out` yet.
+    /// Returns the size of the parts of the answer that are buffered in the reader and not in `out`
+    /// yet.
     fn pending(&self) -> AnswerSize {
         AnswerSize::default()
     }
 
-    /// Usage that was received and is not in `out` yet, for an answer that fails.
+    /// Returns usage that was received and is not in `out` yet, for an answer that fails.
     fn usage(&self) -> Option<Usage> {
         None
     }
 
-    /// Called if the connection ends before [`Chunk::Stop`]. Returns true if the answer is
+    /// Ends the answer if the connection ends before [`Chunk::Stop`]. Returns whether the answer is
     /// complete.
     fn end(&mut self, _out: &mut DecodedChunks) -> bool {
         false
@@ -95,7 +96,8 @@ pub(crate) fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     Ok(lenient::<D, f64>(deserializer)?.map(|number| number as u64))
 }
 
-/// The arguments of a call as text. Some servers send an object instead of a string with JSON.
+/// Returns the arguments of a call as text. Some servers send an object instead of a string with
+/// JSON.
 pub(crate) fn arguments(raw: &RawValue) -> Cow<'_, str> {
     match serde_json::from_str::<Option<String>>(raw.get()) {
         Ok(text) => text.unwrap_or_default().into(),
@@ -103,7 +105,7 @@ pub(crate) fn arguments(raw: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// The provider state of a block, unless it belongs to another protocol.
+/// Returns the provider state of a block, unless it belongs to another protocol.
 pub(crate) fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option<&Value> {
     state.as_ref().filter(|state| state.protocol == protocol.as_str()).map(|state| &state.value)
 }
@@ -113,8 +115,8 @@ pub(crate) fn new_state(protocol: Protocol, value: Value) -> Option<ProviderStat
     Some(ProviderState { protocol: protocol.as_str().to_owned(), value })
 }
 
-/// The input of a tool call as an object. Protocols accept only objects, but models may write other
-/// values.
+/// Returns the input of a tool call as an object. Protocols accept only objects, but models may
+/// write other values.
 fn object(input: &Value) -> Cow<'_, Value> {
     match input {
         Value::Object(_) => Cow::Borrowed(input),
@@ -131,7 +133,7 @@ pub(crate) enum Input<'a> {
     Serialized(Cow<'a, Value>),
 }
 
-/// The input of a tool call: as the model wrote it, if that is known and an object.
+/// Returns the input of a tool call: as the model wrote it, if that is known and an object.
 pub(crate) fn input<'a>(input: &'a Value, text: &'a Option<String>) -> Input<'a> {
     let text = text.as_deref().filter(|_| input.is_object());
     match text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok()).filter(|raw| raw.get().starts_with('{')) {
@@ -140,7 +142,7 @@ pub(crate) fn input<'a>(input: &'a Value, text: &'a Option<String>) -> Input<'a>
     }
 }
 
-/// The input of a tool call as text.
+/// Returns the input of a tool call as text.
 pub(crate) fn input_text<'a>(value: &'a Value, text: &'a Option<String>) -> Cow<'a, str> {
     match (input(value, text), text) {
         (Input::Verbatim(_), Some(text)) => text.into(),
@@ -157,8 +159,8 @@ pub(crate) fn result_images(result: &ToolResult) -> Vec<Cow<'_, Part>> {
     (!images.is_empty()).then_some(Cow::Owned(title)).into_iter().chain(images).collect()
 }
 
-/// The text of a tool result, prefixed with `error:` if it failed. Used by protocols without an
-/// error flag.
+/// Returns the text of a tool result, prefixed with `error:` if it failed. Used by protocols
+/// without an error flag.
 pub(crate) fn result_text(result: &ToolResult) -> String {
     let texts: Vec<Part> = result.output.iter().filter(|part| !is_image(part)).cloned().collect();
     let text = plain_text(&texts);
@@ -168,17 +170,17 @@ pub(crate) fn result_text(result: &ToolResult) -> String {
     }
 }
 
-/// True for an image, which most protocols encode separately from text.
+/// Returns whether the part is an image, which most protocols encode separately from text.
 pub(crate) fn is_image(part: &Part) -> bool {
     matches!(part, Part::Image { .. })
 }
 
-/// `data:` URL of an image (RFC 2397).
+/// Creates a `data:` URL of an image (RFC 2397).
 pub(crate) fn data_url(mime_type: &str, data: &str) -> String {
     format!("data:{mime_type};base64,{data}")
 }
 
-/// The error for an interrupted answer.
+/// Creates the error for an interrupted answer.
 pub(crate) fn interrupted(why: impl std::fmt::Display) -> ModelError {
     ModelError::new(Retry::Backoff, format!("the answer was interrupted: {why}"))
 }

@@ -18,7 +18,7 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A side with a text as its content.
+    /// Creates a side with a text as its content.
     pub fn text(name: &'a str, text: &'a str) -> Side<'a> {
         Side { name, bytes: text.as_bytes() }
     }

@@ -59,7 +59,7 @@ pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<E
     if edited.bytes == content { Err(EditError::Unchanged { line: edited.line }) } else { Ok(edited) }
 }
 
-/// `text` without a byte order mark and with `\n` line endings.
+/// Returns `text` without a byte order mark and with `\n` line endings.
 fn normalize(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
@@ -153,7 +153,7 @@ fn word_runs(bytes: &[u8], old: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// True if two adjacent bytes belong to one identifier.
+/// Returns whether two adjacent bytes belong to one identifier.
 fn inside_identifier(one: Option<&u8>, other: Option<&u8>) -> bool {
     let in_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii());
     in_name(one) && in_name(other)

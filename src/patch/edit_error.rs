@@ -35,7 +35,7 @@ const NUMBERS_MAX: usize = 20;
 const QUOTE_CHARS_MAX: usize = 200;
 
 impl EditError {
-    /// The error message for the model; `shown` is the displayed path of the file.
+    /// Returns the error message for the model; `shown` is the displayed path of the file.
     pub(crate) fn message(&self, shown: &str) -> String {
         match self {
             EditError::Identical => "old_string and new_string are identical: there is nothing to change".into(),
@@ -73,7 +73,7 @@ fn times(count: usize) -> String {
     if count < limits::EDIT_PLACES_MAX { format!("{count} times") } else { format!("at least {count} times") }
 }
 
-/// Line numbers separated by commas; a long list is truncated.
+/// Formats line numbers separated by commas; a long list is truncated.
 pub(crate) fn numbers(lines: &[usize]) -> String {
     let numbers: Vec<String> = lines.iter().take(NUMBERS_MAX).map(usize::to_string).collect();
     let more = if lines.len() > NUMBERS_MAX { ", …" } else { "" };
@@ -103,7 +103,8 @@ impl Nearest {
     }
 }
 
-/// The part of `text` around the character at `place`, at most `QUOTE_CHARS_MAX` characters.
+/// Returns the part of `text` around the character at `place`, at most `QUOTE_CHARS_MAX`
+/// characters, with `…` where text is omitted.
 fn quote(text: &str, place: usize) -> String {
     let start = if place < QUOTE_CHARS_MAX { 0 } else { place - QUOTE_CHARS_MAX / 2 };
     let piece: String = text.chars().skip(start).take(QUOTE_CHARS_MAX).collect();

@@ -23,7 +23,7 @@ pub(crate) enum HunkChoice {
     Text(String),
 }
 
-/// The hunks of the change from `old` to `new`, in order. Hunks do not overlap.
+/// Computes the hunks of the change from `old` to `new`, in order. Hunks do not overlap.
 pub(crate) fn hunks(old: &[u8], new: &[u8]) -> Vec<DiffHunk> {
     let hunk = |group: &Vec<similar::DiffOp>| {
         let (first, last) = (group.first()?, group.last()?);
@@ -55,7 +55,7 @@ pub(crate) fn merge(old: &[u8], new: &[u8], hunks: &[DiffHunk], choices: &[HunkC
     merged
 }
 
-/// The lines of a range, as text.
+/// Returns the lines of a range, as text.
 pub(crate) fn line_text(bytes: &[u8], range: &Range<usize>) -> String {
     String::from_utf8_lossy(&lines(bytes)[range.clone()].concat()).into_owned()
 }

@@ -36,7 +36,7 @@ pub(crate) struct IndentationStyle {
 }
 
 impl IndentationStyle {
-    /// The style of a whole file.
+    /// Detects the style of a whole file by its first `STYLE_LINES_MAX` lines.
     pub(crate) fn of(lines: &Lines<'_>) -> IndentationStyle {
         IndentationStyle::detect(lines.texts(0..lines.count().min(STYLE_LINES_MAX)))
     }
@@ -68,9 +68,9 @@ struct Pair<'a> {
 }
 
 impl<'a> Reindenter<'a> {
-    /// `wanted` matched the range `place` of `lines`; if both have the same number of lines, they
-    /// correspond line by line. `new` are the lines that will be inserted, `style` is the style of
-    /// the whole file.
+    /// Creates a reindenter for one edit. `wanted` matched the range `place` of `lines`; if both
+    /// have the same number of lines, they correspond line by line. `new` are the lines that will
+    /// be inserted, `style` is the style of the whole file.
     pub(crate) fn new(
         wanted: &[&'a [u8]],
         new: &[&'a [u8]],

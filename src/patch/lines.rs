@@ -21,38 +21,38 @@ impl<'c> Lines<'c> {
         Lines { content, bounds }
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub(crate) fn count(&self) -> usize {
         self.bounds.len() - 1
     }
 
-    /// The whole content, including a byte order mark.
+    /// Returns the whole content, including a byte order mark.
     pub(crate) fn content(&self) -> &'c [u8] {
         self.content
     }
 
-    /// Byte offset of `line`. If `line` is `count()`, this is the end of the content.
+    /// Returns the byte offset of `line`. If `line` is `count()`, this is the end of the content.
     pub(crate) fn start(&self, line: usize) -> usize {
         self.bounds[line]
     }
 
-    /// The line with its ending.
+    /// Returns the line with its ending.
     pub(crate) fn whole(&self, line: usize) -> &'c [u8] {
         &self.content[self.bounds[line]..self.bounds[line + 1]]
     }
 
-    /// The line without its ending.
+    /// Returns the line without its ending.
     pub(crate) fn text(&self, line: usize) -> &'c [u8] {
         let whole = self.whole(line);
         &whole[..whole.len() - ending(whole).len()]
     }
 
-    /// The lines of a range without their endings.
+    /// Returns the lines of a range without their endings.
     pub(crate) fn texts(&self, lines: std::ops::Range<usize>) -> impl Iterator<Item = &'c [u8]> {
         lines.map(|line| self.text(line))
     }
 
-    /// True if the last line has an ending or there are no lines.
+    /// Returns whether the last line has an ending or there are no lines.
     pub(crate) fn terminated(&self) -> bool {
         self.count() == 0 || self.content.ends_with(b"\n")
     }
@@ -74,12 +74,13 @@ fn ending(whole: &[u8]) -> &[u8] {
     &whole[whole.len() - bytes..]
 }
 
-/// True for whitespace inside a line. A `\r` that is not part of a line ending is whitespace.
+/// Returns whether `byte` is whitespace inside a line. A `\r` that is not part of a line ending is
+/// whitespace.
 pub(crate) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
-/// The line without whitespace at both ends.
+/// Returns the line without whitespace at both ends.
 pub(crate) fn trim(mut line: &[u8]) -> &[u8] {
     while let [first, rest @ ..] = line
         && is_blank(*first)
@@ -94,7 +95,7 @@ pub(crate) fn trim(mut line: &[u8]) -> &[u8] {
     line
 }
 
-/// The parts of the line between whitespace.
+/// Returns the parts of the line between whitespace.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty())
 }

@@ -23,7 +23,7 @@ pub(crate) enum Strategy {
 }
 
 impl Strategy {
-    /// The name in `details` and in messages.
+    /// Returns the name in `details` and in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Strategy::Exact => "exact",
@@ -34,8 +34,8 @@ impl Strategy {
         }
     }
 
-    /// All matches of `wanted`, which has at least one line, as line ranges in ascending order;
-    /// they may overlap.
+    /// Finds all matches of `wanted`, which has at least one line. Returns line ranges in ascending
+    /// order; they may overlap.
     pub(crate) fn find_all(self, lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
         match self {
             Strategy::Exact => find_sequence(lines, wanted, |one, other| one == other),
@@ -52,14 +52,14 @@ impl Strategy {
     }
 }
 
-/// The ranges of `places` whose lines have the same relative indentation as `wanted`.
+/// Returns the ranges of `places` whose lines have the same relative indentation as `wanted`.
 pub(crate) fn with_same_shape(lines: &Lines<'_>, wanted: &[&[u8]], mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.retain(|place| place.len() == wanted.len() && same_shape(wanted, lines.texts(place.clone())));
     places
 }
 
-/// All matches of `wanted` by the Knuth-Morris-Pratt algorithm, in linear time; `same` must be an
-/// equivalence relation.
+/// Finds all matches of `wanted` by the Knuth-Morris-Pratt algorithm, in linear time; `same` must
+/// be an equivalence relation.
 fn find_sequence(lines: &Lines<'_>, wanted: &[&[u8]], same: impl Fn(&[u8], &[u8]) -> bool) -> Vec<Range<usize>> {
     // For each prefix of `wanted`: the length of its longest proper prefix that is also its suffix.
     let mut borders = vec![0; wanted.len()];

@@ -18,7 +18,8 @@ pub struct Nearest {
 }
 
 impl Nearest {
-    /// `number` is the line number from 0, at most `lines.count()`.
+    /// Creates a comparison of a line of the file with the expected line `wanted`. `number` is the
+    /// line number from 0, at most `lines.count()`.
     pub(crate) fn new(lines: &Lines<'_>, number: usize, wanted: &[u8]) -> Nearest {
         let found = (number < lines.count()).then(|| lines.text(number).to_vec());
         Nearest { line: number + 1, found, wanted: wanted.to_vec() }
@@ -85,7 +86,8 @@ fn most_similar(lines: &Lines<'_>, wanted: &[u8]) -> Option<usize> {
     best.map(|(_, number)| number)
 }
 
-/// Sørensen–Dice coefficient over pairs of bytes, from 0 to 1.
+/// Computes the Sørensen–Dice coefficient over pairs of bytes, from 0 to 1. It is 0 for lines whose
+/// lengths differ by more than a factor of 3.
 fn similarity(pairs: &HashMap<&[u8], i32>, wanted_bytes: usize, line: &[u8]) -> f64 {
     let total = (wanted_bytes + line.len()).saturating_sub(2);
     if line.len() < 2 || total == 0 || line.len() > wanted_bytes * 3 || wanted_bytes > line.len() * 3 {

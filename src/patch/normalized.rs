@@ -42,7 +42,7 @@ impl<'c> NormalizedContent<'c> {
         self.mark_bytes + place + self.removed.partition_point(|removed| *removed < place)
     }
 
-    /// Line numbers, from 1, of `places`, which are ascending offsets in `bytes`.
+    /// Returns the line numbers, from 1, of `places`, which are ascending offsets in `bytes`.
     pub(crate) fn lines(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
         let (mut line, mut done) = (1, 0);
         let number = |place: usize| {

@@ -82,7 +82,7 @@ impl PeerHandler {
         Ok(json!({ "pid": std::process::id() }))
     }
 
-    /// The session, if this process owns it.
+    /// Returns the session if this process owns it and does not shut it down.
     fn owned(&self, id: &SessionId) -> Option<Session> {
         // A process that shuts down releases the session in a moment.
         self.app.sessions_now()?.opened(id).filter(|session| session.is_owned() && !session.is_shutting_down())

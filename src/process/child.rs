@@ -104,7 +104,7 @@ impl Child {
 }
 
 impl Ending {
-    /// See [`Child::wait`]. Also fails if processes may still be running.
+    /// Waits like [`Child::wait`]. Also fails if processes may still be running.
     pub(crate) async fn wait(&mut self) -> Result<ExitStatus> {
         // If a supervisor is killed while it has unread input, the kernel resets the socket. Treat
         // the resulting error as end of file.
@@ -129,7 +129,7 @@ impl Ending {
         }
     }
 
-    /// The processes of the command.
+    /// Returns the processes of the command.
     pub(crate) fn processes(&self) -> ProcessTree {
         self.processes.clone()
     }

@@ -49,7 +49,7 @@ impl ProcessLauncher {
         self
     }
 
-    /// The environment of commands: the soft limit on open files, the names of the removed
+    /// Returns the environment of commands: the soft limit on open files, the names of the removed
     /// variables, and an added variable.
     pub(super) fn environment(&self) -> (u64, &[String], Option<&(&'static str, String)>) {
         let ForkServer { open_files, hidden, variable, .. } = &self.server;
@@ -70,7 +70,8 @@ impl ProcessLauncher {
         Ok((self.start(command, &[reader.as_fd()])?, input))
     }
 
-    /// Like [`ProcessLauncher::spawn_piped`], but also returns the program's stderr.
+    /// Starts a program like [`ProcessLauncher::spawn_piped`], but also returns the program's
+    /// stderr.
     pub fn spawn_captured(&self, command: &Command) -> Result<(Child, pipe::Sender, Output)> {
         let fail = |error| Error::io("creating a pipe", error);
         let (reader, writer) = io::pipe().map_err(fail)?;

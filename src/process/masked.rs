@@ -58,7 +58,7 @@ pub(super) fn can_mount() -> bool {
     succeeds_in_child(enter_namespace)
 }
 
-/// Calls `attempt` in a child process, and returns whether it succeeds.
+/// Runs `attempt` in a child process, and returns whether it succeeds.
 fn succeeds_in_child(attempt: impl FnOnce() -> io::Result<()>) -> bool {
     // SAFETY: the child makes system calls and allocates little, and then ends.
     match unsafe { libc::fork() } {
@@ -113,7 +113,7 @@ pub(super) fn bind_read_only(path: &Path) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Calls mount(2).
+/// Invokes mount(2).
 fn mount(source: Option<&Path>, target: &Path, kind: Option<&str>, flags: libc::c_ulong, data: Option<&str>) -> io::Result<()> {
     let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::other);
     let source = source.map(|path| text(path.as_os_str().as_bytes())).transpose()?;

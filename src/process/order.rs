@@ -102,9 +102,9 @@ impl Order {
     }
 }
 
-/// The lists of texts of a command: directory; names and values of variables to set; variables to
-/// remove; flags; temporary directory, writable, readable and private paths of the sandbox;
-/// arguments.
+/// Returns the lists of texts of a command: directory; names and values of variables to set;
+/// variables to remove; flags; temporary directory, writable, readable and private paths of the
+/// sandbox; arguments.
 fn lists(command: &Command) -> [Vec<&OsStr>; 9] {
     fn texts(texts: &[impl AsRef<OsStr>]) -> Vec<&OsStr> {
         texts.iter().map(AsRef::as_ref).collect()

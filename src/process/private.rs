@@ -45,7 +45,7 @@ impl Split {
         self.above.iter().filter(move |directory| **directory != top && directory.starts_with(top))
     }
 
-    /// Calls `allow` with descriptors that together cover `top` except for private paths, and with
+    /// Passes descriptors to `allow` that together cover `top` except for private paths, each with
     /// a flag: true if the descriptor is a directory. Entries created later in a split directory
     /// are not covered. Symlinks are skipped, because their targets are covered by their own paths.
     /// At most [`limits::SANDBOX_ENTRIES_MAX`] entries per directory are covered.

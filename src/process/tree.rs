@@ -35,7 +35,7 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 pub(crate) struct StartTime(u64);
 
 impl StartTime {
-    /// The start time of a process that starts now.
+    /// Returns the start time of a process that starts now.
     pub(crate) fn now() -> StartTime {
         let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
         let seconds = uptime.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());

@@ -40,7 +40,7 @@ pub enum WhenFull {
 }
 
 impl Dialect {
-    /// The params of the notification that cancels the request `id`.
+    /// Creates the params of the notification that cancels the request `id`.
     pub(super) fn cancel_params(&self, id: &Id) -> Value {
         json!({ (self.cancel_id): id })
     }

@@ -141,7 +141,7 @@ fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static
     }
 }
 
-/// The error object of a response. `data.details` contains the text that many clients show;
+/// Creates the error object of a response. `data.details` contains the text that many clients show;
 /// `data.info` contains structured details for programs.
 pub(crate) fn error_object(error: &Error) -> Value {
     let row = error.kind.row();
@@ -154,7 +154,7 @@ pub(crate) fn error_object(error: &Error) -> Value {
     json!({ "code": row.rpc, "message": error.to_string(), "data": data })
 }
 
-/// The error that an error object describes, as [`error_object`] encodes it.
+/// Returns the error that an error object describes, as [`error_object`] encodes it.
 pub(crate) fn error_from(object: &Value) -> Error {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let (message, data) = (text(&object["message"]), &object["data"]);

@@ -34,7 +34,7 @@ pub trait Handler<B> {
     /// Handles a notification. `cancel` is cancelled when the connection ends.
     fn notification(&self, method: String, params: Value, cancel: CancellationToken) -> impl Future<Output = ()> + Send + 'static;
 
-    /// Called for an invalid message, which is answered with this error.
+    /// Handles the error with which an invalid message is answered.
     fn invalid(&self, _error: &Error) {}
 }
 

@@ -38,7 +38,8 @@ impl PendingRequests {
         id
     }
 
-    /// Calls the handler of an outgoing request. Returns false if no such request is pending.
+    /// Passes the result of an outgoing request to its handler. Returns false if no such request is
+    /// pending.
     pub(crate) fn resolve(&self, id: &Id, result: Result<Value, Value>) -> bool {
         let handler = self.outgoing.lock().remove(id);
         match handler {

@@ -33,7 +33,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub(crate) fn new(dialect: Dialect) -> Shared {
         Shared {
             dialect,

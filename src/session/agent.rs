@@ -88,7 +88,7 @@ pub type AdoptTurn = Arc<dyn Fn(Vec<Part>, &str) -> Result<()> + Send + Sync>;
 
 /// The agents that can work in sessions.
 pub trait Agents: Send + Sync + 'static {
-    /// The names, kinds and versions of all agents.
+    /// Returns the names, kinds and versions of all agents.
     fn list(&self) -> Vec<AgentInfo>;
 
     /// Creates the agent of a session. Must not block or use the network; configuration errors

@@ -30,18 +30,20 @@ pub struct Ancestor {
 }
 
 impl Ancestor {
-    /// The turn that called `task`, while it runs. A subagent in the background may outlast it.
+    /// Returns the ID of the turn that called `task`, while that turn runs. A subagent in the
+    /// background may outlast it.
     pub(super) fn running_turn(&self) -> Option<TurnId> {
         self.log.state(|state| state.turn.clone()).filter(|running| *running == self.turn)
     }
 
-    /// The name of the agent that works in the session; `None` for an agent without a definition.
+    /// Returns the name of the agent that works in the session; `None` for an agent without a
+    /// definition.
     pub(super) fn agent(&self) -> Option<String> {
         self.log.state(|state| agent_of(state.parent.as_deref()))
     }
 }
 
-/// The name of the agent definition of a child session.
+/// Returns the name of the agent definition of a child session, if it has one.
 pub(super) fn agent_of(parent: Option<&SessionParent>) -> Option<String> {
     parent.and_then(|parent| parent.agent.clone())
 }

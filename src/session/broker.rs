@@ -25,7 +25,7 @@ pub(crate) struct PermissionAnswer {
 }
 
 impl PermissionAnswer {
-    /// The answer to a request that ended without a choice.
+    /// Creates an answer that chooses no option of the request.
     pub(crate) fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
         PermissionAnswer {
             outcome,

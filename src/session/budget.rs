@@ -28,12 +28,13 @@ impl BudgetState {
         }
     }
 
-    /// The limits that a client gave for the turn or the session.
+    /// Returns the limits that clients gave: for each limit, the value of the turn, else the value
+    /// of the session.
     pub(crate) fn given(&self) -> BudgetLimits {
         self.turn.or(self.session)
     }
 
-    /// The limits that answers raised.
+    /// Returns the limits that answers to permission requests have raised.
     pub(crate) fn raised(&self) -> BudgetLimits {
         self.raised
     }

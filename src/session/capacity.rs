@@ -63,7 +63,7 @@ impl TurnSlots {
         Err(Error::new(Kind::Overloaded, message).hint("retry when one has ended, or raise http.max_turns"))
     }
 
-    /// The number of running turns.
+    /// Returns the number of running turns.
     pub(crate) fn running(&self) -> usize {
         *self.count.borrow()
     }
@@ -86,7 +86,7 @@ impl Drop for TurnPermit {
     }
 }
 
-/// The error for a turn that is refused because the process is shutting down.
+/// Creates the error for a turn that is refused because the process is shutting down.
 pub(super) fn shutting_down() -> Error {
     Error::new(Kind::Overloaded, "nuncio is shutting down").hint("retry once it is back")
 }

@@ -116,7 +116,7 @@ impl Sessions {
     }
 }
 
-/// The label and the properties of a new child session of `parent`.
+/// Creates the label, the setup, the mode and the properties of a new child session of `parent`.
 fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (ChildLabel, SessionSetup, Mode, SessionChange) {
     let SubagentRequest { call_id, title, profile, mode, depth, background, .. } = request;
     // The parent's time limits end its other subagents.
@@ -161,7 +161,7 @@ fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (Child
     })
 }
 
-/// The sessions above the new child session, nearest first.
+/// Returns the parent sessions of the new child session, nearest first.
 fn ancestors_of(parent: &Session, turn: &TurnId, prompt: &str, request: &SubagentRequest) -> Vec<Ancestor> {
     let nearest = Ancestor {
         log: parent.log.clone(),
@@ -189,7 +189,8 @@ fn refuse_loop(ancestors: &[Ancestor], request: &SubagentRequest) -> Result<()> 
     Ok(())
 }
 
-/// The addition to the system prompt of a subagent. `inherited` is the addition of the parent.
+/// Returns the addition to the system prompt of a subagent: the instructions for subagents, after
+/// `inherited`, the addition of its parent session.
 fn append(inherited: Option<&str>) -> String {
     let own = "You are a subagent: another agent delegated a task to you. Work on it until it is done. Your last message is the \
                result, and the only text that the other agent receives. You cannot ask questions.";
@@ -343,7 +344,8 @@ impl RunningChild {
     }
 }
 
-/// How the subagent ended, from the result of its last turn.
+/// Creates the end of a subagent from the result of its last turn. Usage, cost and unresolved
+/// problems are not set.
 fn end(result: Result<StopReason>) -> ChildEnd {
     let (status, stop_reason, error) = match result {
         Ok(StopReason::Cancelled) => (ChildStatus::Cancelled, None, None),
@@ -353,7 +355,7 @@ fn end(result: Result<StopReason>) -> ChildEnd {
     ChildEnd { status, stop_reason, usage: None, cost: None, requests: 0, unresolved: None, error }
 }
 
-/// The start of a result that is sent as a message, and whether it was shortened.
+/// Truncates a result that is sent as a message. Also returns whether it was truncated.
 fn shortened(text: &str) -> (&str, bool) {
     let mut end = text.len().min(limits::SUBAGENT_ANSWER_BYTES_MAX);
     while !text.is_char_boundary(end) {

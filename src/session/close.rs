@@ -247,7 +247,8 @@ impl Sessions {
         }
     }
 
-    /// The sessions that [`Sessions::close_unused`] is closing, with the tokens of their ends.
+    /// Locks the map of the sessions that [`Sessions::close_unused`] is closing. Each token is
+    /// cancelled when its session is closed; entries of closed sessions are removed first.
     fn closing(&self) -> MutexGuard<'_, HashMap<SessionId, CancellationToken>> {
         let mut closing = self.closing.lock();
         closing.retain(|_, gone| !gone.is_cancelled());

@@ -44,7 +44,7 @@ pub struct ContextSources {
 }
 
 impl ContextSources {
-    /// The names and tokens of all sources.
+    /// Returns the names and tokens of all sources.
     fn rows(&self) -> [(&'static str, u64); 7] {
         [
             ("System prompt", self.system),

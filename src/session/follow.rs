@@ -26,7 +26,7 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// The seq of the last event that was read.
+    /// Returns the seq of the last event that was read.
     pub(crate) fn cursor(&self) -> Seq {
         self.cursor
     }
@@ -45,7 +45,7 @@ impl Follow {
         Ok(events)
     }
 
-    /// Like [`Follow::ready`], but reads the disk on a blocking thread.
+    /// Returns the next events, as [`Follow::ready`] does, but reads the disk on a blocking thread.
     pub(crate) async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
         let events = match self.log.tail_after(self.cursor, limits::PAGE_EVENTS) {

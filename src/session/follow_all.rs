@@ -32,14 +32,14 @@ impl Sessions {
         self.log.commits().subscribe()
     }
 
-    /// The cursor of the last event of the store.
+    /// Returns the cursor of the last event in the store; 0 if it never had events.
     pub(crate) fn head_of_all(&self) -> Result<u64> {
         self.store.last_event()
     }
 }
 
 impl FollowAll {
-    /// The cursor of the last event that was read.
+    /// Returns the cursor of the last event that was read.
     pub(crate) fn cursor(&self) -> u64 {
         self.cursor
     }

@@ -61,8 +61,8 @@ impl Drop for SessionLock {
     }
 }
 
-/// The process that owns the session, or that owned the session until it died. `None` if no process
-/// owns the session.
+/// Returns the address of the process that owns the session, or that owned it until the process
+/// died. `None` if no process owns the session.
 pub(crate) fn owner(dir: &Path, id: &SessionId) -> Option<PeerAddress> {
     PeerAddress::parse(&read_small_text(&dir.join(id.as_str())).ok()?)
 }
@@ -92,7 +92,7 @@ pub(crate) fn is_not_owner(error: &Error) -> bool {
     error.source.as_ref().is_some_and(|source| source.is::<NotOwner>())
 }
 
-/// The error for a session that another process owns.
+/// Creates the error for a session that another process owns.
 pub(crate) fn busy(id: &SessionId, owner: Option<&PeerAddress>) -> Error {
     let process = owner.map_or("another process".into(), |owner| format!("process {}", owner.pid));
     Error::new(Kind::SessionBusy, format!("session {id} is owned by {process}"))

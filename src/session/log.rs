@@ -82,19 +82,19 @@ impl SessionLog {
         self.live.lock()
     }
 
-    /// Calls `read` with the current state. `read` must return quickly, because the writer waits
-    /// for it.
+    /// Passes the current state to `read`, which must return quickly, because the writer waits for
+    /// it.
     pub(crate) fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> T {
         read(&self.live().state)
     }
 
-    /// Calls `read` with the current state and the seq of the last event that the state includes.
+    /// Passes the current state to `read`, with the seq of the last event that the state includes.
     pub(crate) fn state_at_head<T>(&self, read: impl FnOnce(&SessionState, Seq) -> T) -> T {
         let live = self.live();
         read(&live.state, live.head)
     }
 
-    /// The seq of the last committed event.
+    /// Returns the seq of the last committed event.
     pub fn head(&self) -> Seq {
         self.live().head
     }
@@ -170,7 +170,7 @@ impl SessionLog {
         self.head.send_replace(last);
     }
 
-    /// The seq of the next event.
+    /// Returns the seq of the next event.
     pub(super) fn next_seq(&self) -> Seq {
         self.live().head + 1
     }
@@ -188,7 +188,8 @@ impl SessionLog {
         let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
     }
 
-    /// The error from the first lost append.
+    /// Returns the error from the first lost append; `None` if no append was lost since this
+    /// process took the session.
     pub(super) fn failed(&self) -> Option<Error> {
         self.live().failed.clone()
     }
@@ -248,7 +249,7 @@ impl SessionLog {
         Ok(())
     }
 
-    /// Calls `with` for each stored event after `after`, reading page by page.
+    /// Passes each stored event after `after` to `with`, reading page by page.
     fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
         loop {
             let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas)?;
@@ -290,7 +291,7 @@ fn writer_gone() -> Error {
     Error::internal("the log writer has ended")
 }
 
-/// The error for an append after ownership was lost.
+/// Creates the error for an append after ownership was lost.
 pub(super) fn fenced(id: &SessionId) -> Error {
     Error { message: format!("session {id} was taken over by another process"), ..lock::busy(id, None) }
 }

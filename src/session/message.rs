@@ -21,13 +21,13 @@ impl IncomingMessage {
         IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default(), by_model: false }
     }
 
-    /// The event that adds the message to the conversation.
+    /// Creates the event that adds the message to the conversation.
     pub(crate) fn completed(self) -> Body {
         let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }
     }
 
-    /// The event that records the message without adding it to the conversation.
+    /// Creates the event that records the message without adding it to the conversation.
     pub(crate) fn rejected(self) -> Body {
         let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None, extra }
@@ -48,7 +48,7 @@ pub struct QueuedMessage {
 }
 
 impl QueuedMessage {
-    /// The event that adds the message to the queue.
+    /// Creates the event that adds the message to the queue.
     pub(super) fn queued(self) -> Body {
         let QueuedMessage { message, delivery, auto_run, by, seq: _ } = self;
         let IncomingMessage { id: message_id, role, parts, .. } = message;
@@ -83,7 +83,7 @@ impl QueueChange {
         }
     }
 
-    /// The event that records the change.
+    /// Creates the event that records the change.
     pub(super) fn event(self, message_id: MessageId, by: &str) -> Body {
         let by = Some(by.to_owned());
         match self {

@@ -141,7 +141,7 @@ impl Session {
         self.agent.execute(command).await
     }
 
-    /// The mode of the session, or that of a session above it, if it is stricter.
+    /// Returns the strictest of the modes of the session and its parent sessions.
     pub(crate) fn mode(&self) -> Mode {
         let own = |log: &SessionLog| log.state(|state| state.mode.known().unwrap_or_default());
         self.ancestors.iter().fold(own(&self.log), |mode, above| stricter(mode, own(&above.log), Policy::Ask))
@@ -200,12 +200,12 @@ impl OpenSession {
         if self.is_owned() { Ok(()) } else { Err(lock::busy(&self.log.id, None)) }
     }
 
-    /// The error for a request to a session that is being closed.
+    /// Creates the error for a request to a session that is being closed.
     pub(super) fn closing(&self) -> Error {
         Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("retry to reopen the session")
     }
 
-    /// The turn that runs in this process.
+    /// Returns the turn that runs in this process, if any.
     pub(crate) fn turn(&self) -> Option<TurnHandle> {
         self.turn_queue().turn().cloned()
     }
@@ -215,7 +215,8 @@ impl OpenSession {
         !self.turn_queue().is_idle()
     }
 
-    /// The turn that runs in this process or is about to start; `None` if the session is idle.
+    /// Returns the turn that runs in this process. If a turn is about to start, waits for it.
+    /// `None` if the session is idle.
     pub(crate) async fn next_turn(&self) -> Option<TurnHandle> {
         let settled = self.turn_queue().settled();
         loop {
@@ -277,7 +278,7 @@ impl OpenSession {
         if self.is_owned() || self.log.head() >= until { Ok(()) } else { self.ownership.catch_up(until).await }
     }
 
-    /// The connection to the owner, if one is open.
+    /// Returns the connection to the owner, if one is open.
     pub(crate) fn owner_connection(&self) -> Option<Arc<PeerConnection>> {
         let owner = self.owner.lock();
         owner.clone().filter(|connection| !connection.is_closed())
@@ -293,8 +294,9 @@ impl OpenSession {
         *self.owner.lock() = connection;
     }
 
-    /// How long permission requests wait for clients of other processes, if the session was taken a
-    /// moment ago.
+    /// Returns the time until which permission requests wait for clients of other processes. Set
+    /// when this process takes the session while other processes run; `None` once the time has
+    /// passed.
     pub(super) fn responders_wait_until(&self) -> Option<Instant> {
         let due = *self.responders_wait_until.lock();
         due.filter(|due| *due > Instant::now())
@@ -305,7 +307,7 @@ impl OpenSession {
         self.used_ms.store(now_ms(), Ordering::Relaxed);
     }
 
-    /// Time of the last request, in milliseconds since the Unix epoch.
+    /// Returns the time of the last request, in milliseconds since the Unix epoch.
     pub(super) fn used_ms(&self) -> u64 {
         self.used_ms.load(Ordering::Relaxed)
     }

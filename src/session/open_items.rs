@@ -52,7 +52,7 @@ pub struct OpenTool {
 }
 
 impl OpenTool {
-    /// The call that a `tool.started` starts.
+    /// Creates the open call from its `tool.started`; `None` for other events.
     pub(super) fn of(body: &Body) -> Option<OpenTool> {
         let Body::ToolStarted { tool_call_id, name, title, kind, category, input, locations, automatic, .. } = body else {
             return None;
@@ -80,7 +80,7 @@ impl OpenTool {
         self.locations = locations.unwrap_or_else(|| std::mem::take(&mut self.locations));
     }
 
-    /// The events that end the call after the process that ran it died.
+    /// Creates the events that end the call after the process that ran it died.
     pub(super) fn interrupted(&self) -> Vec<Body> {
         let review = self.automatic && self.label.name == REVIEW;
         let (message, effect) = match review {
@@ -115,7 +115,7 @@ pub struct OpenCheck {
 }
 
 impl OpenCheck {
-    /// The event that ends the run after the process that ran it died.
+    /// Creates the event that ends the run after the process that ran it died.
     pub(super) fn interrupted(&self) -> Body {
         let OpenCheck { tool_call_id, round } = self.clone();
         let error = Some("interrupted: the process that ran the checks has ended".to_owned());
@@ -140,7 +140,7 @@ pub struct OpenPermission {
 }
 
 impl OpenPermission {
-    /// The request of a `permission.requested`.
+    /// Creates the open request from its `permission.requested`; `None` for other events.
     pub(super) fn of(event: &Event) -> Option<OpenPermission> {
         let Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, deadline_ms, review } = &event.body
         else {

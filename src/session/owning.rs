@@ -16,7 +16,8 @@ impl OpenSession {
         self.own_for(None).await
     }
 
-    /// Like [`Session::own`], for the claimed turn `turn`, which has not started.
+    /// Ensures that this process owns the session, as [`OpenSession::own`] does, for the claimed
+    /// turn `turn`, which has not started.
     pub(super) async fn own_for(&self, turn: Option<&TurnId>) -> Result<()> {
         let may_take = |lost: Option<&Error>| {
             let turn_queue = self.turn_queue();

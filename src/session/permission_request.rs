@@ -48,10 +48,9 @@ pub(crate) struct TurnQuestion<'a> {
 }
 
 impl Turn {
-    /// Requests permission from the attached clients and waits for the first answer, the deadline
-    /// or a cancellation. Every outcome except an offered allow option denies the tool call.
-    /// Returns the id for the `permission.resolved` event, which the caller appends with the rule
-    /// to remember.
+    /// Asks the attached clients for permission and waits for the first answer, the deadline or a
+    /// cancellation. Every outcome except an offered allow option denies the tool call. Returns the
+    /// id for the `permission.resolved` event, which the caller appends with the rule to remember.
     pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> (Option<PermissionId>, PermissionAnswer) {
         let tool = question.tool.clone();
         let (ids, answer) = self.ask_from(0, question).await;
@@ -161,7 +160,8 @@ impl Turn {
         Some(requests)
     }
 
-    /// The label of a call of this session in the sessions above: its title names the subagent.
+    /// Creates the label that a call of this session has in the parent sessions: its title names
+    /// the subagent.
     fn label_above(&self, tool: &ToolLabel) -> ToolLabel {
         let agent = self.log.state(|state| agent_of(state.parent.as_deref())).unwrap_or_else(|| "subagent".into());
         ToolLabel { title: format!("{agent}: {}", tool.title), ..tool.clone() }
@@ -219,10 +219,10 @@ impl Turn {
         ancestor.log.emit(ancestor.running_turn(), body).await;
     }
 
-    /// The mode and the remembered rules that apply to the calls of the turn. A subagent is never
-    /// allowed what a session above it is not: the strictest mode applies, and rules of the
-    /// sessions above precede the subagent's own rules, except those that deny. `default` is the
-    /// policy of the mode `ask`.
+    /// Returns the mode and the remembered rules that apply to the calls of the turn. A subagent is
+    /// also limited by its parent sessions: the strictest mode applies, and rules of the parent
+    /// sessions take precedence over the subagent's own rules, except own rules that deny.
+    /// `default` is the policy of the mode `ask`.
     pub(crate) fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>) {
         let logs = std::iter::once(&self.log).chain(self.ancestors.iter().map(|ancestor| &ancestor.log));
         let of = |log: &Arc<SessionLog>| log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()));

@@ -153,8 +153,8 @@ impl Session {
         self.log.state(|state| turn_queue.take(&state.queue, takes))
     }
 
-    /// Changes a queued message. Fails if the message is not queued, or is being delivered. Returns
-    /// the seq of the event that records the change.
+    /// Edits or removes a queued message. Fails if the message is not queued, or is being
+    /// delivered. Returns the seq of the event that records the change.
     pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: &str) -> Result<Seq> {
         let lost = || Error::internal("the log writer has ended");
         let committed = {

@@ -37,7 +37,8 @@ impl Sessions {
         }
     }
 
-    /// Like [`Sessions::register`], for a client that will be attached within `time`.
+    /// Registers this process, as [`Sessions::register`] does, for a client that will be attached
+    /// within `time`.
     pub(crate) async fn register_for(&self, session: &Session, time: Duration) {
         let responder = session.broker.register_responder();
         self.register(session).await;

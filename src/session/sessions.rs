@@ -138,7 +138,8 @@ impl Sessions {
         self.create_session(setup, mode, change, Lineage::default()).await
     }
 
-    /// Like [`Sessions::create`], for the session of a subagent, too.
+    /// Creates a session, as [`Sessions::create`] does. For a subagent, `lineage` contains its
+    /// parent sessions.
     pub(super) async fn create_session(
         &self,
         setup: SessionSetup,
@@ -275,22 +276,23 @@ impl Sessions {
         self.map().values().cloned().map(Session::new).collect()
     }
 
-    /// The other process that owns a session. `None` if this process or no process owns it.
+    /// Returns the address of the other process that owns a session. `None` if this process or no
+    /// process owns it.
     pub(crate) fn other_owner(&self, id: &SessionId) -> Option<PeerAddress> {
         lock::owner(&self.locks, id).filter(|owner| !self.peers.is_own(owner) && self.peers.is_alive(owner))
     }
 
-    /// This process and the other processes that use the store.
+    /// Returns this process and the other processes that use the store.
     pub(crate) fn peers(&self) -> &Arc<Peers> {
         &self.peers
     }
 
-    /// The number of sessions that are open in this process.
+    /// Returns the number of sessions that are open in this process.
     pub(crate) fn sessions_open(&self) -> usize {
         self.map().len()
     }
 
-    /// The number of turns that run in this process.
+    /// Returns the number of turns that run in this process.
     pub(crate) fn turns_running(&self) -> usize {
         self.turn_slots.running()
     }
@@ -300,17 +302,17 @@ impl Sessions {
         self.log.metrics()
     }
 
-    /// Number of events in the log writer's queue.
+    /// Returns the number of events in the log writer's queue.
     pub(crate) fn log_queue(&self) -> usize {
         self.log.waiting()
     }
 
-    /// The store of all sessions.
+    /// Returns the store of all sessions.
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// The working directory of a session.
+    /// Returns the working directory of a session.
     pub(crate) fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
         match self.opened(id) {
             Some(session) => Ok(session.log.state(|state| state.cwd.clone())),
@@ -318,7 +320,8 @@ impl Sessions {
         }
     }
 
-    /// The stored row of a session, or `not_found`.
+    /// Returns the stored row of a session. Fails with `not_found` if there is no row or the
+    /// session has no events.
     pub(crate) fn row(&self, id: &SessionId) -> Result<SessionRow> {
         let row = self.store.session(id)?.filter(|row| row.head > 0);
         row.ok_or_else(|| Error::not_found(format!("session {id} not found")))

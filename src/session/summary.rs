@@ -56,7 +56,7 @@ pub(crate) struct PendingCall {
 }
 
 impl SessionSummary {
-    /// The summary of a state.
+    /// Creates the summary of a state.
     pub(crate) fn of(state: &SessionState) -> SessionSummary {
         let calls = state.open_tools.iter().map(|open| PendingCall {
             tool_call_id: open.id.clone(),
@@ -74,8 +74,8 @@ impl SessionSummary {
         }
     }
 
-    /// The summary in a session's row. Empty if no version with summaries has written to the
-    /// session.
+    /// Returns the summary in a session's row. Empty if only versions without summaries have
+    /// written to the session.
     pub(crate) fn stored(row: &SessionRow) -> SessionSummary {
         let summary = row.activity.summary.as_deref().and_then(|summary| serde_json::from_str(summary).ok());
         summary.unwrap_or_default()
@@ -98,7 +98,7 @@ impl SessionSummary {
         ActivityColumns { turn: self.turn().cloned(), waiting, summary: serde_json::to_string(&self).ok() }
     }
 
-    /// The running turn.
+    /// Returns the ID of the running turn, if any.
     pub(crate) fn turn(&self) -> Option<&TurnId> {
         self.last_turn.as_ref().filter(|last| last.status == TurnStatus::Running).map(|last| &last.turn_id)
     }

@@ -110,7 +110,7 @@ pub(crate) struct TurnEnd {
 }
 
 impl TurnEnd {
-    /// The end of a turn that could not be recorded in the log.
+    /// Creates the end of a turn that could not be recorded in the log.
     pub(super) fn lost(error: Error) -> TurnEnd {
         TurnEnd { result: Err(error), seq: 0, usage: None, cost: None }
     }
@@ -150,7 +150,7 @@ impl TurnProgress {
 }
 
 impl TurnHandle {
-    /// Requests the turn to stop. The turn then ends as `cancelled`.
+    /// Tells the turn to stop. The turn then ends as `cancelled`.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -174,13 +174,13 @@ impl TurnHandle {
     }
 }
 
-/// The final event of a failed turn.
+/// Creates the final event of a failed turn.
 pub(super) fn failed(error: &Error) -> Body {
     let (message, hint, info) = (error.message.clone(), error.hint.clone(), error.details.clone());
     Body::TurnFailed { code: error.kind.row().code.into(), message, hint, info }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic; "no message" if it is not text.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

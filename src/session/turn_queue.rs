@@ -83,7 +83,7 @@ pub(super) struct QueuedPrompt {
 }
 
 impl TurnQueue {
-    /// The claimed turn.
+    /// Returns the claimed turn, if any.
     pub(crate) fn turn(&self) -> Option<&TurnHandle> {
         self.turn.as_ref()
     }
@@ -105,7 +105,8 @@ impl TurnQueue {
         self.settled.notify_waiters();
     }
 
-    /// Notified when the queue gets a turn or becomes idle.
+    /// Returns the notifier that reports when a turn is claimed, a promotion ends or the session
+    /// closes.
     pub(crate) fn settled(&self) -> Arc<Notify> {
         self.settled.clone()
     }
@@ -206,7 +207,7 @@ impl TurnQueue {
         self.answered = Some(answered);
     }
 
-    /// The token that is cancelled once the answer to the last prompt is written.
+    /// Returns the token that is cancelled once the answer to the last started prompt is written.
     pub(crate) fn answered(&self) -> Option<CancellationToken> {
         self.answered.clone()
     }
@@ -233,7 +234,7 @@ impl TurnQueue {
         }
     }
 
-    /// The messages that are being enqueued.
+    /// Returns the IDs of the messages that are being enqueued.
     pub(crate) fn being_enqueued(&self) -> Vec<MessageId> {
         self.enqueuing.clone()
     }
@@ -253,7 +254,8 @@ impl TurnQueue {
         awaits
     }
 
-    /// The number of waiting messages; `queue` is the queue of the session's state.
+    /// Returns the number of waiting messages, including messages that are still being enqueued;
+    /// `queue` is the queue of the session's state.
     pub(crate) fn messages_waiting(&self, queue: &[QueuedMessage]) -> usize {
         let in_state = |id: &&MessageId| queue.iter().any(|queued| queued.message.id == **id);
         queue.len() + self.enqueuing.iter().filter(|id| !in_state(id)).count()
@@ -269,8 +271,8 @@ impl TurnQueue {
         self.enqueuing.retain(|enqueuing| enqueuing != id);
     }
 
-    /// The messages that wait for their delivery; `queue` is the queue of the session's state.
-    /// Messages that are still being enqueued are not included.
+    /// Returns the messages that wait for their delivery; `queue` is the queue of the session's
+    /// state. Messages that are still being enqueued are not included.
     pub(crate) fn waiting(&mut self, queue: &[QueuedMessage]) -> Vec<QueuedMessage> {
         self.dequeuing.retain(|id| queue.iter().any(|queued| queued.message.id == *id));
         let mut waiting = queue.to_vec();

@@ -208,7 +208,7 @@ impl TurnRecords {
         }
     }
 
-    /// The turn that `event` belongs to, if it is the newest turn.
+    /// Returns the turn that `event` belongs to, if it is the newest turn.
     fn running(&mut self, event: &Event) -> Option<&mut TurnRecord> {
         self.turns.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.id))
     }
@@ -243,7 +243,7 @@ impl TurnRecords {
         (self.usage, self.cost)
     }
 
-    /// The newest turn.
+    /// Returns the newest turn.
     pub(crate) fn last(&self) -> Option<&TurnRecord> {
         self.turns.last()
     }

@@ -79,7 +79,8 @@ impl WorkView {
         self.text.drain(..start);
     }
 
-    /// The status in at most two lines: the tool call that started last, and the last line of text.
+    /// Returns the status in at most two lines: the running tool call that started last, and the
+    /// last line of text. Resets [`WorkView::changed`].
     pub(crate) fn status(&mut self) -> String {
         self.changed = false;
         let call = self.calls.last().map(|(_, title)| title.as_str());
@@ -87,12 +88,12 @@ impl WorkView {
         call.into_iter().chain(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// The text of the last answer.
+    /// Returns the text of the last answer.
     pub(crate) fn into_answer(self) -> String {
         self.answer
     }
 
-    /// The text of the last answer, and the problems that the work left.
+    /// Returns the text of the last answer, and the unresolved problems of the work, if any.
     pub(crate) fn into_result(self) -> (String, Option<WorkProblems>) {
         (self.answer, Some(self.unresolved).filter(|unresolved| *unresolved != WorkProblems::default()))
     }

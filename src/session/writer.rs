@@ -46,7 +46,7 @@ impl Log {
         &self.metrics
     }
 
-    /// Number of events in the writer's queue.
+    /// Returns the number of events in the writer's queue.
     pub(crate) fn waiting(&self) -> usize {
         self.pending.max_capacity() - self.pending.capacity()
     }

@@ -22,7 +22,7 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Places a message after the events of `session` up to `seq`.
+    /// Creates a barrier that places a message after the events of `session` up to `seq`.
     pub(crate) fn after(session: SessionId, seq: Seq) -> Barrier {
         Barrier { after: Some((session, seq)), ..Barrier::default() }
     }

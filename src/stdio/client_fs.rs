@@ -30,7 +30,7 @@ pub(crate) struct AcpClient {
 }
 
 impl AcpClient {
-    /// The files and terminals of `client` for the session of `log`.
+    /// Creates the access to the files and terminals of `client`, for the session of `log`.
     pub(crate) fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> AcpClient {
         AcpClient { requests: ClientRequests::new(client, connection, log) }
     }

@@ -87,7 +87,7 @@ impl ClientRequests {
         ClientRequests { client, connection, log, slow, notified, distrusted, writing: Arc::default() }
     }
 
-    /// The session id as an ACP type.
+    /// Returns the session id as an ACP type.
     pub(crate) fn session(&self) -> acp::SessionId {
         acp::SessionId::new(self.log.id.as_str())
     }
@@ -149,7 +149,7 @@ impl ClientRequests {
         }
     }
 
-    /// The files with an outstanding write request, locked.
+    /// Locks the set of files with an outstanding write request.
     pub(crate) fn writing(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
         self.writing.lock()
     }

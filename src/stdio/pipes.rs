@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 type Input = Box<dyn AsyncRead + Unpin + Send>;
 type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// Standard input and output of this process. Call this once, inside the Tokio runtime.
+/// Opens standard input and output of this process. Call this once, inside the Tokio runtime.
 pub(crate) fn standard() -> (Input, Output) {
     let input = direct(rustix::stdio::stdin(), |fd, kind| match kind {
         FileType::Fifo => Some(Box::new(pipe::Receiver::from_owned_fd(fd).ok()?) as Input),

@@ -58,8 +58,8 @@ struct PendingToolCall {
 }
 
 impl Projection {
-    /// `client` is the id of the receiving client; `queued` are the messages that are queued
-    /// already.
+    /// Creates the projection for a client. `client` is the id of the receiving client; `queued`
+    /// are the messages that are queued already.
     pub(crate) fn new(
         session: SessionId,
         client: String,

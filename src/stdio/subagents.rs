@@ -100,8 +100,8 @@ impl View {
 }
 
 impl Projection {
-    /// Names the subagent's session in the tool call that started it. ACP's types have no such
-    /// content yet.
+    /// Adds the id of the subagent's session to the tool call that started it. The id is in
+    /// `_meta`, because ACP's types have no such content yet.
     fn link_child(&self, label: &ChildLabel, out: &mut FrameWriter) {
         let session = serde_json::json!({ "sessionId": label.child_session_id });
         let meta = acp::Meta::from_iter([("session".to_owned(), session)]);

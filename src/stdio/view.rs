@@ -100,12 +100,12 @@ impl View {
         self.session.is_closed()
     }
 
-    /// The seq of the last event that was written.
+    /// Returns the seq of the last event that was written.
     pub(crate) fn cursor(&self) -> Seq {
         self.follow.cursor()
     }
 
-    /// The seq of the last event of the session.
+    /// Returns the seq of the last event of the session.
     pub(crate) fn head(&self) -> Seq {
         self.session.log.head()
     }

@@ -48,7 +48,7 @@ pub(crate) enum WorkspaceState {
 }
 
 impl WorkspaceState {
-    /// The name in the store and in results.
+    /// Returns the name in the store and in results.
     pub(crate) fn id(self) -> &'static str {
         match self {
             WorkspaceState::Creating => "creating",
@@ -84,7 +84,7 @@ fn workspace(row: &Row<'_>) -> rusqlite::Result<WorkspaceRow> {
     })
 }
 
-/// An object that the store has as text.
+/// Parses an object that the store contains as text. Invalid text becomes an empty object.
 fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -22,7 +22,7 @@ pub(crate) fn fuzzy_match(input: &mut Map<String, Value>, schema: &Value) -> boo
     })
 }
 
-/// The arguments of a tool, in one line: `file_path: string, offset?: integer`.
+/// Describes the arguments of a tool in one line: `file_path: string, offset?: integer`.
 pub(crate) fn describe(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let field = |(name, property): (&String, &Value)| {

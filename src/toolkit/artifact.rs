@@ -13,7 +13,8 @@ pub(crate) fn keep(context: &ToolContext, stem: &str, extension: &str, bytes: &[
     Ok(keep_in(&context.workspace.artifacts, stem, extension, bytes)?)
 }
 
-/// Like [`keep`], in the session's directory for artifacts.
+/// Writes `bytes` to a new file in `directory`, as [`keep`] does in the session's directory for
+/// artifacts. Creates the directory if it is missing.
 pub(crate) fn keep_in(directory: &Path, stem: &str, extension: &str, bytes: &[u8]) -> Result<PathBuf> {
     create_private_dir(directory)?;
     let mut number = 1;
@@ -27,7 +28,7 @@ pub(crate) fn keep_in(directory: &Path, stem: &str, extension: &str, bytes: &[u8
     }
 }
 
-/// Path of the file for the output of a command of the call: `STEM-CALL.log`.
+/// Returns the path of the file for the output of a command of the call: `STEM-CALL.log`.
 pub(crate) fn log_path(context: &ToolContext, stem: &str) -> PathBuf {
     let plain = |character: char| {
         if character.is_ascii_alphanumeric() || "-_".contains(character) { character } else { '_' }

@@ -368,7 +368,7 @@ impl PlannedChange {
         shown(&self.resolved.path, &self.shown, self.old.bytes.as_deref(), self.new.as_deref())
     }
 
-    /// The unified diff of the change.
+    /// Returns the unified diff of the change.
     pub(crate) fn diff(&self) -> Diff {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
         let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });

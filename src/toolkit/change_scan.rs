@@ -67,8 +67,9 @@ pub(crate) async fn files_changed(context: &ToolContext) -> bool {
     }
 }
 
-/// The files that commands of the turn changed, and no tool that edits files: the paths of those
-/// that exist, and the number of those that were deleted.
+/// Finds the files that commands of the turn changed and that no editing tool changed. Returns the
+/// paths of existing files and the number of deleted files. Finds none if the state of the
+/// workspace is unknown.
 pub(crate) async fn changed_by_commands(context: &ToolContext) -> (Vec<PathBuf>, usize) {
     let Some(before) = context.changes.before_commands() else { return Default::default() };
     let Some(now) = scan(context).await else { return Default::default() };
@@ -91,8 +92,9 @@ fn hash(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The files in the session's directory, without those that ignore files exclude, each with a hash
-/// of its size and times. `None` if there are too many files, or if the call was cancelled.
+/// Returns the files in the session's directory, except files that ignore files or permission rules
+/// exclude, each with a hash of its size, inode and times. `None` if there are too many files, or
+/// if the call was cancelled.
 async fn scan(context: &ToolContext) -> Option<Vec<(PathBuf, u64)>> {
     let inner = context.clone();
     let scanned = context.search(move || {

@@ -62,9 +62,10 @@ impl CheckSettings {
         CheckSettings { initial, ..self }
     }
 
-    /// The commands that nuncio runs by itself: those of the settings, else those that the project
-    /// had at the start. Commands that the project has got since then follow; the returned flag
-    /// says whether there are some. The model may have written them.
+    /// Returns the commands that nuncio runs by itself: the commands of the settings, else the
+    /// commands that the project had at the start, followed by commands that were added to the
+    /// project since then. The model may have written the added commands; the returned flag tells
+    /// whether there are any.
     pub(crate) fn automatic(&self, cwd: &Path) -> (Vec<String>, bool) {
         if !self.commands.is_empty() {
             return (self.commands.to_vec(), false);
@@ -75,8 +76,8 @@ impl CheckSettings {
         (commands, changed)
     }
 
-    /// The check commands that are known in `cwd`: those of the settings, else those of the
-    /// project.
+    /// Returns the check commands that are known in `cwd`: the commands of the settings, else the
+    /// commands of the project.
     pub(crate) fn known(&self, cwd: &Path) -> Vec<String> {
         if self.commands.is_empty() { check_commands::find(cwd, self.trusted) } else { self.commands.to_vec() }
     }

@@ -43,7 +43,7 @@ pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<(V
     Ok((results, text))
 }
 
-/// One line about a command that ended.
+/// Describes in one line how a command ended.
 fn summary(result: &CheckResult, timeout: Duration) -> String {
     let CheckResult { command, passed, exit_code, duration_ms, .. } = result;
     let seconds = *duration_ms as f64 / 1000.0;
@@ -97,7 +97,8 @@ async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext)
     Ok((CheckResult { command, passed, exit_code, duration_ms, artifact: captured.artifact }, output))
 }
 
-/// The saved output as text.
+/// Returns the saved output as text, up to [`limits::BASH_OUTPUT_BYTES_MAX`]; `None` if it cannot
+/// be read.
 fn whole(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).ok()?;

@@ -65,7 +65,8 @@ pub struct TerminalCommand {
 /// A command that runs in a client's terminal. Dropping this value releases the terminal and kills
 /// the command.
 pub trait ClientTerminal: Send + Sync {
-    /// The terminal as content for users; `output` is for clients that cannot show the terminal.
+    /// Returns the terminal as content for users; `output` is for clients that cannot show the
+    /// terminal.
     fn shown(&self, output: String) -> ToolContent;
 
     /// Waits for the command to exit. Returns its exit code, or 128 plus the number of the signal

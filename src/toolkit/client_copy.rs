@@ -72,7 +72,8 @@ impl ToolContext {
         written
     }
 
-    /// See [`ClientAccess::distrust`].
+    /// Reports that the client did not keep the content of the file; see
+    /// [`ClientAccess::distrust`].
     pub(crate) fn distrust_client(&self, resolved: &ResolvedPath) {
         if let Some(client) = &self.client {
             client.distrust(&resolved.path);
@@ -104,7 +105,7 @@ pub(crate) enum ClientCopy {
 }
 
 impl ClientCopy {
-    /// The text with unsaved changes, if there are any.
+    /// Returns the text with unsaved changes, if there are any.
     pub(crate) fn unsaved(&self) -> Option<&str> {
         match self {
             ClientCopy::Unsaved(text) => Some(text),

@@ -170,7 +170,7 @@ impl ToolContext {
         done.unwrap_or_else(|_| Err(ToolError::new("internal error: the tool panicked")))
     }
 
-    /// How language servers that the call starts are confined.
+    /// Returns the confinement of language servers that the call starts.
     pub(crate) fn server_limits(&self) -> ServerLimits<'_> {
         ServerLimits { sandbox: self.sandbox.as_ref(), unasked: self.unasked }
     }

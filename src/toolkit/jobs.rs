@@ -161,7 +161,7 @@ impl Jobs {
         })
     }
 
-    /// All jobs that are still in the table, oldest first.
+    /// Returns all jobs that are still in the table, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<Job>> {
         self.table().jobs.values().cloned().collect()
     }
@@ -191,7 +191,7 @@ impl Drop for Jobs {
 }
 
 impl Job {
-    /// How the job ended; `None` while it runs.
+    /// Returns how the job ended; `None` while it runs.
     pub(crate) fn ended(&self) -> Option<JobEnd> {
         self.ended.borrow().clone()
     }
@@ -235,12 +235,13 @@ impl Job {
         JobOutputPart { text, missed: from - since, next, more: output.total - next }
     }
 
-    /// The file with the whole output, if it exceeds what a model sees at once.
+    /// Returns the file with the whole output, if the output is longer than a model receives at
+    /// once.
     pub(crate) fn artifact(&self) -> Option<&PathBuf> {
         (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
-    /// The job as details of a call.
+    /// Returns the job as details of a call.
     pub(crate) fn details(&self) -> JobDetails {
         let ended = self.ended();
         JobDetails {

@@ -59,12 +59,12 @@ impl<D: Serialize> ToolOutput<D> {
 pub struct ToolError(pub String);
 
 impl ToolError {
-    /// An error with this message.
+    /// Creates an error with this message.
     pub(crate) fn new(message: impl Into<String>) -> ToolError {
         ToolError(message.into())
     }
 
-    /// The error of a cancelled call.
+    /// Creates the error of a cancelled call.
     pub(crate) fn cancelled() -> ToolError {
         ToolError("cancelled".into())
     }

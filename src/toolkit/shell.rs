@@ -42,7 +42,7 @@ pub(crate) const NON_INTERACTIVE: [(&str, &str); 4] =
 const TEMP: &str = "temp-";
 
 impl Shell {
-    /// The state of a new session.
+    /// Creates the state of a new session.
     pub fn new(workspace: &Workspace) -> Shell {
         let next = CommandStart { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
         let temp = workspace.artifacts.join(format!("{TEMP}{}", std::process::id()));
@@ -80,8 +80,8 @@ impl Shell {
         fits
     }
 
-    /// The directory for temporary files of sandboxed commands. The directory is removed when the
-    /// `Shell` is dropped.
+    /// Returns the directory for temporary files of sandboxed commands, and creates it if it is
+    /// missing. The directory is removed when the `Shell` is dropped.
     pub fn temp(&self) -> &Path {
         if !self.temp.is_dir() {
             self.temp.parent().into_iter().for_each(remove_orphans);

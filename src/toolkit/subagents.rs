@@ -43,7 +43,7 @@ impl Subagents {
         *self.budget.lock() = budget;
     }
 
-    /// See [`Spawner::spawn`].
+    /// Starts a subagent with the current limits; see [`Spawner::spawn`].
     pub(crate) async fn spawn(&self, mut request: SubagentRequest) -> Result<Subagent, ToolError> {
         request.budget = *self.budget.lock();
         let spawner = self.spawner.upgrade().ok_or_else(ToolError::cancelled)?;

@@ -13,7 +13,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding of a file that begins with `head`.
+    /// Detects the encoding of a file that begins with `head`.
     pub(crate) fn of(head: &[u8]) -> Encoding {
         match head {
             [0xef, 0xbb, 0xbf, ..] => Encoding::Utf8Marked,
@@ -56,7 +56,7 @@ impl<R: Read> TextLines<R> {
         TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
     }
 
-    /// The next line, truncated to `bytes_max` bytes; `None` at the end of the file.
+    /// Reads the next line, truncated to `bytes_max` bytes; `None` at the end of the file.
     pub(crate) fn next(&mut self, bytes_max: usize) -> io::Result<Option<TextLine>> {
         self.begin()?;
         let mut kept = Vec::new();
@@ -131,7 +131,7 @@ impl<R: Read> TextLines<R> {
         }
     }
 
-    /// [`TextLines::line`] for UTF-16.
+    /// Reads a line of UTF-16, as [`TextLines::line`] does for UTF-8.
     fn wide_line(&mut self, kept: &mut Vec<u8>, total: &mut usize, bytes_max: usize, unit: fn([u8; 2]) -> u16) -> io::Result<bool> {
         loop {
             let mut pair = [0; 2];

@@ -46,19 +46,19 @@ pub(crate) trait Tool: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The title of a call for users, in one line.
+    /// Returns the title of a call for users, in one line.
     fn title(&self, input: &Self::Input, workspace: &Workspace) -> String;
 
-    /// Files that the call reads or writes, for clients that follow along.
+    /// Returns the files that the call reads or writes, for clients that follow along.
     fn locations(&self, _input: &Self::Input, _workspace: &Workspace) -> Vec<Location> {
         Vec::new()
     }
 
-    /// Everything that the call will access, for the permission check. Must be pure.
+    /// Returns everything that the call will access, for the permission check. Must be pure.
     fn access(&self, input: &Self::Input) -> Access;
 
-    /// Content that is shown with the permission request. Must not change anything. An error says
-    /// why the call would fail.
+    /// Returns content that is shown with the permission request. Must not change anything. An
+    /// error says why the call would fail.
     fn preview(
         &self,
         _input: &Self::Input,
@@ -98,21 +98,21 @@ impl ToolProperties {
 
 /// A tool whose input type is erased. See [`Tool`].
 pub trait AnyTool: Send + Sync {
-    /// Name on the wire.
+    /// Returns the name on the wire.
     fn name(&self) -> &str;
-    /// Other names that models use.
+    /// Returns other names that models use.
     fn aliases(&self) -> &[&str];
-    /// The name for users.
+    /// Returns the name for users.
     fn label(&self) -> &str;
-    /// The kind of the tool, which determines the icon of its calls in clients.
+    /// Returns the kind of the tool, which determines the icon of its calls in clients.
     fn kind(&self) -> ToolKind;
-    /// The specification for models: name, description and input schema.
+    /// Returns the specification for models: name, description and input schema.
     fn spec(&self) -> &ToolSpec;
 
-    /// The JSON schema of a result's details.
+    /// Returns the JSON schema of a result's details.
     fn details_schema(&self) -> Value;
 
-    /// The kinds of access that calls can have, which rules are checked against.
+    /// Returns the kinds of access that calls can have, which rules are checked against.
     fn access(&self) -> &'static [AccessShape];
 
     /// Parses the input. The error names the invalid field.
@@ -171,12 +171,13 @@ impl PreparedCall {
         }
     }
 
-    /// See [`Tool::preview`].
+    /// Returns content that is shown with the permission request; see [`Tool::preview`].
     pub async fn preview(&self, context: &ToolContext) -> Result<Vec<ToolContent>, ToolError> {
         self.call.preview(&self.pinned(context)).await
     }
 
-    /// See [`Tool::run`]. Fails if a path resolves differently than at the permission check.
+    /// Runs the call; see [`Tool::run`]. Fails if a path resolves differently than at the
+    /// permission check.
     pub async fn run(self, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         for (path, resolved) in self.access.paths.iter().zip(&self.resolved) {
             let now = context.workspace.resolve(path).real;
@@ -189,7 +190,7 @@ impl PreparedCall {
         self.call.run(&context).await
     }
 
-    /// The context with the call's paths fixed to their resolution at the permission check.
+    /// Returns a copy of the context that resolves the call's paths as at the permission check.
     fn pinned(&self, context: &ToolContext) -> ToolContext {
         let paths = self.access.paths.iter().cloned().zip(self.resolved.iter().cloned());
         let workspace = Workspace::clone(&context.workspace).with_resolved(paths);
@@ -199,9 +200,9 @@ impl PreparedCall {
 
 /// A call whose input type is erased.
 pub(crate) trait AnyCall: Send + Sync {
-    /// See [`Tool::preview`].
+    /// Returns content that is shown with the permission request; see [`Tool::preview`].
     fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
-    /// See [`Tool::run`].
+    /// Runs the call; see [`Tool::run`].
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
@@ -225,7 +226,7 @@ struct Entry<T> {
     spec: ToolSpec,
 }
 
-/// The JSON schema of a serialized `S`, without references.
+/// Creates the JSON schema of a serialized `S`, without references.
 pub(crate) fn schema_of<S: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.inline_subschemas = true;
@@ -241,7 +242,8 @@ pub(crate) fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
     entry_with(tool, "")
 }
 
-/// Like [`entry`], with text that is added to the description.
+/// Wraps `tool` for a table of tools, as [`entry`] does, and appends `description` to the
+/// tool's description.
 pub(crate) fn entry_with<T: Tool>(tool: T, description: &str) -> Arc<dyn AnyTool> {
     let mut spec = input::spec::<T::Input>(T::NAME);
     spec.description += description;

@@ -159,17 +159,18 @@ impl TurnChanges {
         state.programs = state.programs.saturating_sub(1);
     }
 
-    /// The recorded files, each with its state when its content was read.
+    /// Returns the recorded files, each with its state when its content was read.
     pub(super) fn recorded(&self) -> Vec<(ResolvedPath, Option<FileState>)> {
         self.state().files.values().map(|file| (file.resolved.clone(), file.read)).collect()
     }
 
-    /// The recorded files, by path.
+    /// Returns the recorded files, by path.
     pub(crate) fn files(&self) -> Vec<TurnFile> {
         self.state().files.values().cloned().collect()
     }
 
-    /// The changed files that a review leaves out.
+    /// Returns the changed files that a review omits, because there are too many files or their
+    /// contents are too large.
     pub(crate) fn left_out(&self) -> Vec<PathBuf> {
         self.state().left_out.clone()
     }
@@ -194,12 +195,12 @@ impl TurnChanges {
         }
     }
 
-    /// The state of the workspace before the first command of the turn, if it is known.
+    /// Returns the state of the workspace before the first command of the turn, if it is known.
     pub(super) fn before_commands(&self) -> Option<Arc<Scan>> {
         self.state().before_commands.clone()
     }
 
-    /// The paths of all files that tools have edited.
+    /// Returns the paths of all files that tools have edited.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let state = self.state();
         state.files.keys().chain(&state.left_out).cloned().collect()

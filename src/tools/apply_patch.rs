@@ -101,7 +101,8 @@ impl Tool for ApplyPatch {
         paths(&input.patch).iter().map(|path| Location { path: workspace.resolve(path).path, line: None }).collect()
     }
 
-    /// A patch that cannot be parsed accesses nothing.
+    /// Declares write access to the paths of the patch. A patch that cannot be parsed accesses
+    /// nothing.
     fn access(&self, input: &ApplyPatchInput) -> Access {
         match paths(&input.patch) {
             paths if paths.is_empty() => Access::none(),
@@ -120,7 +121,7 @@ impl Tool for ApplyPatch {
     }
 }
 
-/// All paths that the patch names; none if it cannot be parsed.
+/// Returns all paths that the patch names; none if it cannot be parsed.
 fn paths(patch: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for file in parse(patch).unwrap_or_default() {

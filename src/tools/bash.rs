@@ -175,7 +175,7 @@ fn is_reserved(name: &str, context: &ToolContext) -> bool {
         || context.secrets.iter().any(|secret| secret == name)
 }
 
-/// The environment variables given in the call, as assignments in shell syntax.
+/// Formats the environment variables given in the call as assignments in shell syntax.
 fn environment(input: &BashInput) -> String {
     input.env.iter().flatten().map(|(name, value)| assignment(name, value)).collect()
 }

@@ -80,7 +80,8 @@ impl Tool for Fetch {
     }
 }
 
-/// Requests `address` and follows redirects as far as permission rules allow.
+/// Fetches `address` and follows at most `limits::FETCH_REDIRECTS_MAX` redirects. Fails if
+/// permission rules do not allow a redirect. Returns the last address and its response.
 async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address, WebResponse), ToolError> {
     for _ in 0..=limits::FETCH_REDIRECTS_MAX {
         let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;

@@ -45,7 +45,7 @@ const FIELDS: usize = 7;
 const SCHEMES: [&str; 4] = ["https://", "http://", "ssh://", "git://"];
 
 impl GitBranchInput {
-    /// The git arguments for an action that changes the repository; `None` for `List`.
+    /// Returns the git arguments for an action that changes the repository; `None` for `List`.
     fn change(&self) -> Option<Vec<&str>> {
         let (name, target) = (self.name.as_deref().unwrap_or_default(), self.target.as_deref().unwrap_or_default());
         match self.action {
@@ -57,7 +57,7 @@ impl GitBranchInput {
         }
     }
 
-    /// The command line of an action that changes the repository.
+    /// Returns the command line of an action that changes the repository; `None` for `List`.
     fn command_line(&self) -> Option<String> {
         let words: Vec<String> = self.change()?.into_iter().map(quoted).collect();
         Some(format!("git {}", words.join(" ")))
@@ -198,7 +198,7 @@ impl Tool for GitBranch {
     }
 }
 
-/// The branches, the most recently committed first.
+/// Lists the branches, the most recently committed first.
 async fn list(git: &Git<'_>) -> Result<ToolOutput<GitBranchDetails>, ToolError> {
     let current = git.read(["branch", "--show-current"]).await?.text();
     let count = format!("--count={}", limits::GIT_ENTRIES_MAX + 1);

@@ -29,7 +29,8 @@ impl GitCommitInput {
         self.paths.as_deref().unwrap_or_default()
     }
 
-    /// The equivalent shell command, which is matched against the permission rules for commands.
+    /// Returns the equivalent shell command, which is matched against the permission rules for
+    /// commands.
     fn command(&self) -> String {
         let mut command = format!("git commit -m {}", quoted(&self.message));
         if !self.paths().is_empty() {
@@ -142,7 +143,7 @@ async fn add_and_commit(
     if output.code == 0 { Ok(output) } else { Err(commit_error(git, input, &output).await?) }
 }
 
-/// The error for a failed `git commit`.
+/// Creates the error for a failed `git commit`.
 async fn commit_error(git: &Git<'_>, input: &GitCommitInput, output: &GitOutput) -> Result<ToolError, ToolError> {
     let text = output.text();
     if text.contains("did not match any file(s) known to git") {

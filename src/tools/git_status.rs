@@ -152,13 +152,15 @@ impl StatusParser {
         !*truncated && !git.hides(path)
     }
 
-    /// The value of the header `branch.NAME`. Placeholders such as `(detached)` count as absent.
+    /// Returns the value of the header `branch.NAME`. Placeholders such as `(detached)` count as
+    /// absent.
     fn branch(&self, name: &str) -> Option<String> {
         let found = self.head.iter().find(|(other, _)| other.strip_prefix("branch.") == Some(name));
         found.map(|(_, value)| value.clone()).filter(|value| !value.starts_with('('))
     }
 
-    /// Number of commits ahead of and behind the upstream; `None` if there is no upstream.
+    /// Returns the number of commits ahead of and behind the upstream; `None` if there is no
+    /// upstream.
     fn distance(&self) -> Option<(u64, u64)> {
         let counts = self.branch("ab")?;
         let (ahead, behind) = counts.split_once(' ')?;

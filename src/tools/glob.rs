@@ -26,9 +26,9 @@ pub(super) struct GlobInput {
 }
 
 impl GlobInput {
-    /// The directory to search, and the pattern relative to it. If the pattern is an absolute path
-    /// or starts with `~/` or `../`, the directory is taken from the part of the pattern before the
-    /// first wildcard.
+    /// Returns the directory to search, and the pattern relative to it. If the pattern is an
+    /// absolute path or starts with `~/` or `../`, the directory is taken from the part of the
+    /// pattern before the first wildcard.
     fn place(&self) -> (String, String) {
         let base = self.path.clone().unwrap_or_else(|| ".".into());
         if !["/", "~/", "../"].iter().any(|begin| self.pattern.starts_with(begin)) {

@@ -111,7 +111,7 @@ impl AnyTool for McpTool {
     }
 }
 
-/// A call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
+/// Creates a call that permission rules evaluate as a call of kind `mcp` of the tool `name`.
 /// `definition`: see [`PreparedCall::definition`].
 fn prepared(
     name: &str,
@@ -127,7 +127,7 @@ fn prepared(
     call
 }
 
-/// The title of a call in one line: server, tool and the beginning of the arguments.
+/// Returns the title of a call in one line: server, tool and the beginning of the arguments.
 fn title(server: &str, tool: &str, arguments: &Map<String, Value>) -> String {
     let mut text = format!("{server}: {tool}");
     if !arguments.is_empty() {
@@ -165,8 +165,8 @@ impl AnyCall for McpCall {
     }
 }
 
-/// The entries of a list of `count` entries, as far as they fit in a result; at least a part of the
-/// first one. `what` follows the number of the other entries.
+/// Joins the first of `count` entries that fit in a result, at least a part of the first one. A
+/// note contains the number of the other entries, followed by `what`.
 fn limited(entries: impl Iterator<Item = String>, count: usize, what: &str) -> String {
     let (mut text, mut shown) = (String::new(), 0);
     for entry in entries {

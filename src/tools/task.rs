@@ -110,7 +110,7 @@ impl Tool for Task {
         format!("{}: {title}{more}", input.agent.as_deref().unwrap_or("Task"))
     }
 
-    /// The calls of the subagent are checked themselves.
+    /// Declares no access: the calls of the subagent are checked themselves.
     fn access(&self, _: &TaskInput) -> Access {
         Access::none()
     }

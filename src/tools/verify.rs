@@ -70,8 +70,8 @@ impl Tool for Verify {
         format!("Verify: {shown}{}", if shown.len() < all.len() { " …" } else { "" })
     }
 
-    /// Several commands are evaluated as shells of their own, so that the text of one cannot hide
-    /// the next.
+    /// Declares the commands as executed. Several commands are evaluated as separate shells, so
+    /// that the text of one cannot hide the next.
     fn access(&self, input: &VerifyInput) -> Access {
         let command = match input.commands.as_deref().unwrap_or_default() {
             [command] => command.clone(),
@@ -97,7 +97,7 @@ impl Tool for Verify {
     }
 }
 
-/// The command as one word in shell syntax.
+/// Quotes the command as one word in shell syntax.
 fn quoted(command: &str) -> String {
     assignment("", command).trim_start_matches('=').trim_end().to_owned()
 }

@@ -17,7 +17,7 @@ impl Address {
         Address::check(url)
     }
 
-    /// The target of a redirection of this page; `location` may be relative.
+    /// Returns the target of a redirection of this page; `location` may be relative.
     pub(crate) fn join(&self, location: &str) -> Result<Address, String> {
         let url = self.0.join(location).map_err(|error| format!("{self} redirects to the invalid URL {location}: {error}"))?;
         Address::check(url)
@@ -38,27 +38,28 @@ impl Address {
         Ok(Address(url))
     }
 
-    /// The URL for a request.
+    /// Returns the URL for a request.
     pub(super) fn url(&self) -> Url {
         self.0.clone()
     }
 
-    /// The URL as text, in normalized form.
+    /// Returns the URL as text, in normalized form.
     pub(crate) fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The host name, or the IP address without brackets.
+    /// Returns the host name, or the IP address without brackets.
     pub(crate) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The host as an IP address, if it is one. Connecting to such a host needs no name resolution.
+    /// Returns the host as an IP address, if it is one. Connecting to such a host needs no name
+    /// resolution.
     pub(super) fn ip(&self) -> Option<IpAddr> {
         self.host().parse().ok()
     }
 
-    /// True if an entry of `hosts` (`host` or `host:port`) matches this URL.
+    /// Returns whether an entry of `hosts` (`host` or `host:port`) matches this URL.
     pub(super) fn is_among(&self, hosts: &[String]) -> bool {
         let port = self.0.port_or_known_default().unwrap_or_default();
         let written = self.0.host_str().unwrap_or_default();
@@ -73,10 +74,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// True if an IP address belongs to the public internet. According to IANA's special-purpose
-/// address registries, the following do not: loopback, private and link-local networks (which
-/// include the metadata services of cloud providers), shared address space (100.64.0.0/10),
-/// documentation, multicast, and tunnels to any of them.
+/// Returns whether an IP address belongs to the public internet. According to IANA's
+/// special-purpose address registries, the following do not: loopback, private and link-local
+/// networks (which include the metadata services of cloud providers), shared address space
+/// (100.64.0.0/10), documentation, multicast, and tunnels to any of them.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -100,15 +101,15 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// True for global unicast (2000::/3) except protocol assignments such as Teredo (2001::/23),
-/// documentation (2001:db8::/32, 3fff::/20) and 6to4 (2002::/16).
+/// Returns true for global unicast (2000::/3) except protocol assignments such as Teredo
+/// (2001::/23), documentation (2001:db8::/32, 3fff::/20) and 6to4 (2002::/16).
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     let special = matches!((first, second), (0x2001, ..0x0200 | 0x0db8) | (0x2002, _) | (0x3fff, ..0x1000));
     first & 0xe000 == 0x2000 && !special
 }
 
-/// True if the URL's host is this machine.
+/// Returns whether the URL's host is this machine.
 pub(crate) fn is_loopback(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     let Some(host) = url.host_str() else { return false };

@@ -60,7 +60,7 @@ pub(crate) enum Destination {
 }
 
 impl HttpClients {
-    /// The client for a destination. It follows no redirections.
+    /// Returns the client for a destination. It follows no redirections.
     pub(crate) fn client(&self, destination: Destination) -> Result<Client, reqwest::Error> {
         let slot = &self.0.usual[destination as usize];
         if let Some(client) = slot.get() {
@@ -70,7 +70,7 @@ impl HttpClients {
         Ok(slot.get_or_init(|| client).clone())
     }
 
-    /// The client for a destination with options. The error is a message.
+    /// Returns the client for a destination with options. The error is a message.
     pub(crate) fn client_with(&self, destination: Destination, options: &ClientOptions) -> Result<Client, String> {
         if *options == ClientOptions::default() {
             return self.client(destination).map_err(|error| causes(&error));
@@ -178,12 +178,13 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// The sources of an error, from the outermost to the innermost.
+/// Returns the sources of an error, from the outermost to the innermost.
 fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(error.source(), |error: &&(dyn Error + 'static)| (*error).source())
 }
 
-/// The message of the innermost source, which names the actual reason; `timed out` for a timeout.
+/// Returns the message of the innermost source, which names the actual reason; `timed out` for a
+/// timeout.
 pub(crate) fn causes(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "timed out".to_owned();

@@ -22,7 +22,7 @@ pub(crate) struct WebResponse {
 }
 
 impl HttpClients {
-    /// Requests a page. A host that is not on the public web is contacted only if `allowed` names
+    /// Fetches a page. A host that is not on the public web is contacted only if `allowed` names
     /// it. The check applies to the resolved IP addresses that are connected to, so that a later
     /// change to the host's DNS records cannot bypass the check. The error is a message for the
     /// caller of a tool.

@@ -34,7 +34,8 @@ impl HttpClients {
         Ok(StreamableHttpClientTransport::with_client(self.mcp_client(url)?, config))
     }
 
-    /// Like [`HttpClients::streamable_http`], with the tokens of `manager`, which it refreshes.
+    /// Creates a transport like [`HttpClients::streamable_http`], with the tokens of `manager`,
+    /// which it refreshes.
     pub(crate) fn authorized_http(
         &self,
         url: &str,
@@ -140,8 +141,8 @@ pub(crate) fn request_challenge<'a>(error: &'a (dyn Error + 'static)) -> Option<
     error.downcast_ref::<StreamableHttpError<reqwest::Error>>()?.auth_challenge()
 }
 
-/// The error of the HTTP request behind an error of the transport, which does not name it as its
-/// source.
+/// Returns the error of the HTTP request that caused an error of the transport, which does not name
+/// it as its source.
 pub(crate) fn request_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => Some(error),

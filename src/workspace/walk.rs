@@ -24,32 +24,32 @@ pub(crate) struct WalkEntry {
 }
 
 impl WalkEntry {
-    /// The absolute path.
+    /// Returns the absolute path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The absolute path, without a copy.
+    /// Returns the absolute path, without a copy.
     pub(crate) fn into_path(self) -> PathBuf {
         self.path
     }
 
-    /// The last component of the path.
+    /// Returns the last component of the path.
     pub(crate) fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
-    /// The type of the entry itself; symlinks are not followed.
+    /// Returns the type of the entry itself; symlinks are not followed.
     pub(crate) fn file_type(&self) -> FileType {
         self.kind
     }
 
-    /// The metadata of the entry itself; symlinks are not followed.
+    /// Returns the metadata of the entry itself; symlinks are not followed.
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.path.symlink_metadata()
     }
 
-    /// The depth below the root of the walk. Entries of the root have depth 1.
+    /// Returns the depth below the root of the walk. Entries of the root have depth 1.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
@@ -81,7 +81,7 @@ impl Walk {
         self
     }
 
-    /// Limits the depth. Entries of the root have depth 1.
+    /// Sets the maximum depth. Entries of the root have depth 1.
     pub(crate) fn depth_max(mut self, depth: usize) -> Walk {
         self.depth_max = Some(depth);
         self

@@ -55,7 +55,7 @@ impl WorktreeName {
         WorktreeName::Free(Some(name).filter(|name| files::is_name(name)))
     }
 
-    /// The names in the order in which they are tried.
+    /// Returns the names in the order in which they are tried.
     fn candidates(&self) -> Vec<String> {
         let numbers = 1..=limits::WORKTREES_MAX;
         match self {
@@ -186,7 +186,7 @@ impl Worktrees {
         Ok(BranchStart { name: branch, exists: tip.is_some(), base, commit })
     }
 
-    /// The id of a commit, if it exists.
+    /// Returns the id of the commit that `name` refers to, if it exists.
     async fn commit(&self, directory: &Path, name: &str) -> Result<Option<String>> {
         let name = format!("{name}^{{commit}}");
         let top = super::repository::top(directory);

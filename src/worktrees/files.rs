@@ -21,20 +21,22 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= limits::WORKTREE_NAME_CHARS_MAX && name.chars().all(fits) && !dot
 }
 
-/// The directory of a project's worktrees, if nuncio created one with this name.
+/// Reads the path of a project's repository. Returns `None` unless nuncio created a directory of
+/// worktrees with this name.
 fn project_repository(root: &Path, project: &str) -> Option<PathBuf> {
     let plain = project.chars().all(|character| character.is_ascii_alphanumeric() || "-_".contains(character));
     let text = read_small(&root.join(project).join(REPOSITORY_FILE)).ok().filter(|_| plain && !project.is_empty())?;
     Some(Path::new(OsStr::from_bytes(text.strip_suffix(b"\n").unwrap_or(&text))).to_owned())
 }
 
-/// A row for the worktree `project/name`, which the store does not contain. It need not exist.
+/// Creates a row for the worktree `project/name`, which the store does not contain. The worktree
+/// need not exist.
 pub(super) fn unregistered(root: &Path, project: &str, name: &str) -> Option<WorkspaceRow> {
     let repository = project_repository(root, project).filter(|_| is_name(name))?;
     Some(row_of(project, name, repository, root.join(project).join(name)))
 }
 
-/// A row for a worktree that the store does not contain.
+/// Creates a row for a worktree that the store does not contain.
 pub(super) fn row_of(project: &str, name: &str, repository: PathBuf, path: PathBuf) -> WorkspaceRow {
     WorkspaceRow {
         id: format!("{project}.{name}"),
@@ -51,13 +53,14 @@ pub(super) fn row_of(project: &str, name: &str, repository: PathBuf, path: PathB
     }
 }
 
-/// The projects that have a directory, each with its repository.
+/// Lists the projects that have a directory, each with its repository.
 pub(super) fn projects(root: &Path) -> Vec<(String, PathBuf)> {
     let names = names_in(root);
     names.into_iter().filter_map(|name| Some((name.clone(), project_repository(root, &name)?))).collect()
 }
 
-/// The names of the directories in a directory, sorted.
+/// Lists the names of the directories in a directory, sorted. The list has at most
+/// [`limits::WORKTREES_MAX`] names.
 pub(super) fn names_in(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

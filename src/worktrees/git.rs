@@ -48,17 +48,17 @@ pub(super) enum Changes<'a> {
 }
 
 impl GitResult {
-    /// The output as text, without white space at its ends.
+    /// Returns the output as text, without white space at its ends.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.output).trim().to_owned()
     }
 
-    /// The error of a failed command. `doing` names the operation.
+    /// Creates the error of a failed command. `doing` names the operation.
     pub(super) fn failed(&self, doing: &str) -> Error {
         Error::new(Kind::InvalidRequest, format!("{doing}: git failed with {}", self.problem()))
     }
 
-    /// The exit code and the error output.
+    /// Formats the exit code and the error output.
     pub(super) fn problem(&self) -> String {
         format!("exit code {}: {}", self.code, String::from_utf8_lossy(&self.errors).trim())
     }
@@ -72,7 +72,7 @@ impl GitRunner {
         self.read_with(cwd, readable, arguments).await
     }
 
-    /// Like [`GitRunner::read`], with arguments that may not be UTF-8.
+    /// Runs a command like [`GitRunner::read`], with arguments that may not be UTF-8.
     pub(super) async fn read_with(&self, cwd: &Path, readable: Option<&Path>, arguments: Vec<OsString>) -> Result<GitResult> {
         let settings = SAFE_GIT_SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         self.check_owner(cwd)?;
@@ -96,7 +96,7 @@ impl GitRunner {
         self.change_with(cwd, changes, timeout, &[], arguments).await
     }
 
-    /// Like [`GitRunner::change`], with additional environment variables.
+    /// Runs a command like [`GitRunner::change`], with additional environment variables.
     pub(super) async fn change_with(
         &self,
         cwd: &Path,

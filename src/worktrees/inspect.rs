@@ -179,7 +179,8 @@ impl Worktrees {
         self.inspect_listed(row, repository.as_ref(), &listed, sessions, action).await
     }
 
-    /// Like [`Worktrees::inspect`], with the list of worktrees of the repository.
+    /// Inspects a workspace like [`Worktrees::inspect`], with the list of worktrees of the
+    /// repository.
     pub(super) async fn inspect_listed(
         &self,
         row: &WorkspaceRow,
@@ -307,7 +308,7 @@ impl Worktrees {
         counted.text().parse().map_err(|_| counted.failed("counting commits"))
     }
 
-    /// The commits that no branch, tag or remote branch contains after the deletion.
+    /// Finds the commits that no branch, tag or remote branch contains after the deletion.
     async fn lost(
         &self,
         row: &WorkspaceRow,
@@ -355,7 +356,7 @@ impl GitState<'_> {
     }
 }
 
-/// A digest of the state.
+/// Computes a digest of the state for [`Inspection::token`].
 fn token(
     info: &WorkspaceInfo,
     lost: &LostCommits,

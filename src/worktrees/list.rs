@@ -38,7 +38,8 @@ impl Worktrees {
         Ok(all)
     }
 
-    /// The known workspaces by repository: those with a row and those with a directory.
+    /// Returns the known workspaces by repository: workspaces with a row and workspaces with a
+    /// directory.
     fn rows(&self, selected: &impl Fn(&Path) -> bool) -> Result<BTreeMap<PathBuf, Vec<WorkspaceRow>>> {
         let mut all: BTreeMap<PathBuf, Vec<WorkspaceRow>> = BTreeMap::new();
         for row in self.store.workspaces(limits::WORKTREES_MAX)? {

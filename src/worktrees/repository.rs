@@ -47,7 +47,7 @@ impl Repository {
         Repository::at(git, &common).await
     }
 
-    /// The repository with the shared git directory `common`.
+    /// Returns the repository with the shared git directory `common`.
     async fn at(git: &GitRunner, common: &Path) -> Result<Repository> {
         let listed = list(git, common).await?;
         let main = listed.first().map(|main| absolute(&main.path)).unwrap_or_else(|| common.into());
@@ -57,7 +57,7 @@ impl Repository {
         Ok(Repository { main, common: common.into() })
     }
 
-    /// The repository whose main worktree is `main`; `None` if it no longer exists.
+    /// Returns the repository whose main worktree is `main`; `None` if it no longer exists.
     pub(super) async fn existing(git: &GitRunner, main: &Path) -> Option<Repository> {
         main.is_dir().then_some(())?;
         let found = Repository::find(git, main).await.ok().filter(|repository| repository.main == main);
@@ -76,8 +76,8 @@ impl Repository {
         top == self.main || self.git_dir_of(top).is_some()
     }
 
-    /// The name of the directory of its worktrees: the name of the repository and a digest of its
-    /// path.
+    /// Returns the name of the directory for its worktrees: the name of the repository and a digest
+    /// of its path.
     pub(super) fn project(&self) -> String {
         let name = self.main.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".git").unwrap_or(&name).chars();
@@ -88,12 +88,12 @@ impl Repository {
         format!("{name}-{digest}")
     }
 
-    /// All worktrees, the main one first.
+    /// Lists all worktrees, the main one first.
     pub(super) async fn worktrees(&self, git: &GitRunner) -> Result<Vec<ListedWorktree>> {
         list(git, &self.common).await
     }
 
-    /// The git directory of the linked worktree at `path`, which need not exist.
+    /// Finds the git directory of the linked worktree at `path`, which need not exist.
     pub(super) fn git_dir_of(&self, path: &Path) -> Option<PathBuf> {
         let entries = std::fs::read_dir(self.common.join("worktrees")).ok()?.flatten();
         let wanted = path.join(".git");
@@ -103,8 +103,8 @@ impl Repository {
     }
 }
 
-/// The directory in which git runs for `directory`: the top of the working tree that contains it,
-/// or the directory itself if it is a bare repository or in no repository.
+/// Returns the directory in which git runs for `directory`: the top of the working tree that
+/// contains it, or the directory itself if it is a bare repository or in no repository.
 pub(super) fn top(directory: &Path) -> &Path {
     let is_bare = directory.join("HEAD").is_file() && directory.join("objects").is_dir();
     let top = directory.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
@@ -154,7 +154,7 @@ fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// The path without `..`, for a path whose directories need not exist.
+/// Resolves `..` in a path without the file system, because the path's directories need not exist.
 fn lexical(path: &Path) -> PathBuf {
     let mut whole = PathBuf::new();
     for part in path.components() {

@@ -40,7 +40,8 @@ impl Worktrees {
         Ok(self.delete(row, sessions, BranchOnDelete::Merged, Some(&inspection.token)).await?.deleted)
     }
 
-    /// When the workspace was created, or when a session or git last worked in it.
+    /// Returns when the workspace was created, or when a session or git last worked in it,
+    /// whichever is the latest.
     fn last_used_ms(&self, repository: &Repository, row: &WorkspaceRow) -> Result<u64> {
         let session = self.store.sessions_in(&row.path, 1)?.first().map_or(0, |session| session.updated_ms);
         let files = repository.git_dir_of(&row.path).map(|own| ["HEAD", "index", "logs/HEAD"].map(|name| own.join(name)));

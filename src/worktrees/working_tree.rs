@@ -62,12 +62,12 @@ impl Drop for ScratchDir {
 }
 
 impl<'a> WorkingTree<'a> {
-    /// The working tree of `repository` that contains `directory`.
+    /// Finds the working tree of `repository` that contains `directory`.
     pub(super) fn find(git: &'a GitRunner, repository: &Repository, directory: &Path) -> Result<WorkingTree<'a>> {
         WorkingTree::at(git, repository, top(directory))
     }
 
-    /// The working tree of `repository` with this top directory.
+    /// Returns the working tree of `repository` with this top directory.
     pub(super) fn at(git: &'a GitRunner, repository: &Repository, found: &Path) -> Result<WorkingTree<'a>> {
         let linked = repository.git_dir_of(found);
         let git_dir = linked.or_else(|| (found == repository.main).then(|| repository.common.clone()));

@@ -240,7 +240,7 @@ fn merged(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<Stri
     first
 }
 
-/// `session.created` → `SessionCreated`.
+/// Converts a name to Pascal case: `session.created` → `SessionCreated`.
 fn pascal(name: &str) -> String {
     let words = name.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(|word| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..])).collect()

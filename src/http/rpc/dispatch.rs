@@ -237,7 +237,7 @@ fn marked(permits: Option<CallPermits>) -> Extensions {
     extensions
 }
 
-/// The size of params in bytes.
+/// Returns the size of params in bytes.
 fn weight(params: Option<&RawValue>) -> usize {
     params.map_or(0, |params| params.get().len())
 }

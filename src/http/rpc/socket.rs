@@ -59,7 +59,7 @@ impl Socket {
         }
     }
 
-    /// The client of the socket. Fails once its token is revoked.
+    /// Returns the client of the socket. Fails once its token is revoked.
     pub(crate) fn client(&self, state: &AppState) -> Result<Client> {
         state.auth.client(&self.headers)
     }

@@ -146,7 +146,7 @@ impl EventReader for AnthropicReader {
         Ok(())
     }
 
-    /// The answer is complete if it has a stop reason and no open block.
+    /// Ends the answer. Returns whether it is complete: it has a stop reason and no open block.
     fn end(&mut self, out: &mut DecodedChunks) -> bool {
         self.open.is_empty() && self.finish(out).is_ok()
     }
@@ -249,7 +249,7 @@ fn is_json(input: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(input).is_ok()
 }
 
-/// The chunk that ends a block.
+/// Returns the chunk that ends a block.
 fn end_of(open: Open) -> Option<Chunk> {
     match open {
         Open::Text => Some(Chunk::BlockEnd { thinking: false, state: None }),

@@ -175,7 +175,7 @@ impl EventReader for BedrockReader {
         Ok(())
     }
 
-    /// The answer is complete if it has a stop reason and no open block.
+    /// Ends the answer. Returns whether it is complete: it has a stop reason and no open block.
     fn end(&mut self, out: &mut DecodedChunks) -> bool {
         self.open.is_empty() && self.finish(out).is_ok()
     }
@@ -196,7 +196,7 @@ impl EventReader for BedrockReader {
 }
 
 impl Event<'_> {
-    /// The error of an exception event.
+    /// Returns the error of an exception event.
     fn error(&self) -> Option<ModelError> {
         let exceptions = [
             ("internalServerException", self.internal_server_exception),
@@ -233,7 +233,8 @@ impl BedrockReader {
         }
     }
 
-    /// The open block with this index. Blocks of text and thinking start with their first delta.
+    /// Returns the open block with this index. Opens it with `new` if necessary, because blocks of
+    /// text and thinking start with their first delta.
     fn block(&mut self, index: usize, new: impl FnOnce() -> Open) -> &mut Open {
         let at = self.open.iter().position(|(open, _)| *open == index).unwrap_or_else(|| {
             self.open.push((index, new()));

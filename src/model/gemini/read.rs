@@ -125,7 +125,7 @@ impl EventReader for GeminiReader {
         Ok(())
     }
 
-    /// A document is one response, or an array of partial responses.
+    /// Decodes a document that is one response, or an array of partial responses.
     fn read_document(&mut self, document: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         match serde_json::from_str::<Vec<&RawValue>>(document) {
             Ok(responses) => responses.into_iter().try_for_each(|response| self.read(response.get(), out)),

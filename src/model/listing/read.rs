@@ -39,7 +39,7 @@ pub(crate) struct ListedModel {
 }
 
 impl ListedModel {
-    /// The abilities that the list states or denies; `None`: not stated.
+    /// Returns whether the model has each ability. `None`: the list does not state it.
     pub(crate) fn abilities(&self) -> [(Ability, Option<bool>); 4] {
         [(Ability::Tools, self.tools), (Ability::Images, self.images), (Ability::Pdf, self.pdf), (Ability::Audio, self.audio)]
     }
@@ -60,18 +60,18 @@ const OTHER_TYPES: &[&str] = &[
     "tts", "video",
 ];
 
-/// True if the response is a list of models.
+/// Returns whether the response is a list of models.
 pub(super) fn is_list(list: &Value) -> bool {
     entries(list).is_some()
 }
 
-/// The chat models of a list, in the order of the list. Entries without a name are left out.
+/// Returns the chat models of a list, in the order of the list. Skips entries without a name.
 pub(super) fn models(list: &Value) -> Vec<ListedModel> {
     entries(list).into_iter().flatten().filter_map(model).collect()
 }
 
-/// The entries: below `data` (OpenAI, Anthropic and most others), below `models` (Google, Ollama),
-/// or the list itself (Together).
+/// Returns the entries: from `data` (OpenAI, Anthropic and most others), from `models` (Google,
+/// Ollama), or from the list itself (Together).
 fn entries(list: &Value) -> Option<&Vec<Value>> {
     [&list["data"], &list["models"], list].into_iter().find_map(Value::as_array)
 }
@@ -98,8 +98,8 @@ fn model(entry: &Value) -> Option<ListedModel> {
     })
 }
 
-/// A text that is not empty and not longer than [`MODEL_LIST_TEXT_CHARS_MAX`], without control
-/// characters.
+/// Returns a text without surrounding blanks. Returns `None` if it is empty, longer than
+/// [`MODEL_LIST_TEXT_CHARS_MAX`], or contains control characters.
 fn text(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
     let fits = !text.is_empty() && text.chars().count() <= MODEL_LIST_TEXT_CHARS_MAX && !text.contains(char::is_control);
@@ -132,7 +132,7 @@ fn has_other_purpose(name: &str) -> bool {
     name == "gpt-3.5-turbo-instruct" || words.any(|word| word.starts_with("embed") || OTHER_PURPOSES.contains(&word))
 }
 
-/// A positive number of tokens.
+/// Parses a positive number of tokens.
 fn tokens(value: &Value) -> Option<u64> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
     number.filter(|tokens| *tokens > 0)
@@ -167,7 +167,8 @@ fn max_output_tokens(entry: &Value) -> Option<u32> {
     fields.into_iter().find_map(tokens).map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX))
 }
 
-/// Texts are prices per token (OpenRouter), numbers are prices per million tokens (Together).
+/// Parses the prices of an entry. Texts are prices per token (OpenRouter), numbers are prices per
+/// million tokens (Together).
 fn price(pricing: &Value) -> Option<Price> {
     let dollars = |names: &[&str]| {
         let value = names.iter().map(|name| &pricing[*name]).find(|value| !value.is_null())?;
@@ -188,8 +189,8 @@ fn price(pricing: &Value) -> Option<Price> {
     })
 }
 
-/// Lists of abilities as words: OpenRouter's parameters, GitHub's and LM Studio's capabilities,
-/// Vercel's tags.
+/// Returns the abilities that an entry lists as words: OpenRouter's parameters, GitHub's and LM
+/// Studio's capabilities, or Vercel's tags.
 fn words(entry: &Value) -> Option<&Vec<Value>> {
     let fields = ["supported_parameters", "supported_features", "capabilities", "tags"];
     fields.iter().find_map(|field| entry[*field].as_array()).filter(|words| !words.is_empty())
@@ -210,7 +211,7 @@ fn thinking(entry: &Value) -> Option<bool> {
     stated.or_else(|| Some(contains(entry["supported_parameters"].as_array()?, &["reasoning"])))
 }
 
-/// The levels of Anthropic's `effort`: `{"low":{"supported":true},…}`.
+/// Returns the thinking levels that Anthropic's `effort` supports: `{"low":{"supported":true},…}`.
 fn levels(effort: &Value) -> Vec<Thinking> {
     Thinking::ALL.into_iter().filter(|level| supported(&effort[level.as_str()]) == Some(true)).collect()
 }
@@ -225,7 +226,8 @@ fn supported(capability: &Value) -> Option<bool> {
     capability["supported"].as_bool()
 }
 
-/// The modalities of the direction `input` or `output`: OpenRouter's, or GitHub's.
+/// Returns the modalities of the direction `input` or `output`, from OpenRouter's or GitHub's
+/// field.
 fn modalities<'a>(entry: &'a Value, direction: &str) -> Option<&'a Vec<Value>> {
     let fields = [&entry["architecture"][format!("{direction}_modalities")], &entry[format!("supported_{direction}_modalities")]];
     fields.into_iter().find_map(Value::as_array)

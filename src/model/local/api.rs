@@ -24,13 +24,13 @@ pub(super) struct LocalApi<'a> {
 pub(super) struct Unavailable;
 
 impl<'a> LocalApi<'a> {
-    /// A server without a key.
+    /// Creates the API client for a server, without a key.
     pub(super) fn new(clients: &'a HttpClients, base_url: &'a str) -> Self {
         let root = base_url.trim_end_matches('/').trim_end_matches("/v1");
         LocalApi { client: client(clients, base_url).ok(), root, key: None, headers: &[] }
     }
 
-    /// The server of an endpoint, with the endpoint's key and headers.
+    /// Creates the API client for an endpoint's server, with the endpoint's key and headers.
     pub(super) fn of(clients: &'a HttpClients, endpoint: &'a Endpoint) -> Self {
         let key = endpoint.key_header().unwrap_or_default();
         let client = endpoint.client(clients).ok();

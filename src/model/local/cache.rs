@@ -45,7 +45,7 @@ fn key(endpoint: &Endpoint) -> (String, String) {
     (endpoint.base_url.clone(), endpoint.model.clone())
 }
 
-/// True for endpoints of local servers with an API that reports properties.
+/// Returns whether the endpoint's server may be a local server with an API that reports properties.
 fn is_local(endpoint: &Endpoint) -> bool {
     let known = || provider(endpoint.provider()).is_some_and(|provider| provider.local);
     match endpoint.protocol {
@@ -65,12 +65,12 @@ impl LocalServers {
         self.observed.keep_in(data);
     }
 
-    /// The facts that errors of servers revealed.
+    /// Returns the facts that errors of servers revealed.
     pub(in crate::model) fn observed(&self) -> &Observations {
         &self.observed
     }
 
-    /// The properties of the endpoint's model, as far as they are known.
+    /// Returns the known properties of the endpoint's model, without a request to the server.
     pub(crate) fn properties(&self, endpoint: &Endpoint) -> Properties {
         self.known().get(&key(endpoint)).map(|known| known.properties).unwrap_or_default()
     }

@@ -40,7 +40,7 @@ pub(super) async fn query(server: &LocalApi<'_>, endpoint: &Endpoint) -> Report 
     }
 }
 
-/// The entry of a list with this name. A server with one model accepts any name.
+/// Finds the list entry of a model. A server with one model accepts any name.
 fn entry<'a>(list: &'a Value, field: &str, model: &str) -> Option<&'a Value> {
     let list = list.as_array()?;
     let named = |entry: &&Value| {
@@ -49,8 +49,8 @@ fn entry<'a>(list: &'a Value, field: &str, model: &str) -> Option<&'a Value> {
     list.iter().find(named).or(list.first().filter(|_| list.len() == 1))
 }
 
-/// llama.cpp (tools/server/README.md): the window of one slot, and the chat template. A server with
-/// several models (router mode) lists them with a status.
+/// Queries llama.cpp (tools/server/README.md) for the window of one slot, and for tools in the chat
+/// template. A server with several models (router mode) lists them with a status.
 async fn llamacpp(server: &LocalApi<'_>, entry: &Value) -> Report {
     let status = entry.pointer("/status/value").and_then(Value::as_str);
     let listed = Properties { context_window: entry.pointer("/meta/n_ctx").and_then(Value::as_u64), ..Properties::default() };
@@ -66,27 +66,28 @@ async fn llamacpp(server: &LocalApi<'_>, entry: &Value) -> Report {
     Ok((Properties { context_window, tools, thinking: None }, true))
 }
 
-/// LM Studio (lmstudio.ai/docs/developer/rest/endpoints). A model that is not loaded is loaded by
-/// the first request.
+/// Queries LM Studio (lmstudio.ai/docs/developer/rest/endpoints). The first request loads a model,
+/// so the window of a model that is not loaded is preliminary.
 async fn lmstudio(server: &LocalApi<'_>, model: &str) -> Report {
     let list: Value = server.get("/api/v0/models", &[]).await?.unwrap_or_default();
     let entry = entry(&list["data"], "id", model).unwrap_or(&Value::Null);
     let loaded = entry["loaded_context_length"].as_u64();
     let largest = entry["max_context_length"].as_u64().map(|tokens| tokens.min(LOCAL_CONTEXT_WINDOW));
-    // Models without this capability get tools in a generic format.
+    // Models without this capability also support tools: LM Studio writes the tools in a generic
+    // format. So the absence of the capability is not reported as `Some(false)`.
     let tools = entry["capabilities"].as_array().is_some_and(|list| list.iter().any(|name| name == "tool_use"));
     Ok((Properties { context_window: loaded.or(largest), tools: tools.then_some(true), thinking: None }, loaded.is_some()))
 }
 
-/// KoboldCpp (lite.koboldai.net/koboldcpp_api).
+/// Queries KoboldCpp (lite.koboldai.net/koboldcpp_api) for the context window.
 async fn koboldcpp(server: &LocalApi<'_>) -> Report {
     let answer: Value = server.get("/api/extra/true_max_context_length", &[]).await?.unwrap_or_default();
     Ok((Properties { context_window: answer["value"].as_u64(), ..Properties::default() }, true))
 }
 
-/// Ollama (docs.ollama.com/api). With `native`, requests set the window: that of the loaded model,
-/// if it is large enough, because Ollama loads the model again for another one. Without `native`,
-/// the window is known only of a loaded model.
+/// Queries Ollama (docs.ollama.com/api). With `native`, requests set the window. The window of a
+/// loaded model is used if it is large enough, because Ollama would load the model again for
+/// another window. Without `native`, the window is known only for a loaded model.
 async fn ollama(server: &LocalApi<'_>, model: &str, native: bool) -> Report {
     let body = json!({ "model": model });
     let (show, running) = tokio::join!(server.post::<Value>("/api/show", &body), server.get::<Value>("/api/ps", &[]));
@@ -97,7 +98,7 @@ async fn ollama(server: &LocalApi<'_>, model: &str, native: bool) -> Report {
     let loaded = loaded.and_then(|entry| entry["context_length"].as_u64()).filter(|tokens| *tokens > 0);
     let info = show["model_info"].as_object();
     let trained = info.and_then(|info| info.iter().find(|(name, _)| name.ends_with(".context_length"))?.1.as_u64());
-    // A model of Ollama's cloud always has its largest window.
+    // Do not limit a model of Ollama's cloud, which always has its largest window.
     let largest = if show["remote_host"].is_string() { u64::MAX } else { LOCAL_CONTEXT_WINDOW };
     let wanted = trained.map(|tokens| tokens.min(largest));
     let can = |name: &str| show["capabilities"].as_array().map(|list| list.iter().any(|capability| capability == name));

@@ -43,8 +43,8 @@ struct ListedModel {
     owned_by: Option<String>,
 }
 
-/// Names in lists of models that cannot answer: models for embeddings, and KoboldCpp without a
-/// loaded model.
+/// Returns whether this name in a list of models cannot answer: it is a model for embeddings, or
+/// KoboldCpp has loaded no model.
 fn is_unusable(name: &str) -> bool {
     name.contains("embed") || name == "inactive" || name == "koboldcpp/inactive"
 }

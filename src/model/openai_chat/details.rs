@@ -25,7 +25,7 @@ pub(super) struct Detail {
 }
 
 impl Detail {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> usize {
         [&self.text, &self.summary, &self.data, &self.signature].into_iter().flatten().map(String::len).sum()
     }

@@ -194,7 +194,8 @@ impl EventReader for OpenaiChatReader {
         AnswerSize { bytes: bytes + held, calls: self.calls.len() + calls, blocks: self.details.len() }
     }
 
-    /// The answer is complete if it has a finish reason: not every server sends `[DONE]`.
+    /// Emits the buffered parts and ends the answer, if it has a finish reason. Returns whether it
+    /// has one. Does not require `[DONE]`, which not every server sends.
     fn end(&mut self, out: &mut DecodedChunks) -> bool {
         let Some(reason) = self.reason else { return false };
         let rest = self.tags.as_mut().map(TagReader::end).unwrap_or_default();

@@ -95,12 +95,13 @@ impl TagReader {
         })
     }
 
-    /// The server separates thinking from text.
+    /// Stops assuming that the prompt opened the thinking. Called when the server separates
+    /// thinking from text.
     pub(crate) fn expect_no_thinking(&mut self) {
         self.opened_by_prompt = false;
     }
 
-    /// Number of bytes and of calls that are held back.
+    /// Returns the number of buffered bytes and of buffered calls.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.held.len() + self.assumed.len() + self.calls_text.len(), self.calls.len())
     }
@@ -213,13 +214,13 @@ impl TagReader {
         true
     }
 
-    /// Text of the answer.
+    /// Creates a text part of the answer, and tracks the code fences in it.
     fn text(&mut self, text: String) -> TextPart {
         self.fences.read(&text);
         TextPart::Text(text)
     }
 
-    /// The calls are text, because other text follows.
+    /// Converts the calls back to text, because other text follows or a call is malformed.
     fn no_calls(&mut self) -> TextPart {
         self.calls.clear();
         self.state = State::Text;

@@ -63,7 +63,8 @@ fn tagged(text: &str, syntax: &Syntax, tools: &[ToolSpec]) -> Option<(String, St
     Some((tool.name.clone(), Value::Object(arguments).to_string()))
 }
 
-/// The value of a parameter: text, if the tool's schema requires that or the value is not JSON.
+/// Converts the value of a parameter: to text if the tool's schema requires text or the value is
+/// not JSON, else to JSON.
 fn typed(tool: &ToolSpec, name: &str, value: &str) -> Value {
     let text = || Value::String(value.to_owned());
     match &tool.input_schema["properties"][name]["type"] {

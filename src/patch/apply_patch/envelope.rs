@@ -5,7 +5,7 @@ use super::hunk::{FilePatch, Hunk, Operation, line_error};
 use super::hunk_builder::HunkBuilder;
 use super::unified::{hunk_head, unsigned_line};
 
-/// True for the first line of a patch.
+/// Returns whether `line` is the first line of a patch.
 pub(crate) fn is_begin(line: &str) -> bool {
     line.trim() == "*** Begin Patch"
 }

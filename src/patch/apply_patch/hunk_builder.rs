@@ -22,7 +22,7 @@ impl HunkBuilder {
         self.hunk.lines.is_empty()
     }
 
-    /// See [`Hunk::contexts`].
+    /// Returns [`Hunk::contexts`] of the hunk.
     pub(crate) fn contexts(&mut self) -> &mut Vec<String> {
         &mut self.hunk.contexts
     }
@@ -62,13 +62,14 @@ impl HunkBuilder {
         self.hunk.at_end = true;
     }
 
-    /// Number of hunk lines in the old file and number of hunk lines in the new file.
+    /// Returns the number of hunk lines in the old file and the number of hunk lines in the new
+    /// file.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let count = |sign| self.hunk.lines.iter().filter(|line| line.sign != sign).count();
         (count(Sign::Add) + self.bare, count(Sign::Remove) + self.bare)
     }
 
-    /// Turns the empty lines at the end into context lines, except the last `over` of them.
+    /// Converts the empty lines at the end into context lines, except the last `over` of them.
     pub(crate) fn keep_bare_except(&mut self, over: usize) {
         self.hunk.lines.extend(std::iter::repeat_n(blank(), self.bare.saturating_sub(over)));
         self.bare = 0;

@@ -67,7 +67,8 @@ pub fn apply(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, String> {
     Ok(PatchOutcome { bytes: splice(&lines, &splices), line })
 }
 
-/// The kept and removed lines of a hunk, without the `\r` of a line ending.
+/// Returns the kept and removed lines of a hunk, without the `\r` of a line ending and without a
+/// byte order mark.
 fn old_lines(hunk: &Hunk) -> Vec<&[u8]> {
     let old = hunk.lines.iter().filter(|line| line.sign != Sign::Add);
     let mut old: Vec<&[u8]> = old.map(|line| without_ending(line).as_bytes()).collect();

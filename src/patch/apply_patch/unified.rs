@@ -95,7 +95,8 @@ fn is_end(line: &str) -> bool {
 /// The separator before the signature in emails written by git.
 const SIGNATURE: &str = "-- ";
 
-/// The error for a hunk line without a sign. `index` is the index of the line in the patch, from 0.
+/// Returns the error for a hunk line without a sign. `index` is the index of the line in the patch,
+/// from 0.
 pub(crate) fn unsigned_line(index: usize, line: &str) -> String {
     line_error(index, format!("a line of a hunk must start with a space, - or +, found `{line}`"))
 }
@@ -148,7 +149,7 @@ fn read_head(lines: &[&str], next: &mut usize) -> Result<FileHead, String> {
 }
 
 impl FileHead {
-    /// The operation that this header and `hunks` describe.
+    /// Creates the operation that this header and `hunks` describe.
     fn file(self, hunks: Vec<Hunk>) -> Result<FilePatch, String> {
         if let (Some(path), Some(to)) = self.moved {
             return Ok(FilePatch { path, operation: Operation::Update { move_to: Some(to), hunks } });
@@ -166,7 +167,7 @@ impl FileHead {
     }
 }
 
-/// The content of a new file.
+/// Returns the content of a new file. Fails if a line of `hunks` is not an added line.
 fn content(hunks: &[Hunk]) -> Result<String, String> {
     let mut content = String::new();
     for line in hunks.iter().flat_map(|hunk| &hunk.lines) {
@@ -243,7 +244,7 @@ fn git_names(names: &str) -> (Option<String>, Option<String>) {
     }
 }
 
-/// The name without `prefix` and without a timestamp after a tab; `None` for /dev/null.
+/// Returns the name without `prefix` and without a timestamp after a tab; `None` for /dev/null.
 fn file_name(name: &str, prefix: &str) -> Option<String> {
     let name = unquoted(name.split('\t').next().unwrap_or(name).trim_end());
     (name != "/dev/null").then(|| name.strip_prefix(prefix).map(str::to_owned).unwrap_or(name))

@@ -9,17 +9,17 @@ pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     Path::new(OsStr::from_bytes(bytes)).to_owned()
 }
 
-/// A pathspec that matches exactly an absolute path.
+/// Creates a pathspec that matches exactly an absolute path.
 pub(crate) fn literal_pathspec(path: &Path) -> OsString {
     pathspec("literal", path.as_os_str().as_bytes())
 }
 
-/// A pathspec with magic words, see gitglossary(7), "pathspec".
+/// Creates a pathspec with magic words, see gitglossary(7), "pathspec".
 pub(crate) fn pathspec(magic: &str, path: &[u8]) -> OsString {
     OsString::from_vec([format!(":({magic})").as_bytes(), path].concat())
 }
 
-/// Arguments followed by paths.
+/// Returns the arguments followed by the paths.
 pub(crate) fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString> {
     arguments.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
 }

@@ -43,12 +43,13 @@ pub(crate) struct ChangedFile {
 }
 
 impl ChangedFile {
-    /// The new and the old path, relative to the top of the working tree.
+    /// Returns the new path and, after a rename or copy, the old path, relative to the top of the
+    /// working tree.
     pub(crate) fn raw_paths(&self) -> impl Iterator<Item = &[u8]> {
         [Some(&self.raw), self.raw_from.as_ref()].into_iter().flatten().map(Vec::as_slice)
     }
 
-    /// The change in one line: `modified src/a.rs +1 -2`.
+    /// Describes the change in one line: `modified src/a.rs +1 -2`.
     pub(crate) fn line(&self) -> String {
         let from = self.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
         let counts = match (self.insertions, self.deletions) {

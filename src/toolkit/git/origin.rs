@@ -23,7 +23,8 @@ impl<'c> Git<'c> {
         Git::find(context).await?.ok_or_else(outside)
     }
 
-    /// Like [`Git::open`]; `None` if the directory is not in a working tree.
+    /// Finds the repository, as [`Git::open`] does; `None` if the directory is not in a working
+    /// tree.
     pub(crate) async fn find(context: &'c ToolContext) -> Result<Option<Git<'c>>, ToolError> {
         if let Some(foreign) = &context.foreign_repository {
             return Err(ToolError(format!("{foreign}; the git tools do not access it until the user runs nuncio trust")));
@@ -113,8 +114,8 @@ async fn places(git: &Git<'_>, options: [&str; 3]) -> Result<Option<[PathBuf; 3]
     Ok(Some(found))
 }
 
-/// True if `own` is the git directory of a linked worktree that the repository created for `top`
-/// (gitrepository-layout(5), `worktrees/<id>/gitdir`).
+/// Returns whether `own` is the git directory of a linked worktree that the repository created for
+/// `top` (gitrepository-layout(5), `worktrees/<id>/gitdir`).
 fn is_linked(top: &Path, own: &Path, common: &Path) -> bool {
     let named = read_small(&own.join("gitdir")).map(|named| own.join(path(named.trim_ascii_end())));
     let tree =
@@ -122,7 +123,7 @@ fn is_linked(top: &Path, own: &Path, common: &Path) -> bool {
     own.parent() == Some(&common.join("worktrees")) && tree.as_deref() == Some(top)
 }
 
-/// True if the settings of the repository in `own` name `top` as its working tree.
+/// Returns whether the settings of the repository in `own` name `top` as its working tree.
 async fn is_submodule(git: &Git<'_>, top: &Path, own: &Path) -> Result<bool, ToolError> {
     let named = git.try_read(["config", "--get", "core.worktree"]).await?;
     let tree = own.join(path(named.bytes.trim_ascii_end())).canonicalize();

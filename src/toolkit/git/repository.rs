@@ -31,7 +31,7 @@ pub(crate) struct GitOutput {
 }
 
 impl GitOutput {
-    /// The output as text without trailing whitespace.
+    /// Returns the output as text without trailing whitespace.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim_end().to_owned()
     }
@@ -42,8 +42,8 @@ impl GitOutput {
         self.code != 0 && ["not a git repository", "must be run in a work tree"].iter().any(|known| text.contains(known))
     }
 
-    /// The NUL-terminated fields of the output of a command with `-z`; a truncated last field is
-    /// omitted.
+    /// Splits the output of a command with `-z` into its NUL-terminated fields; a truncated last
+    /// field is omitted.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &[u8]> {
         let end = memchr::memrchr(0, &self.bytes).unwrap_or(0);
         self.bytes[..end].split(|byte| *byte == 0).filter(move |_| end > 0)
@@ -114,8 +114,8 @@ impl<'c> Git<'c> {
         self.command(own.into_iter().chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
     }
 
-    /// The sandbox for read-only commands, which run without a question. Also in a trusted
-    /// directory, commands of the model may have changed what git runs.
+    /// Creates the sandbox for read-only commands, which run without a permission request. Trusted
+    /// directories need it as well: commands of the model may have changed which programs git runs.
     fn read_sandbox(&self) -> Sandbox {
         let temp = self.context.shell.temp().to_owned();
         Sandbox {
@@ -170,7 +170,7 @@ impl<'c> Git<'c> {
         }
     }
 
-    /// The error for a failed command, with the end of its output.
+    /// Creates the error for a failed command, with the end of its output.
     pub(crate) fn failed(&self, output: &GitOutput) -> ToolError {
         let text = output.text();
         if output.code == 127 && text.contains("git: ") {
@@ -181,8 +181,8 @@ impl<'c> Git<'c> {
         ToolError(message.trim_end().to_owned())
     }
 
-    /// The displayed form of a path relative to the top of the working tree. The trailing slash of
-    /// a directory is kept.
+    /// Returns the displayed form of a path relative to the top of the working tree. The trailing
+    /// slash of a directory is kept.
     pub(crate) fn show(&self, from_top: &[u8]) -> String {
         let mut shown = self.context.workspace.show(&self.top.join(path(from_top)));
         if from_top.ends_with(b"/") {
@@ -198,8 +198,9 @@ impl<'c> Git<'c> {
         self.context.path_filter.as_ref().is_some_and(|hides| hides(&self.top.join(path(from_top))))
     }
 
-    /// The pathspecs that limit a call: `path` if it is given, else the parts of the working tree
-    /// inside the session's roots. An empty list means the whole working tree.
+    /// Returns the pathspecs that limit a call: `path` if it is given, else the parts of the
+    /// working tree inside the session's roots. An empty list means the whole working tree. Fails
+    /// if no part of the working tree is inside the roots.
     pub(crate) fn scope(&self, path: Option<&str>) -> Result<Vec<OsString>, ToolError> {
         if let Some(path) = path {
             return Ok(vec![self.pathspec(path)?]);

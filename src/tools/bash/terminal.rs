@@ -56,8 +56,8 @@ async fn shown(terminal: &dyn ClientTerminal, capture: &mut Capture) -> ToolCont
     terminal.shown(capture.live())
 }
 
-/// The command for a client's terminal. `None` if it is not a shell command or must be sandboxed,
-/// which is only possible for child processes of nuncio.
+/// Converts the command for a client's terminal. `None` if it is not a shell command or must be
+/// sandboxed, which is only possible for child processes of nuncio.
 fn terminal_command(command: &Command) -> Option<TerminalCommand> {
     let (CommandKind::Shell(line), None) = (&command.kind, &command.sandbox) else { return None };
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);

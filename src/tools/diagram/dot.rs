@@ -104,7 +104,7 @@ impl Parser {
         found
     }
 
-    /// A syntax error at the next token.
+    /// Returns a syntax error at the next token.
     fn unexpected<T>(&self, expected: &str) -> Result<T, String> {
         let (token, line) = &self.tokens[self.at];
         let found = match token {
@@ -138,7 +138,7 @@ impl Parser {
         Ok(id)
     }
 
-    /// `[strict] (graph | digraph) [ID] { … }`
+    /// Parses the whole source: `[strict] (graph | digraph) [ID] { … }`
     fn graph(&mut self) -> Result<(), String> {
         self.graph.strict = self.accept_keyword("strict");
         self.graph.directed = self.accept_keyword("digraph");

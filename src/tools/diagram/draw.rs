@@ -78,20 +78,20 @@ impl EdgeOrder {
         EdgeOrder { edges, levels }
     }
 
-    /// Number of layout elements on edges: labels, and a bend on each level that an edge passes.
+    /// Counts the layout elements on edges: labels, and a bend on each level that an edge passes.
     fn connectors(&self, graph: &Graph) -> usize {
         let passed = |edge: &Edge| self.levels[edge.from.node].abs_diff(self.levels[edge.to.node]).max(1);
         graph.edges.iter().map(|edge| passed(edge).max(length(edge)) - 1 + usize::from(edge.from.node == edge.to.node)).sum()
     }
 }
 
-/// Minimum number of levels between the ends of an edge. A label occupies one level.
+/// Returns the minimum number of levels between the ends of an edge. A label occupies one level.
 fn length(edge: &Edge) -> usize {
     if edge.attributes.get("label").is_some_and(|label| !label.is_empty()) { 2 } else { 1 }
 }
 
-/// The position of each node in a topological order (reverse postorder of a depth-first search).
-/// Edges that close a cycle lead backwards in it.
+/// Calculates the position of each node in a topological order (reverse postorder of a depth-first
+/// search). Edges that close a cycle lead backwards in it.
 fn positions(graph: &Graph) -> Vec<usize> {
     let count = graph.nodes.len();
     let mut next = vec![Vec::new(); count];

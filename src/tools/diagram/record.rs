@@ -4,8 +4,8 @@ use layout::std_shapes::shapes::RecordDef;
 
 use crate::limits;
 
-/// `text` with its escape sequences resolved: `\n`, `\l` and `\r` are line breaks, `\N` is the name
-/// of the node.
+/// Resolves the escape sequences in `text`: `\n`, `\l` and `\r` are line breaks, `\N` is the name
+/// of the node. Line breaks at the end are removed.
 pub(crate) fn label(text: &str, name: &str) -> String {
     let mut label = String::new();
     let mut characters = text.chars();

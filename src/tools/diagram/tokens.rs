@@ -64,14 +64,14 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || !character.is_ascii()
 }
 
-/// True for the start of a number: `1`, `-1`, `.1`, `-.1`.
+/// Returns whether the text begins with a number: `1`, `-1`, `.1`, `-.1`.
 fn begins_number(rest: &str) -> bool {
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     digits.strip_prefix('.').unwrap_or(digits).starts_with(|character: char| character.is_ascii_digit())
 }
 
-/// The text of a quoted string and its length in the source. Only `\"` and escaped line breaks are
-/// resolved; labels resolve the other escapes.
+/// Returns the text of a quoted string and its length in the source; `None` if it has no end. Only
+/// `\"` and escaped line breaks are resolved; labels resolve the other escapes.
 fn quoted(rest: &str) -> Option<(String, usize)> {
     let mut text = String::new();
     let mut characters = rest.char_indices().skip(1);
@@ -89,7 +89,8 @@ fn quoted(rest: &str) -> Option<(String, usize)> {
     None
 }
 
-/// The text of an HTML-like label without its tags, and its length in the source.
+/// Returns the text of an HTML-like label without its tags, and its length in the source; `None` if
+/// it has no end.
 fn html(rest: &str) -> Option<(String, usize)> {
     let mut text = String::new();
     let (mut depth, mut tag) = (0usize, 0);

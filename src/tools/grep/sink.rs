@@ -59,7 +59,7 @@ impl<'c> Hits<'c> {
         Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
 
-    /// The matches; `None` if there are none, or the file is binary.
+    /// Returns the matches; `None` if there are none, or the file is binary.
     pub(crate) fn found(self) -> Option<FileHits> {
         (self.hits.matches > 0 && !self.binary).then_some(self.hits)
     }

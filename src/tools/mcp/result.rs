@@ -189,7 +189,7 @@ impl Converted<'_> {
         Ok(())
     }
 
-    /// Path of the file for the next long text.
+    /// Returns the path of the file for the next long text.
     fn path(&self) -> PathBuf {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
         let name: String = self.context.call_id.as_str().chars().map(plain).collect();
@@ -214,8 +214,8 @@ impl Converted<'_> {
     }
 }
 
-/// The type of an image that models accept, as base64 data of any declared type of image; `None`
-/// for other data.
+/// Returns the MIME type of an image that models accept, by its base64 `data`. `None` for other
+/// data, or if `mime_type` is not a type of images.
 pub(crate) fn valid_image(mime_type: &str, data: &str) -> Option<&'static str> {
     image_of(mime_type, &STANDARD.decode(data).ok()?)
 }
@@ -224,7 +224,7 @@ fn image_of(mime_type: &str, bytes: &[u8]) -> Option<&'static str> {
     image_type(bytes).filter(|_| mime_type.starts_with("image/"))
 }
 
-/// An address, name or description, of limited size.
+/// Shortens an address, name or description to a limited size.
 pub(super) fn field(text: String) -> String {
     shortened(text, limits::MCP_FIELD_BYTES_MAX)
 }

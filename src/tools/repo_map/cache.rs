@@ -32,7 +32,7 @@ struct CachedFiles {
     bytes: usize,
 }
 
-/// The current version of a file.
+/// Returns the current version of a file.
 pub(crate) fn stamp(metadata: &Metadata) -> FileVersion {
     (metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino())
 }
@@ -52,8 +52,8 @@ impl MapCache {
         }
     }
 
-    /// Above `limits::MAP_CACHE_BYTES_MAX`, removes all files that are not in `recent`; if that is
-    /// not enough, removes all files.
+    /// Removes all files that are not in `recent` if the cache exceeds
+    /// `limits::MAP_CACHE_BYTES_MAX`; if that is not enough, removes all files.
     pub(super) fn trim(&self, recent: &HashSet<&Path>) {
         let mut files = self.files();
         if files.bytes <= limits::MAP_CACHE_BYTES_MAX {

@@ -56,7 +56,7 @@ pub(crate) struct Definition {
 }
 
 impl FileMap {
-    /// Approximate memory used, in bytes.
+    /// Returns the approximate memory used, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts: usize = self.definitions.iter().map(|definition| definition.signature.capacity()).sum();
         size_of::<FileMap>() + texts + self.definitions.capacity() * size_of::<Definition>() + self.words.capacity() * 16
@@ -102,7 +102,7 @@ fn definitions(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn
     Some(found.into_iter().map(|(_, definition)| definition).collect())
 }
 
-/// The text of a definition up to its body, in one line that contains its name.
+/// Returns the text of a definition up to its body, in one line that contains its name.
 fn signature(definition: Node<'_>, name: &[u8], source: &[u8]) -> String {
     let mut range = definition.byte_range();
     if let Some(export) = definition.parent().filter(|parent| parent.kind() == "export_statement") {
@@ -127,8 +127,8 @@ fn signature(definition: Node<'_>, name: &[u8], source: &[u8]) -> String {
     line
 }
 
-/// Weight of a name: short names are often mentioned by coincidence, names with a leading
-/// underscore are private, long names are specific.
+/// Returns the weight of a name: short names are often mentioned by coincidence, names with a
+/// leading underscore are private, long names are specific.
 fn weight(name: &[u8]) -> f64 {
     match name {
         [_] | [_, _] | [_, _, _] => 0.3,
@@ -138,7 +138,7 @@ fn weight(name: &[u8]) -> f64 {
     }
 }
 
-/// FNV-1a, 64 bits.
+/// Hashes a word with FNV-1a, 64 bits.
 pub(super) fn word(text: &[u8]) -> WordHash {
     text.iter().fold(FNV_BASIS, |hash, byte| step(hash, *byte))
 }
@@ -149,8 +149,8 @@ fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
-/// All words (runs of letters, digits and underscores, also in comments and strings) with their
-/// counts, sorted by word.
+/// Counts all words (runs of letters, digits and underscores, also in comments and strings).
+/// Returns the counts sorted by the hash of the word.
 fn words(source: &[u8]) -> Vec<(WordHash, u32)> {
     let mut counts: WordMap<u32> = WordMap::default();
     let mut open = None;

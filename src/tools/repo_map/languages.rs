@@ -67,7 +67,7 @@ pub(crate) const LANGUAGES: &[LanguageRow] = &[
     },
 ];
 
-/// The index in [`LANGUAGES`] of a file's language, by its extension.
+/// Returns the index in [`LANGUAGES`] of a file's language, by its extension.
 pub(crate) fn language_of(path: &Path) -> Option<usize> {
     let extension = path.extension()?.to_str()?;
     LANGUAGES.iter().position(|row| row.extensions.contains(&extension))
@@ -89,7 +89,7 @@ pub(crate) struct Grammar {
 pub(crate) struct Grammars([OnceLock<Grammar>; LANGUAGES.len()]);
 
 impl Grammars {
-    /// The grammar of the language with this index in [`LANGUAGES`].
+    /// Returns the grammar of the language with this index in [`LANGUAGES`].
     pub(crate) fn get(&self, index: usize) -> &Grammar {
         self.0[index].get_or_init(|| {
             let row = &LANGUAGES[index];

@@ -27,9 +27,9 @@ struct NameUses {
     mentions: f64,
 }
 
-/// All definitions of `files`, highest score first. A mention counts less if the same file repeats
-/// it, if many files define the name, and if many files mention it. Each further definition in a
-/// file counts less than the previous one, so that no single file fills the whole output.
+/// Ranks all definitions of `files`, highest score first. A mention counts less if the same file
+/// repeats it, if many files define the name, and if many files mention it. Each further definition
+/// in a file counts less than the previous one, so that no single file fills the whole output.
 pub(crate) fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
     let mut names: WordMap<NameUses> = WordMap::default();
     for (index, (_, file)) in files.iter().enumerate() {

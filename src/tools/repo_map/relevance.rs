@@ -66,7 +66,7 @@ impl PromptWords {
         PromptWords { paths, names, hashes }
     }
 
-    /// How well the path, which is relative, fits.
+    /// Calculates how well the path, which is relative, fits the prompt.
     fn path_score(&self, path: &Path) -> f64 {
         let (text, name) = (path.to_string_lossy(), path.file_name().unwrap_or_default().to_string_lossy());
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -90,7 +90,8 @@ impl PromptWords {
         self.paths.iter().map(of_path).sum::<f64>() + self.names.iter().map(of_name).sum::<f64>()
     }
 
-    /// How well the content fits, and the definitions that the prompt names.
+    /// Calculates how well the content fits the prompt. Also returns the indices of the definitions
+    /// that the prompt names.
     fn content_score(&self, file: &FileMap) -> (f64, Vec<usize>) {
         let (mut score, mut named) = (0.0, Vec::new());
         for (hash, code) in &self.hashes {
@@ -206,7 +207,7 @@ fn read_all(
     (parsed, !late.into_inner())
 }
 
-/// The number of files by language, or by extension.
+/// Counts the files by language, or by extension, most first.
 fn languages(paths: &[PathBuf]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for path in paths {

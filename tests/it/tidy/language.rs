@@ -95,6 +95,36 @@ fn comments_and_messages_use_plain_terms() {
     assert_none("plain terms", findings);
 }
 
+/// Words in -s at the beginning of a doc comment that are no verbs.
+const NO_VERBS: &[&str] = &["This", "Its", "Always", "Arguments", "Events", "Lines", "Options", "Others", "Settings", "Values"];
+
+/// Returns whether a line of code begins a function.
+fn begins_function(line: &str) -> bool {
+    let modifier =
+        |word: &str| ["pub", "const", "async", "unsafe", "extern"].contains(&word) || word.starts_with("pub(") || word == "\"C\"";
+    line.split_whitespace().find(|word| !modifier(word)) == Some("fn")
+}
+
+#[test]
+fn docs_of_functions_begin_with_a_verb() {
+    let mut findings = Vec::new();
+    for source in &sources("src") {
+        let mut lines = source.text.lines().map(str::trim).enumerate().peekable();
+        while let Some((index, line)) = lines.next() {
+            let Some(text) = line.strip_prefix("/// ") else { continue };
+            // The rest of the comment, and attributes.
+            let skipped = |line: &str| line.starts_with("///") || line.starts_with("#[") || line.ends_with(")]");
+            while lines.next_if(|(_, line)| skipped(line)).is_some() {}
+            let first = text.split(|character: char| !character.is_alphanumeric()).next().unwrap_or_default();
+            let is_verb = first.ends_with('s') && first.starts_with(char::is_uppercase) && !NO_VERBS.contains(&first);
+            if !is_verb && lines.peek().is_some_and(|(_, line)| begins_function(line)) {
+                findings.push(format!("{}:{}: {text}", source.path, index + 1));
+            }
+        }
+    }
+    assert_none("the docs of functions begin with a verb, such as Returns", findings);
+}
+
 #[test]
 fn comments_stay_within_their_columns() {
     let mut findings = Vec::new();
