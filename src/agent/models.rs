@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,7 +15,6 @@ use crate::config::{
     Settings, has_credentials, model_settings,
 };
 use crate::limits;
-use crate::model::catalog::Index;
 use crate::model::cloud::{CloudAccess, CloudRequest, SharedAccount};
 use crate::model::endpoint::{ApiKey, Endpoint};
 use crate::model::local::{self, Candidate, LocalServer, LocalServers};
@@ -42,8 +41,6 @@ pub struct Models {
     servers: LocalServers,
     /// The local model server, once detected.
     pub(super) found: tokio::sync::OnceCell<LocalServer>,
-    /// The index of the catalogue, once it was used.
-    catalog: OnceLock<Index>,
     /// Providers of the embedder, by name.
     registered: Mutex<BTreeMap<String, Arc<dyn ModelProvider>>>,
 }
@@ -74,7 +71,6 @@ impl Models {
             account: SharedAccount::default(),
             servers,
             found,
-            catalog: OnceLock::new(),
             registered: Mutex::default(),
         }
     }
@@ -97,11 +93,6 @@ impl Models {
     /// Returns whether the embedder registered the provider of a model.
     pub(super) fn is_registered(&self, id: &str) -> bool {
         self.registered(id).is_some()
-    }
-
-    /// Returns the index of the catalogue. The first call creates it.
-    pub(super) fn catalog(&self) -> &Index {
-        self.catalog.get_or_init(Index::new)
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<String> {
