@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::events::TurnEvents;
 use super::mcp_servers::AgentMcp;
-use super::opencode_server::OpencodeServers;
+use super::opencode::OpencodeServers;
 use super::process::AgentProcess;
 use super::questions::OpenQuestions;
 use crate::config::HostedAgent;

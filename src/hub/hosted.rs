@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::conversation::{ForeignTurn, HostedConversation};
 use super::events::TurnEvents;
-use super::opencode_server::OpencodeServers;
+use super::opencode::OpencodeServers;
 use super::permission::PermissionDecider;
 use super::process::AgentProcess;
 use super::questions::OpenQuestions;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::conversation::{HostedConversation, Opening};
 use super::mcp_servers::AgentMcp;
-use super::opencode_server::OpencodeServers;
+use super::opencode::OpencodeServers;
 use super::registry;
 use crate::agent::{AgentToken, McpAccess, Models, Services};
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer};

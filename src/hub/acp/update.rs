@@ -5,15 +5,15 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::conversation::{AgentFacts, option, slash_command};
-use super::events::{CallUpdate, TurnEvents};
 use super::gemini_command;
-use super::raw_output;
 use crate::content::{
     Cost, Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
 };
 use crate::context::commands::SlashCommand;
+use crate::hub::conversation::{AgentFacts, option, slash_command};
+use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::raw_output;
 use crate::limits;
 use crate::protocol::{acp, content};
 use crate::session::{AgentChoice, AgentOption};

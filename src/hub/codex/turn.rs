@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use super::codex::{CodexConversation, LOGIN, refusal};
-use super::codex_update;
-use super::events::TurnEvents;
-use super::peer::{AgentMessage, Response};
-use super::permission::Choice;
-use super::questions::OpenQuestions;
+use super::conversation::{CodexConversation, LOGIN, refusal};
+use super::update;
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
+use crate::hub::events::TurnEvents;
+use crate::hub::peer::{AgentMessage, Response};
+use crate::hub::permission::Choice;
+use crate::hub::questions::OpenQuestions;
 use crate::limits;
 use crate::session::message::QueuedMessage;
 
@@ -175,7 +175,7 @@ impl CodexConversation {
             }
             AgentMessage::Request { id, method, params } => {
                 let token = json!([method, id]);
-                match codex_update::question(&method, &params, events).await {
+                match update::question(&method, &params, events).await {
                     Some(question) => questions.ask(&token, question),
                     None => self.respond(id, refusal(&method)).await,
                 }
@@ -191,7 +191,7 @@ impl CodexConversation {
                 turn.answers_until = Some(Instant::now() + limits::AGENT_CANCEL);
             }
             "error" if params["willRetry"] == true => {
-                codex_update::notice(&format!("agent {}: trying again", self.name), &message(&params["error"]), events).await;
+                update::notice(&format!("agent {}: trying again", self.name), &message(&params["error"]), events).await;
             }
             "error" => turn.error = params["error"].take(),
             method => {
@@ -206,7 +206,7 @@ impl CodexConversation {
     async fn answer(&self, token: Value, choice: &Choice) {
         let (method, id) = (token[0].as_str().unwrap_or_default(), token[1].clone());
         let response = match &choice.option_id {
-            Some(option) => Ok(codex_update::answer(method, option)),
+            Some(option) => Ok(update::answer(method, option)),
             None => refusal(method),
         };
         self.respond(id, response).await;

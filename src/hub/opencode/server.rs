@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::process::{AgentProcess, LineHandler, unavailable};
 use crate::config::AGENT_PORT_VARIABLE;
 use crate::error::{Error, Result};
+use crate::hub::process::{AgentProcess, LineHandler, unavailable};
 use crate::json;
 use crate::limits;
 use crate::process::{Command, CommandKind, ProcessLauncher};
@@ -255,7 +255,7 @@ fn new_password() -> Result<String> {
 
 /// The servers of this process, by directory or session.
 #[derive(Default)]
-pub(super) struct OpencodeServers(Mutex<HashMap<String, Arc<Slot>>>);
+pub(in crate::hub) struct OpencodeServers(Mutex<HashMap<String, Arc<Slot>>>);
 
 type Slot = tokio::sync::Mutex<Place>;
 

@@ -7,19 +7,19 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::conversation::ForeignTurn;
-use super::events::TurnEvents;
-use super::opencode::{OpencodeConversation, OpencodeState};
-use super::opencode_calls::{ALWAYS, ONCE, REJECT};
-use super::opencode_catalog::PLAN;
-use super::opencode_events::{Asked, OpencodeTurn, Outcome};
-use super::opencode_stream::{ServerEvents, ServerItem, ServerState};
-use super::permission::Choice;
-use super::questions::OpenQuestions;
+use super::calls::{ALWAYS, ONCE, REJECT};
+use super::catalog::PLAN;
+use super::conversation::{OpencodeConversation, OpencodeState};
+use super::events::{Asked, OpencodeTurn, Outcome};
+use super::stream::{ServerEvents, ServerItem, ServerState};
 use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::PermissionOutcome;
+use crate::hub::conversation::ForeignTurn;
+use crate::hub::events::TurnEvents;
+use crate::hub::permission::Choice;
+use crate::hub::questions::OpenQuestions;
 use crate::limits;
 
 /// The client that `opencode attach` starts.

@@ -9,9 +9,9 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::opencode_server::OpencodeServer;
-use super::process::unavailable;
+use super::server::OpencodeServer;
 use crate::error::Result;
+use crate::hub::process::unavailable;
 use crate::json;
 use crate::limits;
 use crate::model::sse::Decoder;

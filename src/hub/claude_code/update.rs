@@ -5,15 +5,15 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::conversation::{AgentFacts, choice, option, slash_command};
-use super::events::{CallUpdate, TurnEvents};
-use super::permission::{AgentQuestion, Choice};
 use crate::content::{
     Cost, Location, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
 };
 use crate::context::commands::SlashCommand;
 use crate::event::Severity;
+use crate::hub::conversation::{AgentFacts, choice, option, slash_command};
+use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::permission::{AgentQuestion, Choice};
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::events::{Call, CallUpdate};
-use super::permission::AgentQuestion;
 use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind, ToolStatus};
+use crate::hub::events::{Call, CallUpdate};
+use crate::hub::permission::AgentQuestion;
 
 /// Answers to permission requests.
 pub(super) const ONCE: &str = "once";

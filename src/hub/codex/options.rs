@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::conversation::{choice, option};
+use crate::hub::conversation::{choice, option};
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::events::{CallUpdate, TurnEvents};
-use super::opencode_calls::{call_update, kind, question};
-use super::opencode_stream::ServerState;
-use super::opencode_tree::SessionTree;
-use super::permission::AgentQuestion;
+use super::calls::{call_update, kind, question};
+use super::stream::ServerState;
+use super::tree::SessionTree;
 use crate::content::{Cost, Part, Role, StopReason, Usage};
 use crate::event::{Body, Severity};
+use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::permission::AgentQuestion;
 use crate::limits;
 
 /// The state of a turn in a session of OpenCode.

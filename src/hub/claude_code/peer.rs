@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::claude_code_update::ClaudeState;
-use super::message_queue::{MessageReceiver, MessageSender, message_queue};
-use super::process::{AgentProcess, LineHandler, unavailable};
+use super::update::ClaudeState;
 use crate::error::{Error, Result};
+use crate::hub::message_queue::{MessageReceiver, MessageSender, message_queue};
+use crate::hub::process::{AgentProcess, LineHandler, unavailable};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::events::{Call, CallUpdate, TurnEvents};
-use super::permission::AgentQuestion;
 use crate::content::{
     Location, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind, ToolStatus,
     Usage,
 };
 use crate::event::Severity;
+use crate::hub::events::{Call, CallUpdate, TurnEvents};
+use crate::hub::permission::AgentQuestion;
 use crate::limits;
 
 /// The reported parts of items, and the usage of the thread.

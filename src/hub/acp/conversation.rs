@@ -1,0 +1,385 @@
+//! Agents that speak the Agent Client Protocol on standard input and output.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use super::update::{self, AcpState};
+use crate::config::{McpServer, SecretText};
+use crate::content::{Part, StopReason};
+use crate::error::{Error, Kind, Result};
+use crate::hub::conversation::{AgentFacts, HostedConversation, Opening};
+use crate::hub::events::TurnEvents;
+use crate::hub::peer::{AgentMessage, Observer, Peer, Response};
+use crate::hub::permission::AgentQuestion;
+use crate::hub::process::{AgentProcess, lost, unavailable};
+use crate::hub::questions::OpenQuestions;
+use crate::limits;
+use crate::protocol::content;
+
+/// The error code of ACP for an agent that needs a login.
+const AUTH_REQUIRED: i64 = -32000;
+
+/// A session in an ACP agent.
+struct AcpConversation {
+    name: String,
+    session: String,
+    peer: Arc<Peer>,
+    state: Arc<AcpObserver>,
+    /// `promptCapabilities` of the agent.
+    accepts: Value,
+    /// True if another process of the agent can load the session.
+    resumable: bool,
+    /// Names of MCP servers that the agent does not support.
+    unused_servers: Vec<String>,
+    /// `authMethods` of the agent.
+    login_methods: Value,
+}
+
+/// The parts of the agent's state that notifications change.
+struct AcpObserver {
+    state: Mutex<AcpState>,
+    /// The id of the session, once it is known. A process has one session.
+    session: OnceLock<String>,
+}
+
+impl AcpObserver {
+    fn with<R>(&self, read: impl FnOnce(&mut AcpState) -> R) -> R {
+        read(&mut self.state.lock())
+    }
+}
+
+impl Observer for AcpObserver {
+    fn notified(&self, method: &str, params: &Value) {
+        let own = self.session.get().is_none_or(|session| params["sessionId"] == session.as_str());
+        if method == "session/update" && own {
+            self.with(|state| state.on(&params["update"]));
+        }
+    }
+
+    fn idle_request(&self, method: &str) -> Response {
+        match method {
+            "session/request_permission" => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
+            _ => Err(json!({ "code": -32601, "message": format!("{method} is not supported") })),
+        }
+    }
+}
+
+/// Starts an agent, and creates or resumes its session.
+pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
+    Box::pin(async move {
+        let state = Arc::new(AcpObserver { state: Mutex::new(AcpState::new(opening.cost)), session: OnceLock::new() });
+        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, state.clone())?;
+        let started = start(&opening, &peer, &state).await;
+        let Started { session, accepts, resumable, unused_servers, login_methods } = match started {
+            Ok(started) => started,
+            Err(error) => {
+                peer.process().end().await;
+                return Err(error);
+            }
+        };
+        let name = opening.name;
+        Ok(Arc::new(AcpConversation { name, session, peer, state, accepts, resumable, unused_servers, login_methods })
+            as Arc<dyn HostedConversation>)
+    })
+}
+
+/// The facts about a session in an agent that was started.
+struct Started {
+    session: String,
+    /// `promptCapabilities` of the agent.
+    accepts: Value,
+    /// True if another process of the agent can load the session.
+    resumable: bool,
+    unused_servers: Vec<String>,
+    /// `authMethods` of the agent.
+    login_methods: Value,
+}
+
+/// Initializes the connection and the session.
+async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<Started> {
+    let initialize = json!({
+        "protocolVersion": 1,
+        "clientCapabilities": {
+            "fs": { "readTextFile": false, "writeTextFile": false },
+            "terminal": false,
+            "session": { "configOptions": { "boolean": {} } },
+        },
+        "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
+    });
+    let mut initialized = peer.start_request("initialize", initialize).await?;
+    if initialized["protocolVersion"] != 1 {
+        let version = &initialized["protocolVersion"];
+        return Err(unavailable(&opening.name, format_args!("it speaks version {version} of ACP, nuncio speaks version 1")));
+    }
+    let capabilities = initialized["agentCapabilities"].take();
+    let (servers, unused_servers) = opening.mcp.usable(capabilities["mcpCapabilities"]["http"] == true);
+    let servers: Vec<Value> = servers.iter().filter_map(server).collect();
+    let mut params =
+        json!({ "cwd": opening.cwd, "mcpServers": servers, "_meta": { "claudeCode": { "options": claude_options() } } });
+    if !opening.directories.is_empty() {
+        params["additionalDirectories"] = json!(opening.directories);
+    }
+    let resumes = &capabilities["sessionCapabilities"]["resume"];
+    let resume = match (resumes.is_null() || resumes == &Value::Bool(false), capabilities["loadSession"] == true) {
+        (false, _) => Some("session/resume"),
+        // The updates before the response repeat the history, which the log has.
+        (true, true) => Some("session/load"),
+        (true, false) => None,
+    };
+    let method = match &opening.session {
+        None => "session/new",
+        Some(session) => {
+            params["sessionId"] = session.as_str().into();
+            resume.ok_or_else(|| lost(&opening.name, "it cannot load sessions"))?
+        }
+    };
+    if let Some(session) = &opening.session {
+        // Not set before.
+        let _ = state.session.set(session.clone());
+    }
+    let response = match (peer.start_request(method, params).await, &opening.session) {
+        (Ok(response), _) => response,
+        (Err(error), Some(_)) if error.details.is_some() && !is_login_error(&error) => {
+            return Err(lost(&opening.name, error.message));
+        }
+        (Err(error), _) => return Err(needs_login(peer.process(), error, &initialized["authMethods"], "").await),
+    };
+    let session = match &opening.session {
+        Some(session) => session.clone(),
+        None => {
+            let id = response["sessionId"].as_str().map(str::to_owned);
+            id.ok_or_else(|| unavailable(&opening.name, "the response to session/new has no sessionId"))?
+        }
+    };
+    let _ = state.session.set(session.clone());
+    state.with(|state| state.opened(&initialized, &response));
+    let accepts = capabilities["promptCapabilities"].clone();
+    let login_methods = initialized["authMethods"].take();
+    Ok(Started { session, accepts, resumable: resume.is_some(), unused_servers, login_methods })
+}
+
+/// Returns options for claude-agent-acp; other agents ignore them. With these options, it does not
+/// run hooks and MCP servers that the repository names, like Claude Code with its arguments in
+/// `claude_code.rs`.
+fn claude_options() -> Value {
+    json!({ "settingSources": ["user"], "strictMcpConfig": true })
+}
+
+fn is_login_error(error: &Error) -> bool {
+    error.details.as_ref().is_some_and(|details| details["error"]["code"] == AUTH_REQUIRED)
+}
+
+/// Adds to an error that requires a login how to log in: the line that the agent wrote after the
+/// text `before` to its standard error, which may follow the error, and its login methods.
+async fn needs_login(process: &AgentProcess, mut error: Error, methods: &Value, before: &str) -> Error {
+    if !is_login_error(&error) {
+        return error;
+    }
+    if let Ok(line) = timeout(limits::AGENT_STDERR, process.login_request(before)).await {
+        error.message += &format!(": {line}");
+    }
+    let names: Vec<&str> = methods.as_array().into_iter().flatten().filter_map(|method| method["name"].as_str()).collect();
+    let known = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    Error { kind: Kind::Unauthenticated, ..error }.hint(format!("log in with the agent's own program{known}"))
+}
+
+/// Converts an MCP server to its ACP form. Returns `None` for a server without a URL and a command.
+fn server((name, server): (&String, &McpServer)) -> Option<Value> {
+    let pairs = |values: &BTreeMap<String, SecretText>| -> Vec<Value> {
+        values.iter().map(|(name, value)| json!({ "name": name, "value": value.plain() })).collect()
+    };
+    match (&server.url, server.command.split_first()) {
+        (Some(url), _) => Some(json!({ "type": "http", "name": name, "url": url, "headers": pairs(&server.headers) })),
+        (None, Some((program, args))) => Some(json!({ "name": name, "command": program, "args": args, "env": pairs(&server.env) })),
+        (None, None) => None,
+    }
+}
+
+impl AcpConversation {
+    /// Converts a prompt to content blocks. Fails if the agent does not accept a part.
+    fn blocks(&self, parts: &[Part]) -> Result<Vec<Value>> {
+        let refused = |what: &str| Error::invalid_params(format!("prompt: the agent {} does not accept {what}", self.name));
+        let block = |part: &Part| match part {
+            Part::Image { .. } if self.accepts["image"] != true => Err(refused("images")),
+            Part::Audio { .. } if self.accepts["audio"] != true => Err(refused("audio")),
+            Part::Document { .. } if self.accepts["embeddedContext"] != true => Err(refused("documents")),
+            Part::Resource { .. } if self.accepts["embeddedContext"] != true => {
+                Ok(json!({ "type": "text", "text": part.as_text() }))
+            }
+            part => Ok(json!(content::block(part))),
+        };
+        parts.iter().map(block).collect()
+    }
+
+    /// Records an update, and starts to decide about a request. Returns the question of a request
+    /// for permission.
+    async fn receive(&self, incoming: AgentMessage, events: &mut TurnEvents<'_>) -> Option<(Value, AgentQuestion)> {
+        match incoming {
+            AgentMessage::Notification { method, params } => {
+                if method == "session/update" && params["sessionId"] == self.session.as_str() {
+                    update::record(&params["update"], events, &self.name, &self.state.state).await;
+                }
+                None
+            }
+            AgentMessage::Request { id, method, params } if method == "session/request_permission" => {
+                let tool_call = &params["toolCall"];
+                let given = tool_call["toolCallId"].as_str().unwrap_or_default();
+                events.call(given, update::call_update(tool_call)).await;
+                let options = update::options(&params["options"]);
+                match events.open_call(given) {
+                    Some(call) if !options.is_empty() => Some((id, AgentQuestion { call: call.clone(), options })),
+                    _ => {
+                        self.answer(id, None).await;
+                        None
+                    }
+                }
+            }
+            AgentMessage::Request { id, method, .. } => {
+                let error = json!({ "code": -32601, "message": format!("{method} is not supported") });
+                // Fails if the process has ended, which ends the turn.
+                let _ = self.peer.respond(id, Err(error)).await;
+                None
+            }
+        }
+    }
+
+    /// Answers a permission request.
+    async fn answer(&self, id: Value, option: Option<&str>) {
+        let outcome = match option {
+            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            None => json!({ "outcome": "cancelled" }),
+        };
+        // Fails if the process has ended, which ends the turn.
+        let _ = self.peer.respond(id, Ok(json!({ "outcome": outcome }))).await;
+    }
+
+    /// Ends the process of an agent that did not end its turn.
+    async fn end_process(&self) -> Result<StopReason> {
+        self.peer.process().end().await;
+        Ok(StopReason::Cancelled)
+    }
+
+    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, questions: &mut OpenQuestions<'_>) -> Result<StopReason> {
+        let cancel = events.turn().cancel.clone();
+        let params = json!({ "sessionId": self.session, "prompt": self.blocks(parts)? });
+        let stderr_before = self.peer.process().stderr();
+        let mut incoming = self.peer.attach();
+        let mut reply = self.peer.begin("session/prompt", params).await?;
+        let mut deadline: Option<Instant> = None;
+        let mut told = false;
+        let response = loop {
+            // The open questions end as cancelled, and are answered first.
+            if deadline.is_some() && questions.is_empty() && !told {
+                told = true;
+                if self.peer.notify("session/cancel", json!({ "sessionId": self.session })).await.is_err() {
+                    return self.end_process().await;
+                }
+            }
+            tokio::select! {
+                biased;
+                (id, choice) = questions.next() => self.answer(id, choice.option_id.as_deref()).await,
+                () = cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + limits::AGENT_CANCEL),
+                () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                    return self.end_process().await;
+                }
+                response = &mut reply => break response,
+                Some(message) = incoming.recv() => {
+                    if let Some((id, question)) = self.receive(message, events).await {
+                        questions.ask(&id, question);
+                    }
+                }
+                why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
+            }
+        };
+        for (id, choice) in questions.end().await {
+            self.answer(id, choice.option_id.as_deref()).await;
+        }
+        // All updates before the response are in the queue. Later messages find no turn.
+        incoming.close();
+        while let Some(message) = incoming.recv().await {
+            if let Some((id, _)) = self.receive(message, events).await {
+                self.answer(id, None).await;
+            }
+        }
+        let response = response.map_err(|_| self.peer.process().ended_error("the connection has ended".into()))?;
+        let response = match response {
+            Ok(response) => response,
+            Err(error) => {
+                let refused = Error { kind: Kind::ModelError, ..self.peer.refused("session/prompt", &error) };
+                return Err(needs_login(self.peer.process(), refused, &self.login_methods, &stderr_before).await);
+            }
+        };
+        update::record_usage(&response, events, &self.name, &self.state.state).await;
+        self.outcome(&response, cancel.is_cancelled(), events.active, &stderr_before).await
+    }
+
+    /// Returns how the turn ended. Some agents report a failed model request as a normal end.
+    async fn outcome(&self, response: &Value, cancelled: bool, active: bool, stderr_before: &str) -> Result<StopReason> {
+        let failed = |why: String| Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name)));
+        let system_error =
+            response.pointer("/_meta/codex/threadStatus").is_some_and(|status| status.to_string().contains("systemError"));
+        match response["stopReason"].as_str() {
+            _ if cancelled => Ok(StopReason::Cancelled),
+            Some("end_turn") if system_error => failed("its request to the model failed; see its last message".into()),
+            Some("end_turn") if !active => Err(self.peer.process().unanswered(stderr_before).await),
+            Some("end_turn") => Ok(StopReason::EndTurn),
+            Some("max_tokens") => Ok(StopReason::MaxTokens),
+            Some("max_turn_requests") => Ok(StopReason::MaxTurnRequests),
+            // nuncio sent no cancel: the user refused a call, or the model refused to answer.
+            Some("refusal" | "cancelled") => Ok(StopReason::Refusal),
+            other => failed(format!("unknown stop reason {}", other.unwrap_or("(none)"))),
+        }
+    }
+}
+
+impl HostedConversation for AcpConversation {
+    fn session(&self) -> &str {
+        &self.session
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        parts: &'a [Part],
+        events: &'a mut TurnEvents<'_>,
+        questions: &'a mut OpenQuestions<'_>,
+    ) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(parts, events, questions))
+    }
+
+    fn process(&self) -> &AgentProcess {
+        self.peer.process()
+    }
+
+    fn facts(&self) -> AgentFacts {
+        self.state.with(|state| state.facts())
+    }
+
+    fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let unknown = || Error::invalid_params(format!("agent {}: no option {id}", self.name));
+            let (method, mut params) = self.state.with(|state| state.setter(id, value)).ok_or_else(unknown)?;
+            params["sessionId"] = self.session.as_str().into();
+            // Not every response has the value, but a notification before it may.
+            let before = self.state.with(|state| state.set_current(id, value));
+            let response = self.peer.request(method, params, limits::AGENT_REQUEST).await;
+            match &response {
+                Ok(response) => self.state.with(|state| state.set_config_options(&response["configOptions"])),
+                Err(_) => _ = self.state.with(|state| state.set_current(id, &before)),
+            }
+            response.map(drop)
+        })
+    }
+
+    fn unused_servers(&self) -> Vec<String> {
+        self.unused_servers.clone()
+    }
+
+    fn can_resume(&self) -> bool {
+        self.resumable
+    }
+}
