@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::confinement;
-use super::models::Models;
 use super::program_place::{command_hook, named_by_user};
+use super::providers::models::Models;
 use super::services::Services;
 use super::session_tools::SessionTools;
 use super::task_agents::task_agents;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::services::Services;
-use super::turn_loop::NativeAgent;
+use super::turn::turn_loop::NativeAgent;
 use crate::config::NATIVE;
 use crate::error::Result;
 use crate::session::{AdoptTurn, Agent, AgentInfo, Agents, SessionSetup};

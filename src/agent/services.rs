@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::mcp_access::AgentTokens;
-use super::mcp_wait::McpWait;
-use super::model_lists::ModelLists;
-use super::models::Models;
+use super::mcp::access::AgentTokens;
+use super::mcp::wait::McpWait;
+use super::providers::model_lists::ModelLists;
+use super::providers::models::Models;
 use crate::config::{DataPaths, Environment, Loaded, Overrides, SessionVariables, load_project};
 use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::environment::SessionEnvironment;
-use super::prompt::SystemPrompt;
+use super::input::prompt::SystemPrompt;
 use super::services::Services;
 use crate::config::Policy;
 use crate::error::Result;

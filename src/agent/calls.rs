@@ -1,0 +1,9 @@
+//! The path of a tool call: hooks, permission, execution, result.
+
+pub(super) mod background_jobs;
+pub(super) mod call_host;
+pub(super) mod call_requests;
+pub(super) mod execute;
+pub(super) mod hooks;
+pub(super) mod permission;
+pub(super) mod permission_check;

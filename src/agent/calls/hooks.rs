@@ -1,0 +1,335 @@
+//! Runs the hooks of a session and applies their effects to tool calls and model requests. Each run
+//! is recorded as an event.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::call_host::{CallHost, CallOutcome};
+use crate::agent::environment::SessionEnvironment;
+use crate::config::FailurePolicy;
+use crate::content::{Part, ToolContent, ToolLabel, ToolStatus, plain_text, shortened};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, ChangedCall, HOOK_FAILED, HookEvent, Severity};
+use crate::hooks::{Hook, HookCompaction, HookEffect, HookRequest, HookRun, HookTool, well_formed};
+use crate::id::ToolCallId;
+use crate::limits;
+use crate::model::Message;
+use crate::options::OptionValue;
+use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
+
+/// Code of the notice about a message of a hook to the model.
+const MESSAGE: &str = "hook_message";
+/// The events of hooks that run after a call, in order.
+const AFTER_CALL: [HookEvent; 2] = [HookEvent::ToolExecuteAfter, HookEvent::ToolResultValidate];
+
+/// Creates a request to the hooks of `event`, without a subject.
+fn request(event: HookEvent, host: &dyn CallHost, environment: &SessionEnvironment) -> HookRequest {
+    let origin = host.origin();
+    HookRequest {
+        hook_event: event,
+        session_id: origin.session,
+        turn_id: origin.turn,
+        cwd: environment.workspace.cwd.clone(),
+        mode: OptionValue::Known(host.permissions(environment.loaded.settings.permissions.default).0),
+        model: origin.model.or_else(|| environment.loaded.settings.model.clone()),
+        tool: None,
+        system: None,
+        messages: None,
+        compaction: None,
+    }
+}
+
+/// Creates the notice that passes a message of a hook to the model.
+pub(in crate::agent) fn message_notice(message: String) -> Body {
+    Body::Notice {
+        severity: Severity::Info,
+        title: "A hook added a message for the model".into(),
+        description: Some(message.clone()),
+        code: Some(MESSAGE.into()),
+        note: Some(message),
+    }
+}
+
+/// Emits a notice about the first failure of a hook in the session that has no effect.
+async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnvironment, run: &HookRun) {
+    let Some((title, description)) = run.ignored_failure().filter(|_| !host.cancel().is_cancelled()) else { return };
+    if host.has_reported(&title) || !environment.hooks.claim_report(&title) {
+        return;
+    }
+    let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
+    host.emit(Body::Notice { severity, title, description, code, note: None }).await;
+}
+
+/// The hooks of one tool call.
+pub(in crate::agent) struct CallHooks<'a> {
+    host: &'a dyn CallHost,
+    environment: &'a SessionEnvironment,
+    tool: HookTool,
+    /// The tool that prepares the call, if it is not the one that has this name in the table.
+    target: Option<Arc<dyn AnyTool>>,
+    /// nuncio makes the call, not the model.
+    automatic: bool,
+    /// A hook changed the input.
+    changed: bool,
+}
+
+impl<'a> CallHooks<'a> {
+    /// Creates the hooks of the prepared call `id`.
+    pub(in crate::agent) fn new(
+        host: &'a dyn CallHost,
+        environment: &'a SessionEnvironment,
+        id: ToolCallId,
+        call: &mut PreparedCall,
+        automatic: bool,
+    ) -> CallHooks<'a> {
+        let (target, input) = (call.target.take(), std::mem::take(&mut call.input));
+        let tool = HookTool { tool_call_id: id, name: call.name.clone(), input, status: None, output: None, parts: None };
+        CallHooks { host, environment, tool, target, automatic, changed: false }
+    }
+
+    /// Prepares the call with another input.
+    fn prepare(&self, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
+        match &self.target {
+            Some(tool) => tool.clone().prepare(input, context),
+            None => self.environment.prepare_call(&self.tool.name, input, context, self.automatic),
+        }
+    }
+
+    async fn run(&self, event: HookEvent, hook: &Arc<dyn Hook>) -> HookRun {
+        let request = HookRequest { tool: Some(self.tool.clone()), ..request(event, self.host, self.environment) };
+        HookRun::new(&**hook, &request, self.host.cancel()).await
+    }
+
+    async fn record(&self, run: &HookRun, changed: Option<ChangedCall>) {
+        self.host.emit(run.completed(Some(self.tool.tool_call_id.clone()), changed)).await;
+        report_ignored_failure(self.host, self.environment, run).await;
+    }
+
+    /// Runs the hooks of `tool.execute.before`. Returns the call with its final input, of which
+    /// `label` receives the title, or how the call ends if a hook blocks it.
+    pub(in crate::agent) async fn before(
+        &mut self,
+        mut call: PreparedCall,
+        label: &mut ToolLabel,
+        context: &ToolContext,
+    ) -> Result<PreparedCall, CallOutcome> {
+        let event = HookEvent::ToolExecuteBefore;
+        for hook in self.environment.hooks.matching(event, &self.tool.name.clone()) {
+            let mut run = self.run(event, hook).await;
+            let mut changed = None;
+            match run.effect() {
+                HookEffect::Input(input) if input == self.tool.input => run.replace(Ok(HookEffect::Unchanged)),
+                HookEffect::Input(input) => match self.prepare(input, context) {
+                    Ok(mut prepared) => {
+                        let input = std::mem::take(&mut prepared.input);
+                        (call, self.tool.input, self.changed) = (prepared, input.clone(), true);
+                        (label.title, label.category) = (call.title.clone(), Some(call.access.category()));
+                        let (title, locations) = (call.title.clone(), call.locations.clone());
+                        changed = Some(ChangedCall { title, input, locations });
+                    }
+                    Err(ToolError(error)) => run.replace(Err(format!("the new input is invalid: {error}"))),
+                },
+                _ => {}
+            }
+            self.record(&run, changed).await;
+            if self.host.cancel().is_cancelled() {
+                return Err(CallOutcome::Cancelled);
+            }
+            if let HookEffect::Block(reason) = run.effect() {
+                return Err(CallOutcome::Denied(format!("blocked by {reason}")));
+            }
+        }
+        Ok(call)
+    }
+
+    /// Returns whether hooks follow the call.
+    pub(in crate::agent) fn follow_call(&self) -> bool {
+        let follows = |event: &HookEvent| self.environment.hooks.matching(*event, &self.tool.name).next().is_some();
+        AFTER_CALL.iter().any(follows)
+    }
+
+    /// Runs the hooks of `tool.execute.after` and `tool.result.validate`. Returns the result for
+    /// the model, and messages for the next model request. After a cancel, the hooks that have not
+    /// run count as failed.
+    pub(in crate::agent) async fn after(
+        mut self,
+        mut result: Result<ToolOutput, ToolError>,
+    ) -> (Result<ToolOutput, ToolError>, Vec<String>) {
+        let (mut messages, name) = (Vec::new(), self.tool.name.clone());
+        for event in AFTER_CALL {
+            for hook in self.environment.hooks.matching(event, &name) {
+                if self.host.cancel().is_cancelled() {
+                    if event == HookEvent::ToolExecuteAfter && hook.on_failure() == FailurePolicy::Closed {
+                        result = Err(withheld(format!("hook {}, which the cancel prevented from running", hook.name())));
+                    }
+                    continue;
+                }
+                self.set_result(&result);
+                let run = self.run(event, hook).await;
+                self.record(&run, None).await;
+                let message = |text: String| shortened(format!("[hook {}] {text}", hook.name()), limits::HOOK_MESSAGE_BYTES_MAX);
+                match run.effect() {
+                    HookEffect::Output(parts) => replace_output(&mut result, parts),
+                    HookEffect::Messages(texts) => {
+                        messages.extend(texts.into_iter().take(limits::HOOK_MESSAGES_MAX).map(message));
+                    }
+                    HookEffect::Block(reason) if event == HookEvent::ToolExecuteAfter => {
+                        result = Err(withheld(reason));
+                    }
+                    HookEffect::Block(reason) => messages.push(shortened(format!("[{reason}]"), limits::HOOK_MESSAGE_BYTES_MAX)),
+                    _ => {}
+                }
+            }
+            if event == HookEvent::ToolExecuteAfter && self.changed {
+                self.note_input(&mut result);
+            }
+        }
+        (result, messages)
+    }
+
+    fn set_result(&mut self, result: &Result<ToolOutput, ToolError>) {
+        let status = if result.is_ok() { ToolStatus::Completed } else { ToolStatus::Failed };
+        self.tool.status = Some(status);
+        match result {
+            Ok(output) => self.tool.set_output(&output.parts),
+            Err(ToolError(message)) => self.tool.set_output(&[Part::text(message)]),
+        }
+    }
+
+    /// Adds a note about the changed input to the result, because the model does not know it.
+    fn note_input(&self, result: &mut Result<ToolOutput, ToolError>) {
+        let note =
+            shortened(format!("[a hook changed the input of this call to {}", self.tool.input), limits::HOOK_INPUT_BYTES_MAX) + "]";
+        match result {
+            Ok(output) => output.parts.push(Part::text(note)),
+            Err(ToolError(message)) => *message = format!("{message}\n{note}"),
+        }
+    }
+}
+
+/// Creates the result of a call whose output the model must not receive.
+fn withheld(by: String) -> ToolError {
+    ToolError(format!("the call ran, but its result is withheld by {by}"))
+}
+
+/// Replaces the text for the model and the text that clients show. Diffs, terminals and details
+/// remain.
+fn replace_output(result: &mut Result<ToolOutput, ToolError>, parts: Vec<Part>) {
+    match result {
+        Ok(output) => {
+            output.content.retain(|content| !matches!(content, ToolContent::Content { .. }));
+            output.content.extend(parts.iter().map(|part| ToolContent::Content { content: part.clone() }));
+            output.parts = parts;
+        }
+        Err(ToolError(message)) => *message = plain_text(&parts),
+    }
+}
+
+/// A request after its hooks have run.
+struct Transformed {
+    request: HookRequest,
+    /// All hooks ran and none failed.
+    complete: bool,
+}
+
+/// Runs the hooks that change a model request. An error fails the turn.
+async fn transform(
+    host: &dyn CallHost,
+    environment: &SessionEnvironment,
+    model: &str,
+    mut request: HookRequest,
+    apply: fn(&mut HookRequest, HookEffect) -> Result<(), String>,
+) -> Result<Transformed> {
+    request.model = Some(model.into());
+    let mut complete = true;
+    for hook in environment.hooks.matching(request.hook_event, model) {
+        let mut run = HookRun::new(&**hook, &request, host.cancel()).await;
+        if let Err(error) = apply(&mut request, run.effect()) {
+            run.replace(Err(error));
+        }
+        host.emit(run.completed(None, None)).await;
+        report_ignored_failure(host, environment, &run).await;
+        complete &= !run.has_failed();
+        if host.cancel().is_cancelled() {
+            return Ok(Transformed { request, complete: false });
+        }
+        if let HookEffect::Block(reason) = run.effect() {
+            return Err(Error::new(Kind::Forbidden, format!("blocked by {reason}")));
+        }
+    }
+    Ok(Transformed { request, complete })
+}
+
+/// Runs the hooks of `prompt.system.transform`. Returns the system prompt to send, and whether all
+/// hooks ran without a failure.
+pub(in crate::agent) async fn system(
+    host: &dyn CallHost,
+    environment: &SessionEnvironment,
+    model: &str,
+    text: Arc<str>,
+) -> Result<(Arc<str>, bool)> {
+    let event = HookEvent::PromptSystemTransform;
+    if environment.hooks.matching(event, model).next().is_none() {
+        return Ok((text, true));
+    }
+    let request = HookRequest { system: Some(text.to_string()), ..request(event, host, environment) };
+    let apply = |request: &mut HookRequest, effect| {
+        if let HookEffect::System(system) = effect {
+            request.system = Some(system);
+        }
+        Ok(())
+    };
+    let Transformed { request, complete } = transform(host, environment, model, request, apply).await?;
+    Ok((request.system.map_or(text, Into::into), complete))
+}
+
+/// Runs the hooks of `prompt.messages.transform`. Returns the messages to send.
+pub(in crate::agent) async fn messages(
+    host: &dyn CallHost,
+    environment: &SessionEnvironment,
+    model: &str,
+    messages: Vec<Arc<Message>>,
+) -> Result<Vec<Arc<Message>>> {
+    let event = HookEvent::PromptMessagesTransform;
+    if environment.hooks.matching(event, model).next().is_none() {
+        return Ok(messages);
+    }
+    let request = HookRequest { messages: Some(messages), ..request(event, host, environment) };
+    let apply = |request: &mut HookRequest, effect| {
+        if let HookEffect::Conversation(messages) = effect {
+            well_formed(&messages)?;
+            request.messages = Some(messages.into_iter().map(Arc::new).collect());
+        }
+        Ok(())
+    };
+    let Transformed { request, .. } = transform(host, environment, model, request, apply).await?;
+    Ok(request.messages.unwrap_or_default())
+}
+
+/// Runs the hooks of `session.compacting`. Returns the prompt for the summary. An error prevents
+/// the summary.
+pub(in crate::agent) async fn compacting(
+    host: &dyn CallHost,
+    environment: &SessionEnvironment,
+    model: &str,
+    compaction: HookCompaction,
+) -> Result<String> {
+    let event = HookEvent::SessionCompacting;
+    if environment.hooks.matching(event, model).next().is_none() {
+        return Ok(compaction.prompt);
+    }
+    let request = HookRequest { compaction: Some(compaction), ..request(event, host, environment) };
+    let apply = |request: &mut HookRequest, effect| {
+        if let (Some(compaction), HookEffect::Compaction { prompt, instructions }) = (&mut request.compaction, effect) {
+            let before = prompt.unwrap_or_else(|| std::mem::take(&mut compaction.prompt));
+            compaction.prompt = match instructions {
+                Some(instructions) => format!("{}\n\n{instructions}", before.trim_end()),
+                None => before,
+            };
+        }
+        Ok(())
+    };
+    let Transformed { request, .. } = transform(host, environment, model, request, apply).await?;
+    Ok(request.compaction.map(|compaction| compaction.prompt).unwrap_or_default())
+}

@@ -1,0 +1,141 @@
+//! Adds a description of the session's git repository to its first model request, as an event, so
+//! that later requests contain the same text.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::agent::calls::permission;
+use crate::agent::environment::SessionEnvironment;
+use crate::config::Policy;
+use crate::content::plain_text;
+use crate::context::bundle::{self, RepositoryFacts};
+use crate::context::manifests::{MANIFESTS, entry_points};
+use crate::error::Result;
+use crate::event::{Body, REPOSITORY, Severity};
+use crate::limits;
+use crate::options::Mode;
+use crate::permission::hidden::Hidden;
+use crate::permission::rules::Rules;
+use crate::session::Turn;
+use crate::toolkit::{PreparedCall, ToolContext};
+use crate::workspace::{PathFilter, one_line, read_small_text};
+
+/// Adds the description if this is the first request of a session in a git repository.
+pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
+    let tokens = environment.loaded.settings.context.bundle_tokens;
+    let first = turn.log.state(|state| state.history.is_unanswered_without(bundle::START));
+    let repository =
+        || environment.foreign_repository.is_none() && environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists());
+    if tokens == 0 || !first || !repository() {
+        return Ok(());
+    }
+    let facts = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
+    if let Some(text) = bundle::text(&facts, tokens) {
+        let (title, description) = ("A description of the repository was added to the request".into(), None);
+        let (code, note) = (Some(REPOSITORY.into()), Some(text));
+        turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note }).await?;
+    }
+    Ok(())
+}
+
+/// Reads the repository, as far as permission rules allow a model to read it without asking.
+struct Reader<'a> {
+    environment: &'a SessionEnvironment,
+    rules: Rules,
+    mode: Mode,
+    context: ToolContext,
+}
+
+impl<'a> Reader<'a> {
+    fn new(turn: &Turn, environment: &'a SessionEnvironment) -> Reader<'a> {
+        let (mode, remembered) = turn.permissions(environment.loaded.settings.permissions.default);
+        let rules = environment.rules(&remembered);
+        let mut context = environment.tool_context();
+        context.cancel = turn.cancel.child_token();
+        context.sandbox = environment.sandbox(mode);
+        context.path_filter = filter(&rules, &environment.workspace.cwd);
+        Reader { environment, rules, mode, context }
+    }
+
+    /// Collects the facts that are found within [`limits::BUNDLE_TIME`].
+    async fn facts(&self, prompt: String) -> RepositoryFacts {
+        // Ends the work that is not finished in time.
+        let _stop = self.context.cancel.clone().drop_guard();
+        let bound = limits::BUNDLE_TIME;
+        let (git, files, top) = tokio::join!(
+            tokio::time::timeout(bound, self.git()),
+            tokio::time::timeout(bound, self.files(prompt, Instant::now() + bound * 4 / 5)),
+            tokio::time::timeout(bound, self.top()),
+        );
+        let (languages, files) = files.ok().flatten().unwrap_or_default();
+        let (top, entry_points) = top.ok().flatten().unwrap_or_default();
+        RepositoryFacts { git: git.ok().flatten().unwrap_or_default(), languages, top, entry_points, files }
+    }
+
+    /// Prepares a call that needs no permission request; `None` if it needs one or is denied.
+    fn allowed(&self, tool: &str, input: Value) -> Option<PreparedCall> {
+        let call = self.environment.tools.table().prepare(tool, input, &self.context).ok()?;
+        let request = permission::request(&call, &self.context);
+        let default = self.environment.loaded.settings.permissions.default;
+        let allowed = permission::evaluate(&self.rules, self.mode, default, &call, &request).policy == Policy::Allow;
+        allowed.then_some(call)
+    }
+
+    async fn git(&self) -> Option<Vec<String>> {
+        let output = self.allowed("git_status", json!({}))?.run(&self.context).await.ok()?;
+        Some(plain_text(&output.parts).lines().map(str::to_owned).collect())
+    }
+
+    /// Describes the languages of the project, and finds the files that fit the prompt.
+    async fn files(&self, prompt: String, until: Instant) -> Option<(Vec<String>, Vec<String>)> {
+        self.allowed("repo_map", json!({}))?;
+        self.allowed("read", json!({"file_path": "."}))?;
+        let (tools, context) = (self.environment.tools.table(), self.context.clone());
+        let survey = self.context.search(move || Ok(tools.survey(&prompt, &context, until, limits::BUNDLE_RELEVANT_MAX)));
+        let survey = survey.await.ok()?;
+        let more = if survey.partial { " or more" } else { "" };
+        let mut languages: Vec<String> =
+            survey.languages.iter().take(limits::BUNDLE_LANGUAGES_MAX).map(|(name, count)| format!("{name}: {count}")).collect();
+        if !languages.is_empty() {
+            languages = vec![format!("{} (all: {}{more})", languages.join(", "), survey.files)];
+        }
+        let file = |file: crate::tools::RelevantFile| {
+            let path = one_line(file.path.display().to_string());
+            if file.definitions.is_empty() { path } else { format!("{path}: {}", file.definitions.join("; ")) }
+        };
+        Some((languages, survey.relevant.into_iter().map(file).collect()))
+    }
+
+    /// Lists the entries of the session's directory, and the entry points in its manifests.
+    async fn top(&self) -> Option<(Vec<String>, Vec<String>)> {
+        self.allowed("list", json!({}))?;
+        let readable: Vec<&str> =
+            MANIFESTS.into_iter().filter(|name| self.allowed("read", json!({"file_path": name})).is_some()).collect();
+        let (context, cwd) = (self.context.clone(), self.environment.workspace.cwd.clone());
+        let read = self.context.read_blocking(move || {
+            let (mut entries, mut names) = (Vec::new(), Vec::new());
+            context.walk(&cwd).depth_max(1).in_order(|entry| {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                entries.push(one_line(name.clone()) + if entry.file_type().is_dir() { "/" } else { "" });
+                names.push(name);
+                entries.len() < limits::BUNDLE_ENTRIES_MAX
+            });
+            let mut points = Vec::new();
+            for manifest in readable.into_iter().filter(|name| names.iter().any(|found| found == name)) {
+                let text = read_small_text(&cwd.join(manifest)).unwrap_or_default();
+                points.extend(entry_points(manifest, &text).into_iter().map(|line| one_line(format!("{manifest}: {line}"))));
+            }
+            Ok((entries, points))
+        });
+        read.await.ok()
+    }
+}
+
+/// Hides the files that a model may not list or read without a permission request.
+fn filter(rules: &Rules, cwd: &Path) -> Option<PathFilter> {
+    let filters: Vec<Hidden> = ["read", "list", "grep"].iter().filter_map(|tool| Hidden::of(rules, tool, cwd, false)).collect();
+    (!filters.is_empty()).then(|| Arc::new(move |real: &Path| filters.iter().any(|hidden| hidden.hides(real))) as PathFilter)
+}

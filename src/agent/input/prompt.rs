@@ -1,0 +1,135 @@
+//! The system prompt of a session's requests. It is assembled once and reused while its inputs are
+//! unchanged, because providers cache the start of requests. A changed instruction file takes
+//! effect when the session is opened again or its model, system prompt or directories change.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::agent::calls::hooks;
+use crate::agent::environment::SessionEnvironment;
+use crate::agent::services::Services;
+use crate::config::owner_name;
+use crate::context::instructions::{FoundInstructions, InstructionSearch};
+use crate::context::{skills, system_prompt};
+use crate::error::Result;
+use crate::event::{Body, Severity};
+use crate::session::{SessionLog, Turn};
+use crate::workspace::one_line;
+
+/// The system prompt of one session.
+#[derive(Default)]
+pub(in crate::agent) struct SystemPrompt {
+    kept: Mutex<Option<(Inputs, Arc<str>)>>,
+    /// Files owned by other users that were already reported in a notice.
+    reported: Mutex<Vec<PathBuf>>,
+}
+
+/// The inputs of a system prompt. The files that it contains are read once for the same inputs.
+struct Inputs {
+    environment: Weak<SessionEnvironment>,
+    model: String,
+    /// The session's own prompt.
+    own: Option<String>,
+    append: Option<String>,
+}
+
+impl Inputs {
+    fn of(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
+        let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        Inputs { environment: Arc::downgrade(environment), model: model.into(), own, append }
+    }
+}
+
+impl PartialEq for Inputs {
+    fn eq(&self, other: &Inputs) -> bool {
+        self.environment.ptr_eq(&other.environment)
+            && (&self.model, &self.own, &self.append) == (&other.model, &other.own, &other.append)
+    }
+}
+
+impl SystemPrompt {
+    /// Returns the system prompt of the turn's requests to `model`. Reports instruction files that
+    /// were skipped. If a hook failed or was cancelled, the hooks run again in the next turn.
+    pub(in crate::agent) async fn text(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, model: &str) -> Result<Arc<str>> {
+        let inputs = Inputs::of(&turn.log, environment, model);
+        if let Some(text) = self.kept(&inputs) {
+            return Ok(text);
+        }
+        let (text, skipped) = assemble(&inputs, environment)?;
+        self.report_skipped(turn, skipped).await;
+        let (text, complete) = hooks::system(turn, environment, model, text).await?;
+        if complete {
+            *self.kept.lock() = Some((inputs, text.clone()));
+        }
+        Ok(text)
+    }
+
+    /// Returns the system prompt of the next requests to `model`, outside of a turn.
+    pub(in crate::agent) fn preview(
+        &self,
+        log: &SessionLog,
+        environment: &Arc<SessionEnvironment>,
+        model: &str,
+    ) -> Result<Arc<str>> {
+        let inputs = Inputs::of(log, environment, model);
+        match self.kept(&inputs) {
+            Some(text) => Ok(text),
+            None => assemble(&inputs, environment).map(|(text, _)| text),
+        }
+    }
+
+    fn kept(&self, inputs: &Inputs) -> Option<Arc<str>> {
+        let kept = self.kept.lock();
+        kept.as_ref().filter(|(known, _)| known == inputs).map(|(_, text)| text.clone())
+    }
+
+    /// Emits one notice for the files and directories that were skipped because another user owns
+    /// them.
+    async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
+        {
+            let mut reported = self.reported.lock();
+            skipped.retain(|path| !reported.contains(path));
+            reported.extend(skipped.iter().cloned());
+        }
+        if !skipped.is_empty() {
+            let named = |path: &PathBuf| one_line(format!("{} (owner: {})", path.display(), owner_name(path)));
+            let names: Vec<String> = skipped.iter().map(named).collect();
+            let description = format!("{}; `nuncio trust DIR` accepts a directory of another user", names.join(", "));
+            turn.emit(Body::notice(Severity::Warning, "Project files owned by another user are ignored", description)).await;
+        }
+    }
+}
+
+/// Assembles the system prompt. Returns the files that were skipped, too.
+fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<str>, Vec<PathBuf>)> {
+    let settings = &environment.loaded.settings;
+    let mut base = match inputs.own.as_ref().or(environment.services.overrides.system_prompt.as_ref()) {
+        Some(prompt) => prompt.clone(),
+        None => system_prompt::base(&settings.prompts, &inputs.model)?,
+    };
+    if let Some(append) = &inputs.append {
+        base = format!("{}\n\n{append}", base.trim_end());
+    }
+    let found = if settings.instructions.auto_inject {
+        environment.services.instruction_search(&environment.workspace.cwd, &settings.instructions.patterns).find()
+    } else {
+        FoundInstructions::default()
+    };
+    let skills = skills::find(&environment.services.prompt_dirs(&environment.workspace.cwd));
+    Ok((system_prompt::whole(&base, &environment.workspace, &found.taken, &skills).into(), found.foreign))
+}
+
+impl Services {
+    /// Returns where the instruction files of a session in `cwd` are searched.
+    pub(in crate::agent) fn instruction_search<'a>(&'a self, cwd: &'a Path, patterns: &'a [String]) -> InstructionSearch<'a> {
+        InstructionSearch {
+            cwd,
+            patterns,
+            config: Some(&self.places.config),
+            home: self.places.home.as_deref(),
+            trust: Some(&self.places),
+        }
+    }
+}

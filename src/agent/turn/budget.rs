@@ -1,0 +1,273 @@
+//! The budget of a turn and of its session: when a limit is reached, asks whether to continue.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::environment::SessionEnvironment;
+use crate::content::{
+    BudgetLimit, BudgetLimits, PermissionOption, PermissionOptionKind, Resource, StopReason, ToolCategory, ToolContent, ToolLabel,
+};
+use crate::error::Result;
+use crate::event::{Body, PermissionOutcome, Severity};
+use crate::id::ToolCallId;
+use crate::limits::SUBAGENT_REQUESTS_MAX;
+use crate::session::budget_owner::{BudgetOwner, BudgetQuestion};
+use crate::session::{Turn, TurnQuestion};
+
+/// Code of the notice about a budget that is used up.
+const CODE: &str = "budget";
+
+/// The limits that are checked before each model request.
+const BEFORE_REQUESTS: [BudgetLimit; 6] = [
+    BudgetLimit { resource: Resource::Requests, session: false },
+    BudgetLimit { resource: Resource::Tokens, session: false },
+    BudgetLimit { resource: Resource::Cost, session: false },
+    BudgetLimit { resource: Resource::Requests, session: true },
+    BudgetLimit { resource: Resource::Tokens, session: true },
+    BudgetLimit { resource: Resource::Cost, session: true },
+];
+
+/// The limits that are checked all the time.
+const TIMES: [BudgetLimit; 2] =
+    [BudgetLimit { resource: Resource::Time, session: false }, BudgetLimit { resource: Resource::Time, session: true }];
+
+/// The budget of a running turn, which its subagents share. The used amounts are computed from the
+/// events of the sessions, so they survive a restart, except those of subagents that a kill
+/// interrupted: their end has no amounts.
+pub(crate) struct TurnBudget<'a> {
+    turn: &'a Turn,
+    /// The limits of the settings, which apply to the outermost session.
+    settings: BudgetLimits,
+    /// The limits of the settings that apply to the session of the turn.
+    own: BudgetLimits,
+    /// Time limit for the answer to the question whether to continue.
+    timeout: Duration,
+    /// A time limit was reached, and the work was cancelled.
+    stops_work: AtomicBool,
+}
+
+impl<'a> TurnBudget<'a> {
+    /// Creates the budget of `turn`. A subagent has at most [`SUBAGENT_REQUESTS_MAX`] requests per
+    /// turn; it shares the other limits of the settings with the sessions above it.
+    pub(crate) fn new(turn: &'a Turn, environment: &SessionEnvironment, subagent: bool) -> TurnBudget<'a> {
+        let settings = &environment.loaded.settings;
+        let timeout = Duration::from_secs(settings.permissions.timeout_s);
+        let settings = settings.budget.limits();
+        let mut own = if turn.is_nested() { BudgetLimits::default() } else { settings };
+        if subagent {
+            let requests = own.max_requests.filter(|requests| *requests > 0).unwrap_or(SUBAGENT_REQUESTS_MAX);
+            own.max_requests = Some(requests.min(SUBAGENT_REQUESTS_MAX));
+        }
+        TurnBudget { turn, settings, own, timeout, stops_work: AtomicBool::new(false) }
+    }
+
+    /// Returns whether the work was cancelled because a time limit was reached.
+    pub(crate) fn stops_work(&self) -> bool {
+        self.stops_work.load(Ordering::Relaxed)
+    }
+
+    /// Returns the time left of the turn and of its session, as the limit of a child session that
+    /// may outlast the turn. At least 1 second is left.
+    fn time_left(&self) -> BudgetLimits {
+        let Some(own) = self.turn.budget_owners().pop() else { return BudgetLimits::default() };
+        let left = |limit| Some(self.limit(&own, limit)?.0.saturating_sub(own.spent(limit)).max(1));
+        BudgetLimits { session_max_wall_s: TIMES.into_iter().filter_map(left).min(), ..BudgetLimits::default() }
+    }
+
+    /// Returns the current amount of a limit, and the amount by which an answer raises it. `None`
+    /// if there is no limit.
+    fn limit(&self, owner: &BudgetOwner<'_>, limit: BudgetLimit) -> Option<(u64, u64)> {
+        let (given, raised) = owner.limits();
+        let settings = match owner.level {
+            0 => self.own,
+            _ => self.settings,
+        };
+        let base = given.or(settings).get(limit).filter(|amount| *amount > 0)?;
+        Some((raised.get(limit).unwrap_or_default().max(base), base))
+    }
+
+    /// Returns the limit of cost that a client gave, for a model whose price is unknown.
+    pub(crate) fn given_cost(&self) -> Option<BudgetLimit> {
+        let given = |limit: BudgetLimit| {
+            let owners = self.turn.budget_owners();
+            owners.iter().any(|owner| owner.limits().0.get(limit).is_some_and(|amount| amount > 0))
+        };
+        BEFORE_REQUESTS.into_iter().find(|limit| limit.resource == Resource::Cost && given(*limit))
+    }
+
+    /// Returns whether the turn may send another model request, which then counts. If a limit is
+    /// reached, asks whether to raise it, until `cancel`. Reports the limit that stops the turn.
+    pub(crate) async fn allows_request(&self, cancel: &CancellationToken) -> Result<bool> {
+        while let Some(reached) = self.reserve() {
+            if !self.extend(reached, cancel).await? {
+                return Ok(false);
+            }
+        }
+        if let Some(subagents) = &self.turn.subagents {
+            subagents.set_budget(self.time_left());
+        }
+        Ok(true)
+    }
+
+    /// Counts a request in all sessions whose budgets limit the turn, or returns the limit that is
+    /// reached.
+    fn reserve(&self) -> Option<ReachedLimit> {
+        self.turn.reserve_request(|| {
+            self.turn.budget_owners().iter().find_map(|owner| {
+                BEFORE_REQUESTS.into_iter().find_map(|limit| {
+                    let (amount, _) = self.limit(owner, limit)?;
+                    (owner.spent(limit) >= amount).then_some(ReachedLimit { level: owner.level, limit, amount })
+                })
+            })
+        })
+    }
+
+    /// Awaits the work of the turn. When a time limit is reached, asks whether to raise it while
+    /// the work continues. Cancels the work if the limit is not raised.
+    pub(crate) async fn limit_time(&self, work: impl Future<Output = Result<StopReason>>) -> Result<StopReason> {
+        let mut work = pin!(work);
+        loop {
+            let Some((reached, deadline)) = self.deadline() else { return work.await };
+            tokio::select! {
+                biased;
+                result = &mut work => return result,
+                () = tokio::time::sleep_until(deadline) => {}
+            }
+            let ended = self.turn.cancel.child_token();
+            let mut question = pin!(self.extend(reached, &ended));
+            let extended = tokio::select! {
+                biased;
+                result = &mut work => {
+                    // The answer is not needed any more.
+                    ended.cancel();
+                    question.await?;
+                    return result;
+                }
+                extended = &mut question => extended?,
+            };
+            if !extended {
+                self.stops_work.store(true, Ordering::Relaxed);
+                self.turn.cancel.cancel();
+                return work.await.map(|stop| if stop == StopReason::Cancelled { StopReason::MaxTurnRequests } else { stop });
+            }
+        }
+    }
+
+    /// Returns the time limit of the session of the turn that is reached first, and when.
+    fn deadline(&self) -> Option<(ReachedLimit, Instant)> {
+        let own = self.turn.budget_owners().pop()?;
+        let left = |limit| {
+            let (amount, _) = self.limit(&own, limit)?;
+            let left = Duration::from_secs(amount.saturating_sub(own.spent(limit)));
+            Some((ReachedLimit { level: 0, limit, amount }, left))
+        };
+        let (reached, left) = TIMES.into_iter().filter_map(left).min_by_key(|(_, left)| *left)?;
+        // Times that cannot be represented are never reached.
+        Some((reached, Instant::now().checked_add(left)?))
+    }
+
+    /// Asks whether to raise a limit by its original amount, and raises it. Otherwise reports that
+    /// the turn stops. `cancel` withdraws the question. Another turn that shares the limit may ask
+    /// first: its answer counts.
+    async fn extend(&self, reached: ReachedLimit, cancel: &CancellationToken) -> Result<bool> {
+        let ReachedLimit { level, limit, amount } = reached;
+        let owners = self.turn.budget_owners();
+        let Some(owner) = owners.iter().find(|owner| owner.level == level) else { return Ok(true) };
+        let mut question = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(false),
+            question = owner.question() => question,
+        };
+        let Some((max, more)) = self.limit(owner, limit).filter(|(max, _)| *max == amount) else { return Ok(true) };
+        if question.is_open(limit, max) {
+            let outcome = self.ask(owner, &question, limit, (max, more), cancel).await;
+            if outcome.allows() {
+                let mut limits = BudgetLimits::default();
+                limits.set(limit, owner.spent(limit).max(max).saturating_add(more));
+                owner.raise(limits).await?;
+                return Ok(true);
+            }
+            if outcome == PermissionOutcome::Cancelled {
+                return Ok(false);
+            }
+            question.refuse(limit, max);
+        }
+        self.report(owner, limit, max).await;
+        Ok(false)
+    }
+
+    async fn ask(
+        &self,
+        owner: &BudgetOwner<'_>,
+        question: &BudgetQuestion<'_>,
+        limit: BudgetLimit,
+        (max, more): (u64, u64),
+        cancel: &CancellationToken,
+    ) -> PermissionOutcome {
+        let (used_up, more) = (limit.resource.show(max), limit.resource.show(more));
+        let whose = match (owner.level, self.turn.is_nested(), limit.session) {
+            (0, true, _) => "subagent",
+            (_, _, true) => "session",
+            (_, _, false) => "turn",
+        };
+        let title = format!("{more} more (the budget of this {whose}, {used_up}, is used up)");
+        let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
+        let options = vec![
+            option("allow_once", format!("Continue with {more} more"), PermissionOptionKind::AllowOnce),
+            option("reject_once", "Stop".into(), PermissionOptionKind::RejectOnce),
+        ];
+        let asked = TurnQuestion {
+            tool_call_id: ToolCallId::new(),
+            tool: ToolLabel { name: "budget".into(), title, category: Some(ToolCategory::Other) },
+            content: vec![ToolContent::text(summary(owner))],
+            options,
+            timeout: self.timeout,
+            cancel,
+            review: None,
+        };
+        question.ask(asked).await.outcome
+    }
+
+    /// Reports in the session of the turn that a limit stops the turn.
+    async fn report(&self, owner: &BudgetOwner<'_>, limit: BudgetLimit, max: u64) {
+        let whose = match (owner.level, self.turn.is_nested(), limit.session) {
+            (0, true, _) => "this subagent",
+            (0, false, true) => "this session",
+            (0, false, false) => "this turn",
+            (_, _, true) => "the session that started this subagent",
+            (_, _, false) => "the turn that started this subagent",
+        };
+        let description = format!(
+            "{whose} has used {} of {} ({}): send a message to continue, or raise the limit in [budget]",
+            limit.resource.number(owner.spent(limit)),
+            limit.resource.show(max),
+            limit.name()
+        );
+        let (severity, title) = (Severity::Warning, "The budget is used up".to_owned());
+        let (code, description) = (Some(CODE.to_owned()), Some(description));
+        self.turn.emit(Body::Notice { severity, title, description, code, note: None }).await;
+    }
+}
+
+/// A limit that is reached, and its amount then.
+#[derive(Clone, Copy)]
+struct ReachedLimit {
+    /// Number of levels between the session of the turn and the session whose limit it is.
+    level: usize,
+    limit: BudgetLimit,
+    amount: u64,
+}
+
+/// Describes the amounts that the turn and the session of a budget have used.
+fn summary(owner: &BudgetOwner<'_>) -> String {
+    let shown = |session| {
+        let amounts = [Resource::Requests, Resource::Tokens, Resource::Cost, Resource::Time];
+        let shown = amounts.map(|resource| resource.show(owner.spent(BudgetLimit { resource, session })));
+        shown.join(", ")
+    };
+    format!("This turn: {}\nThis session: {}", shown(false), shown(true))
+}

@@ -1,0 +1,222 @@
+//! The review of a turn's changes to files (`review.mode`), at the end of the turn.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::review_decision::ReviewedFile;
+use super::review_questions::{ReviewQuestions, Unanswered};
+use crate::agent::environment::SessionEnvironment;
+use crate::config::ReviewMode;
+use crate::content::{Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed};
+use crate::error::Result;
+use crate::event::{Body, Severity};
+use crate::id::ToolCallId;
+use crate::limits;
+use crate::patch::{HunkChoice, Side, unified_diff};
+use crate::session::Turn;
+use crate::session::open_items::REVIEW;
+use crate::toolkit::change::{Replacement, replace};
+use crate::toolkit::change_scan::changed_by_commands;
+use crate::toolkit::{ToolContext, changes_shown};
+
+/// Title of the notice about changes that were not reviewed.
+const NOT_REVIEWED: &str = "The changes were not reviewed";
+
+/// Returns whether the changes of turns are reviewed.
+pub(in crate::agent) fn is_on(environment: &SessionEnvironment) -> bool {
+    environment.loaded.settings.review.mode != ReviewMode::Off
+}
+
+/// Reviews the changes that the turn's tools made to files. Without a decision, the files stay as
+/// they are, which is reported in a notice. A cancelled turn is not reviewed. With `out_of_time`,
+/// the time budget cancelled it, which is reported in a notice, too.
+pub(in crate::agent) async fn hold(turn: &Turn, environment: &SessionEnvironment, out_of_time: bool) -> Result<()> {
+    let mode = environment.loaded.settings.review.mode;
+    let changed = environment.changes.files().into_iter().filter(|file| file.before != file.after);
+    let files: Vec<ReviewedFile> = changed.map(ReviewedFile::new).collect();
+    let left_out = environment.changes.left_out();
+    if mode == ReviewMode::Off {
+        return Ok(());
+    }
+    if turn.cancel.is_cancelled() {
+        if out_of_time && !(files.is_empty() && left_out.is_empty()) {
+            let description = "the time budget is used up: the files stay as they were written".to_owned();
+            turn.emit(notice(NOT_REVIEWED, description, None)).await;
+        }
+        return Ok(());
+    }
+    let mut context = environment.tool_context();
+    (context.cancel, context.client) = (turn.cancel.child_token(), turn.clients.latest());
+    report_commands(turn, &context).await;
+    let review = Review { turn, context, id: ToolCallId::new(), label: label(files.len()), files };
+    if !left_out.is_empty() {
+        let names: Vec<String> = left_out.iter().map(|real| review.context.workspace.show(real)).collect();
+        let description = format!("{}: the changes are too large", names.join(", "));
+        turn.emit(notice("Some changes are not reviewed", description, None)).await;
+    }
+    if review.files.is_empty() {
+        return Ok(());
+    }
+    review.announce(mode).await;
+    let timeout = Duration::from_secs(environment.loaded.settings.permissions.timeout_s);
+    review.decide(mode, timeout).await
+}
+
+/// Reports the files that only commands changed, whose content before the turn is unknown.
+async fn report_commands(turn: &Turn, context: &ToolContext) {
+    let (changed, deleted) = changed_by_commands(context).await;
+    let names: Vec<String> = changed.iter().map(|path| context.workspace.show(path)).collect();
+    let changed = (!names.is_empty()).then(|| listed(&names, limits::DIRTY_FILES_SHOWN));
+    let deleted = (deleted > 0).then(|| format!("deleted files: {deleted}"));
+    let all: Vec<String> = changed.into_iter().chain(deleted).collect();
+    if !all.is_empty() {
+        turn.emit(notice("Changes by commands are not reviewed", all.join("; "), None)).await;
+    }
+}
+
+fn label(count: usize) -> ToolLabel {
+    let title = format!("Review: changes in {count} {}", if count == 1 { "file" } else { "files" });
+    ToolLabel { name: REVIEW.into(), title, category: Some(ToolCategory::File) }
+}
+
+fn notice(title: &str, description: String, note: Option<String>) -> Body {
+    let (severity, code) = (Severity::Warning, Some(REVIEW.to_owned()));
+    Body::Notice { severity, title: title.into(), description: Some(description), code, note }
+}
+
+/// A review, which clients see as a call of nuncio itself.
+struct Review<'a> {
+    turn: &'a Turn,
+    context: ToolContext,
+    id: ToolCallId,
+    label: ToolLabel,
+    files: Vec<ReviewedFile>,
+}
+
+impl Review<'_> {
+    async fn announce(&self, mode: ReviewMode) {
+        let paths: Vec<_> = self.files.iter().map(|file| file.path()).collect();
+        let locations = paths.iter().map(|path| crate::content::Location { path: path.to_path_buf(), line: None }).collect();
+        let ToolLabel { name, title, category } = self.label.clone();
+        let started = Body::ToolStarted {
+            tool_call_id: self.id.clone(),
+            name,
+            title,
+            kind: ToolKind::Edit,
+            category,
+            input: json!({ "mode": mode, "files": paths }),
+            input_text: None,
+            locations,
+            provider_state: None,
+            automatic: true,
+        };
+        self.turn.emit(started).await;
+    }
+
+    async fn decide(mut self, mode: ReviewMode, timeout: Duration) -> Result<()> {
+        if mode == ReviewMode::Request {
+            let questions = ReviewQuestions { turn: self.turn, call: &self.id, label: &self.label, timeout };
+            if let Err(Unanswered(why)) = questions.ask(&mut self.files).await {
+                // Some parts may have been decided before.
+                self.files.iter_mut().for_each(|file| file.decide(HunkChoice::New));
+                let text = format!("no decision ({why}): the files stay as they were written");
+                self.complete(ToolStatus::Failed, text.clone(), &[]).await?;
+                self.turn.emit(notice(NOT_REVIEWED, text, None)).await;
+                return Ok(());
+            }
+        }
+        let replaced = self.files.iter().filter(|file| file.result() != file.file.after);
+        let replacements = replaced.map(|file| Replacement { file: file.file.clone(), new: file.result() });
+        let kept = replace(&self.context, replacements.collect()).await;
+        let conflicts: Vec<(String, String)> =
+            kept.into_iter().map(|(resolved, why)| (self.context.workspace.show(&resolved.path), why)).collect();
+        let status = if conflicts.is_empty() { ToolStatus::Completed } else { ToolStatus::Failed };
+        let summary = self.summary(&conflicts);
+        self.complete(status, summary.clone(), &conflicts).await?;
+        if self.files.iter().any(|file| file.decision() != "accepted") {
+            let title = if conflicts.is_empty() { "Changes were rejected or edited" } else { "A review has conflicts" };
+            let note = format!("[the user reviewed the changes of this turn:\n{summary}{}]", self.differences(&conflicts));
+            self.turn.commit(notice(title, summary.trim_end().into(), Some(note))).await?;
+        }
+        Ok(())
+    }
+
+    /// Describes the result for each file in one line.
+    fn summary(&self, conflicts: &[(String, String)]) -> String {
+        let mut summary = String::new();
+        for file in &self.files {
+            let name = self.context.workspace.show(file.path());
+            let conflict = conflicts.iter().find(|(conflicting, _)| *conflicting == name);
+            let _ = match (conflict, file.decision()) {
+                (Some((_, why)), decision) => {
+                    writeln!(summary, "{name}: {decision}, but not changed: {why}; it stays as it is now")
+                }
+                (None, "accepted") => writeln!(summary, "{name}: accepted"),
+                (None, "rejected") if file.file.before.is_none() => {
+                    writeln!(summary, "{name}: rejected; the file was removed again")
+                }
+                (None, "rejected") => writeln!(summary, "{name}: rejected; the file has its former content again"),
+                (None, "edited") => writeln!(summary, "{name}: replaced by the user's own text"),
+                (None, _) => writeln!(summary, "{name}: partly rejected or edited"),
+            };
+        }
+        summary
+    }
+
+    /// Diffs for the model of the user's decisions about parts of files.
+    fn differences(&self, conflicts: &[(String, String)]) -> String {
+        let mut text = String::new();
+        for file in self.files.iter().filter(|file| ["edited", "partial"].contains(&file.decision())) {
+            let name = self.context.workspace.show(file.path());
+            let result = file.result();
+            let side = |bytes: &Option<Vec<u8>>| bytes.clone();
+            let (yours, now) = (side(&file.file.after), side(&result));
+            let diff = unified_diff(
+                yours.as_deref().map(|bytes| Side { name: &name, bytes }),
+                now.as_deref().map(|bytes| Side { name: &name, bytes }),
+            );
+            if conflicts.iter().all(|(conflicting, _)| *conflicting != name) {
+                text += &diff.text;
+            }
+        }
+        if text.len() > limits::REVIEW_NOTE_BYTES_MAX {
+            text.truncate(text.floor_char_boundary(limits::REVIEW_NOTE_BYTES_MAX));
+            text += "\n[diff truncated]\n";
+        }
+        text + "Read a file again before you change it."
+    }
+
+    /// Records the end of the review, with the changes that remain.
+    async fn complete(&self, status: ToolStatus, text: String, conflicts: &[(String, String)]) -> Result<()> {
+        let (failed, workspace) = (status == ToolStatus::Failed, &self.context.workspace);
+        let is_conflict = |file: &ReviewedFile| conflicts.iter().any(|(name, _)| *name == workspace.show(file.path()));
+        let details: Vec<_> = self
+            .files
+            .iter()
+            .map(|file| {
+                let decision = if failed && conflicts.is_empty() { "none" } else { file.decision() };
+                json!({ "path": file.path(), "decision": decision, "conflict": is_conflict(file) })
+            })
+            .collect();
+        let remaining = self.files.iter().filter(|file| file.result() != file.file.before || is_conflict(file));
+        let remaining = remaining.map(|file| {
+            let after = if is_conflict(file) { file.file.after.clone() } else { file.result() };
+            (file.path(), file.file.before.as_deref(), after)
+        });
+        let mut content = changes_shown(remaining);
+        content.insert(0, ToolContent::text(&text));
+        let completed = Body::ToolCompleted {
+            tool_call_id: self.id.clone(),
+            tool: Some(self.label.clone()),
+            status,
+            output: vec![Part::text(text)],
+            content,
+            locations: Vec::new(),
+            details: Some(json!({ "files": details })),
+            effect: None,
+        };
+        self.turn.commit(completed).await.map(drop)
+    }
+}

@@ -1,0 +1,209 @@
+//! The project's checks at the end of a turn that changed files (`verify.auto`).
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::agent::calls::execute::{ToolCall, ToolUse};
+use crate::agent::calls::hooks;
+use crate::agent::environment::SessionEnvironment;
+use crate::content::{CheckResult, ToolStatus, listed, plain_text};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Severity};
+use crate::id::ToolCallId;
+use crate::limits;
+use crate::options::Mode;
+use crate::session::Turn;
+use crate::toolkit::change_scan::files_changed;
+use crate::toolkit::git::{Git, with_paths};
+use crate::toolkit::{ToolContext, ToolError};
+
+/// Code of the notices about checks.
+const CODE: &str = "verify";
+
+/// The checks of one turn.
+#[derive(Default)]
+pub(in crate::agent) struct Verification {
+    /// Number of runs so far.
+    rounds: u32,
+    /// The last run failed, so the commands run again when the model ends the turn.
+    failed: bool,
+    /// The commands that failed before the first edit; `None` before that run.
+    failed_before: Option<Vec<String>>,
+}
+
+/// The results in the details of a `verify` call.
+#[derive(Default, Deserialize)]
+struct Results {
+    passed: bool,
+    commands: Vec<CheckResult>,
+}
+
+impl Results {
+    /// Returns the commands that failed.
+    fn failed(&self) -> Vec<String> {
+        self.commands.iter().filter(|one| !one.passed).map(|one| one.command.clone()).collect()
+    }
+}
+
+/// Returns whether checks run at the end of the turns.
+pub(in crate::agent) fn is_active(environment: &SessionEnvironment) -> bool {
+    let settings = &environment.loaded.settings.verify;
+    settings.auto && settings.max_rounds > 0 && environment.checks().trusted
+}
+
+impl Verification {
+    /// Runs the checks before the first of `calls` that may edit files, if `verify.baseline` is on
+    /// and the turn has not run them. Reports which commands fail.
+    pub(in crate::agent) async fn precedes_edits(
+        &mut self,
+        turn: &Turn,
+        environment: &Arc<SessionEnvironment>,
+        calls: &[ToolCall],
+    ) -> Result<()> {
+        let due = environment.loaded.settings.verify.baseline && self.failed_before.is_none() && self.rounds == 0;
+        if !due || !may_run(turn, environment) || !calls.iter().any(ToolCall::may_edit) {
+            return Ok(());
+        }
+        let checks = known_checks(environment).await;
+        if checks.0.is_empty() || turn.cancel.is_cancelled() {
+            return Ok(());
+        }
+        let ran = self.run(turn, environment, checks).await?;
+        let failed = ran.map(|(results, _)| results.failed()).unwrap_or_default();
+        // Files that the checks wrote do not count as changes of the turn.
+        environment.changes.checked();
+        if !failed.is_empty() {
+            turn.emit(notice("Checks fail before the first edit", failed.join(", "), None)).await;
+        }
+        self.failed_before = Some(failed);
+        Ok(())
+    }
+
+    /// Runs the checks when the model ends the turn, if the turn changed files. Returns true if
+    /// they failed and the model received a note about that, so that the turn has to continue.
+    pub(in crate::agent) async fn continues_turn(&mut self, turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<bool> {
+        let rounds_max = environment.loaded.settings.verify.max_rounds;
+        if !may_run(turn, environment) || self.rounds >= rounds_max {
+            return Ok(false);
+        }
+        if !self.failed && !files_changed(&context(turn, environment)).await {
+            return Ok(false);
+        }
+        let checks = known_checks(environment).await;
+        if checks.0.is_empty() || turn.cancel.is_cancelled() {
+            return Ok(false);
+        }
+        self.rounds += 1;
+        let Some((results, output)) = self.run(turn, environment, checks).await? else { return Ok(false) };
+        self.failed = !results.passed;
+        if results.passed {
+            environment.changes.checked();
+            return Ok(false);
+        }
+        let failed = results.failed();
+        let before = self.failed_before.iter().flatten().filter(|command| failed.contains(command));
+        let before: Vec<&str> = before.map(String::as_str).collect();
+        turn.commit(failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output)).await?;
+        Ok(self.rounds < rounds_max)
+    }
+
+    /// Runs the commands as a call of the tool `verify`; if `changed`, only if rules, the mode or
+    /// the user allow it. Returns their results and the text about them; `None` if they could not
+    /// be run, which was reported, or if the turn was cancelled.
+    async fn run(
+        &self,
+        turn: &Turn,
+        environment: &Arc<SessionEnvironment>,
+        (commands, changed): (Vec<String>, bool),
+    ) -> Result<Option<(Results, String)>> {
+        let (id, round) = (ToolCallId::new(), self.rounds);
+        turn.emit(Body::VerifyStarted { tool_call_id: id.clone(), round, commands: commands.clone() }).await;
+        let input = json!({ "commands": commands }).to_string();
+        let tool_use = ToolUse { id: id.clone(), name: "verify".into(), input, state: None };
+        let call = ToolCall::announce_automatic(turn, environment, tool_use, changed).await;
+        let (ended, messages) = call.finish_recorded(turn).await?;
+        let Body::ToolCompleted { status, output, details, .. } = ended else { return Ok(None) };
+        let text = plain_text(&output);
+        let results = details.filter(|_| status == ToolStatus::Completed).and_then(|details| Results::deserialize(details).ok());
+        let error = results.is_none().then(|| text.clone());
+        let Results { passed, commands } = results.unwrap_or_default();
+        let body = Body::VerifyCompleted { tool_call_id: id, round, passed, commands: commands.clone(), error: error.clone() };
+        turn.commit(body).await?;
+        for message in messages {
+            turn.commit(hooks::message_notice(message)).await?;
+        }
+        if let Some(error) = error {
+            if !turn.cancel.is_cancelled() {
+                turn.emit(notice("The checks could not be run", error, None)).await;
+            }
+            return Ok(None);
+        }
+        Ok(Some((Results { passed, commands }, text)))
+    }
+}
+
+/// Returns whether checks may run in the turn.
+fn may_run(turn: &Turn, environment: &SessionEnvironment) -> bool {
+    is_active(environment) && turn.log.state(|state| state.mode.known().unwrap_or_default()) != Mode::Plan
+}
+
+/// Creates the notice about the commands `failed`. Those in `before` already failed before the
+/// first edit. The notice tells the model to fix the cause, unless it was the last round.
+fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> Body {
+    let (title, next, order) = if round < rounds_max {
+        let title = format!("Checks failed (round {round} of {rounds_max})");
+        (title, "the model is asked to fix the cause", "Fix the cause, then end your turn: the checks run again.")
+    } else {
+        let title = format!("Checks still fail after {round} of {rounds_max} rounds");
+        (title, "the turn ends", "The turn ended, because the maximum number of runs was reached.")
+    };
+    let (known, noted) = match before {
+        "" => Default::default(),
+        before => (
+            format!("; failed before the first edit, too: {before}"),
+            format!("These failed before your first edit, too: {before}\n"),
+        ),
+    };
+    let output = output.trim_end();
+    let note = format!("[the project's checks were run because files changed, and failed:\n{output}\n{noted}{order}]");
+    notice(&title, format!("{failed}{known}; {next}"), Some(note))
+}
+
+fn notice(title: &str, description: String, note: Option<String>) -> Body {
+    let (severity, code) = (Severity::Warning, Some(CODE.into()));
+    Body::Notice { severity, title: title.into(), description: Some(description), code, note }
+}
+
+/// Returns the commands, and whether some of them are new since the start of the session.
+async fn known_checks(environment: &SessionEnvironment) -> (Vec<String>, bool) {
+    let (checks, cwd) = (environment.checks().clone(), environment.workspace.cwd.clone());
+    tokio::task::spawn_blocking(move || checks.automatic(&cwd)).await.unwrap_or_default()
+}
+
+fn context(turn: &Turn, environment: &SessionEnvironment) -> ToolContext {
+    let mut context = environment.tool_context();
+    context.cancel = turn.cancel.child_token();
+    context
+}
+
+/// Fails if the setting `verify.require_clean` is on and the git working tree has uncommitted
+/// changes. A directory without a repository counts as clean.
+pub(in crate::agent) async fn check_clean(turn: &Turn, environment: &SessionEnvironment) -> Result<()> {
+    if !environment.loaded.settings.verify.require_clean {
+        return Ok(());
+    }
+    let context = context(turn, environment);
+    let unknown = |error: ToolError| Error::new(Kind::Internal, format!("verify.require_clean: {error}"));
+    let Some(git) = Git::find(&context).await.map_err(unknown)? else { return Ok(()) };
+    let scope = git.scope(None).map_err(unknown)?;
+    let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--"];
+    let output = git.read(with_paths(&arguments, &scope)).await.map_err(unknown)?;
+    let names: Vec<String> = output.fields().map(|field| git.show(field.get(3..).unwrap_or_default())).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the working tree has uncommitted changes: {}", listed(&names, limits::DIRTY_FILES_SHOWN));
+    Err(Error::new(Kind::InvalidRequest, message).hint("commit or stash them, or set verify.require_clean = false"))
+}
