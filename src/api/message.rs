@@ -197,8 +197,9 @@ fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> 
             Body::MessageCompleted { role: Role::User | Role::System, parts, discarded, .. } => {
                 if *discarded { &mut rejected } else { &mut accepted }.extend(parts.iter().cloned());
             }
-            Body::TurnStarted { .. } | Body::SessionUpdated { .. } | Body::Notice { .. } | Body::HookCompleted { .. } => {}
-            _ => break,
+            // Later messages of the user steered the turn.
+            Body::StepStarted { .. } => break,
+            _ => {}
         }
     }
     let prompt = if accepted.is_empty() { rejected } else { accepted };
