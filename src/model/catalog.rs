@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -48,7 +47,7 @@ type RowText = (&'static str, &'static str);
 
 /// Returns the rows that begin with a field of this name: the value of the field, and the row. Only
 /// the rows that are used are parsed.
-fn rows(field: &str) -> impl Iterator<Item = RowText> {
+fn rows(field: &str) -> impl Iterator<Item = RowText> + Clone {
     let start = format!("{{\"{field}\":\"");
     CATALOG.lines().filter_map(move |line| {
         let (value, _) = line.strip_prefix(&start)?.split_once('"')?;
@@ -68,24 +67,30 @@ fn parse(row: &str) -> ModelProperties {
 /// applies: the row of the model; the row of a model with the same name, without the price of
 /// another provider; the family.
 pub fn properties(id: &str) -> ModelProperties {
-    static INDEX: LazyLock<Index> = LazyLock::new(Index::new);
-    if let Some(row) = INDEX.ids.get(id) {
+    let models = rows("id");
+    if let Some((_, row)) = models.clone().find(|(found, _)| *found == id) {
         return parse(row);
     }
     let name = canonical_name(id);
-    let named = INDEX.names.get(&name).map_or(&[][..], Vec::as_slice);
+    let named: Vec<_> = models.filter(|(found, _)| canonical_name(found) == name).collect();
+    similar(id, &name, &named, rows("prefix"))
+}
+
+/// Returns the properties of a model without a row. `named` are the rows with the same canonical
+/// name.
+fn similar(id: &str, name: &str, named: &[RowText], families: impl Iterator<Item = RowText>) -> ModelProperties {
     if let Some((_, row)) = named.iter().find(|(found, _)| provider(found) == provider(id)) {
         return parse(row);
     }
     if let Some((_, row)) = named.first() {
         return ModelProperties { price: None, ..parse(row) };
     }
-    let families = INDEX.families.iter().filter(|(prefix, _)| begins_with(&name, prefix));
+    let families = families.filter(|(prefix, _)| begins_with(name, prefix));
     families.max_by_key(|(prefix, _)| prefix.len()).map(|(_, row)| parse(row)).unwrap_or_default()
 }
 
-/// The rows of the catalogue by id, by canonical name, and by the prefix of a family.
-struct Index {
+/// An index of the catalogue, for the properties of many models.
+pub(crate) struct Index {
     ids: HashMap<&'static str, &'static str>,
     names: HashMap<String, Vec<RowText>>,
     families: Vec<RowText>,
@@ -93,12 +98,22 @@ struct Index {
 
 impl Index {
     /// Creates the index.
-    fn new() -> Index {
+    pub(crate) fn new() -> Index {
         let mut names: HashMap<String, Vec<RowText>> = HashMap::new();
         for (id, row) in rows("id") {
             names.entry(canonical_name(id)).or_default().push((id, row));
         }
         Index { ids: rows("id").collect(), names, families: rows("prefix").collect() }
+    }
+
+    /// Returns what [`properties`] returns.
+    pub(crate) fn properties(&self, id: &str) -> ModelProperties {
+        if let Some(row) = self.ids.get(id) {
+            return parse(row);
+        }
+        let name = canonical_name(id);
+        let named = self.names.get(&name).map_or(&[][..], Vec::as_slice);
+        similar(id, &name, named, self.families.iter().copied())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::agent::services::Services;
 use crate::config::{Ability, ModelPatterns, Provider, Settings};
 use crate::limits::MODEL_CHOICES_MAX;
 use crate::model::ModelError;
-use crate::model::catalog::{self, ModelProperties};
+use crate::model::catalog::{Index, ModelProperties};
 use crate::model::endpoint::Endpoint;
 use crate::model::list_cache::CachedLists;
 use crate::model::listing::ListedModel;
@@ -42,6 +42,7 @@ pub(crate) struct OfferedModel {
 struct Sources<'a> {
     settings: &'a Settings,
     patterns: ModelPatterns<'a>,
+    catalog: &'a Index,
     lists: CachedLists,
 }
 
@@ -56,7 +57,7 @@ struct Wanted<'a> {
 impl OfferedModel {
     fn new(id: String, source: ModelSource, listed: Option<&ListedModel>, sources: &Sources<'_>) -> OfferedModel {
         let settings = sources.settings;
-        let mut properties = catalog::properties(&id);
+        let mut properties = sources.catalog.properties(&id);
         if let Some(listed) = listed {
             override_properties(&mut properties, listed);
         }
@@ -192,7 +193,7 @@ impl Services {
             providers.extend(others);
         }
         let lists = self.lists.cached().await;
-        let sources = Sources { settings, patterns: ModelPatterns::new(&settings.models), lists };
+        let sources = Sources { settings, patterns: ModelPatterns::new(&settings.models), catalog: self.models.catalog(), lists };
         let found = self.models.found.get().map(|found| found.id.as_str());
         let chosen = [found, settings.model.as_deref(), Some(current)].into_iter().flatten().filter(|id| !id.is_empty());
         let wanted = Wanted { chosen: chosen.collect(), choices };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,6 +15,7 @@ use crate::config::{
     Settings, has_credentials, model_settings,
 };
 use crate::limits;
+use crate::model::catalog::Index;
 use crate::model::cloud::{CloudAccess, CloudRequest, SharedAccount};
 use crate::model::endpoint::{ApiKey, Endpoint};
 use crate::model::local::{self, Candidate, LocalServer, LocalServers};
@@ -41,6 +42,8 @@ pub struct Models {
     servers: LocalServers,
     /// The local model server, once detected.
     pub(in crate::agent) found: tokio::sync::OnceCell<LocalServer>,
+    /// The index of the catalogue, once it was used.
+    catalog: OnceLock<Index>,
     /// Providers of the embedder, by name.
     registered: Mutex<BTreeMap<String, Arc<dyn ModelProvider>>>,
 }
@@ -71,6 +74,7 @@ impl Models {
             account: SharedAccount::default(),
             servers,
             found,
+            catalog: OnceLock::new(),
             registered: Mutex::default(),
         }
     }
@@ -93,6 +97,11 @@ impl Models {
     /// Returns whether the embedder registered the provider of a model.
     pub(in crate::agent) fn is_registered(&self, id: &str) -> bool {
         self.registered(id).is_some()
+    }
+
+    /// Returns the index of the catalogue. The first call creates it.
+    pub(in crate::agent) fn catalog(&self) -> &Index {
+        self.catalog.get_or_init(Index::new)
     }
 
     pub(in crate::agent) fn variable(&self, name: &str) -> Option<String> {

@@ -23,7 +23,7 @@ impl Services {
         });
         let known = || {
             let ttl = own.cache_ttl.or(settings.providers.get(provider).and_then(|provider| provider.cache_ttl));
-            let price = catalog::properties(id).price?;
+            let price = self.models.catalog().properties(id).price?;
             let hour = ttl == Some(CacheTtl::OneHour) && catalog::bare_name(id).contains("claude");
             Some(if hour { with_hour(price) } else { price })
         };
