@@ -120,7 +120,8 @@ impl<'a> Files<'a> {
 
     /// Files that a file imports from, itself left out.
     fn imports(&self, file: &str) -> BTreeSet<String> {
-        let text = without_exports(&code(self.0[file]));
+        // A visibility such as `pub(in crate::hub)` is not an import.
+        let text = without_exports(&code(self.0[file])).replace("pub(in crate::", "pub(in ");
         let here: Vec<String> = file.split("::").map(String::from).collect();
         let mut named: Vec<Vec<String>> = paths::after(&text, "crate::");
         for path in paths::after(&text, "super::") {
