@@ -12,6 +12,9 @@ mod capacity;
 mod children;
 mod close;
 pub mod context_report;
+#[doc(hidden)]
+pub mod core;
+pub(crate) mod decisions;
 mod external;
 pub(crate) mod files;
 mod follow;
@@ -19,16 +22,17 @@ mod follow_all;
 mod fork;
 mod lock;
 mod log;
-pub(crate) mod message;
+#[doc(hidden)]
+pub mod message;
 mod metrics;
+#[doc(hidden)]
+pub mod new_turn;
 mod open;
 pub(crate) mod open_items;
 mod owners;
 mod ownership;
 mod owning;
 mod permission_request;
-pub(crate) mod prompts;
-pub(crate) mod queue;
 mod queued_messages;
 mod registration;
 mod run;
@@ -39,8 +43,8 @@ pub(crate) mod state;
 pub(crate) mod summary;
 mod tail;
 mod title;
-pub(crate) mod turn;
-mod turn_queue;
+#[doc(hidden)]
+pub mod turn;
 pub(crate) mod turns;
 mod work_view;
 mod writer;

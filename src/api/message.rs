@@ -110,7 +110,7 @@ impl Method for SendMessage {
         let after = session.log.head();
         let placement = session.place(&queued)?;
         cx.client.show(&session, after);
-        let turn_id = session.arrived(placement, &queued).await?;
+        let turn_id = placement.arrived().await?;
         Ok(Reply::new(SentMessage { message_id, turn_id }))
     }
 }

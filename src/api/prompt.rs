@@ -13,8 +13,8 @@ use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::protocol::{acp, content};
+use crate::session::decisions::{AcceptedPrompt, PromptRequest};
 use crate::session::message::IncomingMessage;
-use crate::session::prompts::{PromptRequest, Prompted};
 use crate::session::turn::TurnEnd;
 
 /// The method `session/prompt`.
@@ -74,13 +74,13 @@ pub(super) async fn prompt_session(
         let (cancel, answered) = (cx.cancel.clone(), cx.answered.clone());
         session.prompt(message, PromptRequest { by, forwarded, budget, cancel, answered })?
     } else {
-        Prompted::Started(session.start_turn(message, &client.id, budget)?)
+        AcceptedPrompt::Started(session.start_turn(message, &client.id, budget)?)
     };
     client.show(&session, after);
     drop(session);
     let started = match prompted {
-        Prompted::Started(turn) => Some(turn),
-        Prompted::Waits(waiting) => waiting.started(&cx.cancel).await?,
+        AcceptedPrompt::Started(turn) => Some(turn),
+        AcceptedPrompt::Waits(waiting) => waiting.started(&cx.cancel).await?,
     };
     let Some(mut turn) = started else {
         return Ok(Reply::new(acp::PromptResponse::new(acp::StopReason::Cancelled)));

@@ -12,8 +12,6 @@ use super::capacity::shutting_down;
 use super::follow::Follow;
 use super::message::{IncomingMessage, QueuedMessage};
 use super::open::Session;
-use super::queue::Placement;
-use super::run::TurnInput;
 use super::running_children::ChildGuard;
 use super::sessions::{Lineage, Sessions};
 use super::spending::Spending;
@@ -95,8 +93,11 @@ impl Sessions {
         let started = Body::ChildStarted { child: label.clone(), background };
         parent.log.commit(Some(turn.clone()), started).await?;
         let message = IncomingMessage::user(MessageId::new(), prompt);
-        let input = TurnInput { message, by: Some(REPORTER.into()), waiting: true, retries: None, budget: None, adopted: false };
-        let handle = child.launch(&mut child.turn_queue(), turn_permit, input);
+        let handle = {
+            let mut core = child.core();
+            let turn = core.new_turn(message, Some(REPORTER.into()));
+            child.launch(&mut core, turn_permit, turn)
+        };
         let follow = child.log.follow(0);
         let view = WorkView::default();
         let progress = Some(progress).filter(|_| !background);
@@ -334,13 +335,13 @@ impl RunningChild {
             }
             _ => Err(error),
         });
-        if let Err(error) = self.arrived(placed, &queued).await {
+        let arrived = match placed {
+            Ok(placed) => placed.arrived().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = arrived {
             tracing::info!(session = %self.parent.log.id, %error, "the report of a subagent was not delivered");
         }
-    }
-
-    async fn arrived(&self, placed: Result<Placement>, queued: &QueuedMessage) -> Result<()> {
-        self.parent.arrived(placed?, queued).await.map(drop)
     }
 }
 

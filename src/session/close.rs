@@ -70,7 +70,8 @@ impl Sessions {
             if lock.is_some() {
                 return;
             }
-            session.turn_queue().close();
+            session.core().close();
+            session.settled.notify_waiters();
         }
         self.remove_open(&session).await;
     }

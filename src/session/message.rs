@@ -48,6 +48,19 @@ pub struct QueuedMessage {
 }
 
 impl QueuedMessage {
+    /// Returns whether this is the message `id`.
+    pub(super) fn is(&self, id: &MessageId) -> bool {
+        self.message.id == *id
+    }
+
+    /// Changes the message. An absent value does not change.
+    pub(super) fn edit(&mut self, parts: Option<Vec<Part>>, delivery: Option<Delivery>) {
+        self.delivery = delivery.unwrap_or(self.delivery);
+        if let Some(parts) = parts {
+            self.message.parts = parts;
+        }
+    }
+
     /// Creates the event that adds the message to the queue.
     pub(super) fn queued(self) -> Body {
         let QueuedMessage { message, delivery, auto_run, by, seq: _ } = self;
@@ -56,33 +69,14 @@ impl QueuedMessage {
     }
 }
 
-/// A change of a queued message.
+/// A change of a queued message. An absent value does not change.
 #[derive(Clone, Debug)]
-pub(crate) enum QueueChange {
-    /// An absent field does not change.
-    Edit {
-        parts: Option<Vec<Part>>,
-        delivery: Option<Delivery>,
-    },
+pub enum QueueChange {
+    Edit { parts: Option<Vec<Part>>, delivery: Option<Delivery> },
     Remove,
 }
 
 impl QueueChange {
-    /// Applies the change to the message in the queue.
-    pub(super) fn apply(self, id: &MessageId, queue: &mut Vec<QueuedMessage>) {
-        let Some(index) = queue.iter().position(|queued| queued.message.id == *id) else { return };
-        match self {
-            QueueChange::Remove => drop(queue.remove(index)),
-            QueueChange::Edit { parts, delivery } => {
-                let queued = &mut queue[index];
-                queued.delivery = delivery.unwrap_or(queued.delivery);
-                if let Some(parts) = parts {
-                    queued.message.parts = parts;
-                }
-            }
-        }
-    }
-
     /// Creates the event that records the change.
     pub(super) fn event(self, message_id: MessageId, by: &str) -> Body {
         let by = Some(by.to_owned());

@@ -16,13 +16,13 @@ use super::ancestor::Ancestor;
 use super::attached_clients::AttachedClients;
 use super::broker::Broker;
 use super::capacity::TurnSlots;
+use super::core::SessionCore;
 use super::lock;
 use super::log::SessionLog;
 use super::now_ms;
 use super::ownership::Ownership;
 use super::running_children::RunningChildren;
 use super::turn::TurnHandle;
-use super::turn_queue::TurnQueue;
 use crate::config::{McpServer, Policy};
 use crate::context::commands::SlashCommand;
 use crate::error::{Error, Kind, Result};
@@ -58,7 +58,9 @@ pub struct OpenSession {
     pub(super) children: Arc<RunningChildren>,
     pub(super) spawner: Weak<dyn Spawner>,
     pub(super) ownership: Ownership,
-    pub(super) turn_queue: Mutex<TurnQueue>,
+    pub(super) core: Mutex<SessionCore>,
+    /// Notified when a turn starts, when none follows, and when the session closes.
+    pub(super) settled: Notify,
     pub(super) turn_slots: Arc<TurnSlots>,
     pub(super) tasks: TaskTracker,
     pub(super) shutdown: CancellationToken,
@@ -189,44 +191,38 @@ impl Deref for Session {
 }
 
 impl OpenSession {
-    /// Locks the turn queue. The holder must not wait for anything.
-    pub(super) fn turn_queue(&self) -> MutexGuard<'_, TurnQueue> {
-        self.turn_queue.lock()
+    /// Locks the core. The holder must not wait for anything.
+    pub(super) fn core(&self) -> MutexGuard<'_, SessionCore> {
+        self.core.lock()
     }
 
-    /// Returns an error unless this process owns the session. While the turn queue is locked, the
-    /// session is not released.
+    /// Returns an error unless this process owns the session. While the core is locked, the session
+    /// is not released.
     pub(super) fn check_owned(&self) -> Result<()> {
         if self.is_owned() { Ok(()) } else { Err(lock::busy(&self.log.id, None)) }
     }
 
-    /// Creates the error for a request to a session that is being closed.
-    pub(super) fn closing(&self) -> Error {
-        Error::new(Kind::SessionBusy, format!("session {} is being closed", self.log.id)).hint("retry to reopen the session")
-    }
-
     /// Returns the turn that runs in this process, if any.
     pub(crate) fn turn(&self) -> Option<TurnHandle> {
-        self.turn_queue().turn().cloned()
+        self.core().running().cloned()
     }
 
     /// Returns whether a turn runs in this process or is about to start.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.turn_queue().is_idle()
+        !self.core().is_idle()
     }
 
     /// Returns the turn that runs in this process. If a turn is about to start, waits for it.
     /// `None` if the session is idle.
     pub(crate) async fn next_turn(&self) -> Option<TurnHandle> {
-        let settled = self.turn_queue().settled();
         loop {
-            let mut changed = pin!(settled.notified());
+            let mut changed = pin!(self.settled.notified());
             // From here on, no notification is missed.
             changed.as_mut().enable();
             {
-                let turn_queue = self.turn_queue();
-                if turn_queue.turn().is_some() || turn_queue.is_idle() || turn_queue.is_closing() {
-                    return turn_queue.turn().cloned();
+                let core = self.core();
+                if core.running().is_some() || core.is_idle() || core.is_closing() {
+                    return core.running().cloned();
                 }
             }
             changed.await;
@@ -240,8 +236,15 @@ impl OpenSession {
 
     /// Cancels the running turn, if any, the waiting prompts and the running subagents.
     pub(crate) fn cancel(&self) {
-        self.turn_queue().cancel();
+        self.core().cancel();
+        self.settled.notify_waiters();
         self.children.cancel();
+    }
+
+    /// Removes the waiting prompts of a client, which has disconnected.
+    pub(crate) fn remove_prompts_of(&self, client: &str) {
+        drop(self.core().remove_prompts(|prompt| prompt.request.by == client));
+        self.settled.notify_waiters();
     }
 
     /// Returns whether this process owns the session.
@@ -333,11 +336,9 @@ impl OpenSession {
     pub(crate) async fn append_between_turns(&self, body: Body) -> Result<Seq> {
         self.own().await?;
         let committed = {
-            let turn_queue = self.turn_queue();
-            if !turn_queue.is_idle() {
-                let busy = format!("session {} is working", self.log.id);
-                return Err(Error::new(Kind::SessionBusy, busy).hint("wait for it to end, or cancel it"));
-            }
+            let core = self.core();
+            core.check_idle()?;
+            self.check_owned()?;
             self.log.try_append(body)?
         };
         committed.await.map_err(|_| Error::internal("the log writer has ended"))?
@@ -353,7 +354,8 @@ impl OpenSession {
     /// Refuses new turns, cancels the running turn, the waiting prompts and the subagents, and
     /// waits until they have ended.
     pub(super) async fn drain(&self) {
-        let turn = self.turn_queue().close();
+        let turn = self.core().close();
+        self.settled.notify_waiters();
         if let Some(mut turn) = turn {
             turn.cancel();
             turn.end().await;

@@ -66,14 +66,25 @@ impl Ownership {
     /// Ensures that this process owns the session. If another process owns the session, returns
     /// `session_busy`. If the previous owner has exited, takes the lock, and ends the turn and the
     /// tool calls that the previous owner left open. After a lost append, ownership is acquired
-    /// again in the same way. `may_take` is checked before that, with the error of the lost append.
-    pub(crate) async fn acquire(&self, may_take: impl FnOnce(Option<&Error>) -> Result<()>) -> Result<()> {
+    /// again in the same way.
+    ///
+    /// `may_take` is called before that, with the error of the lost append. While the guard that it
+    /// returns exists, no other task appends because it found the session owned. `taken` is called
+    /// when the log is complete, before other tasks find the session owned.
+    pub(crate) async fn acquire<G>(
+        &self,
+        may_take: impl FnOnce(Option<&Error>) -> Result<G>,
+        taken: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let mut held = self.lock.lock().await;
         let lost = self.log.failed();
         if held.is_some() && lost.is_none() {
             return Ok(());
         }
-        may_take(lost.as_ref())?;
+        {
+            let _guard = may_take(lost.as_ref())?;
+            self.held.send_replace(false);
+        }
         if lost.is_some() {
             // Flush the queue: pending appends fail too, so that none of them is written after
             // ownership is acquired again.
@@ -83,7 +94,6 @@ impl Ownership {
             Some(lock) => lock,
             None => SessionLock::take(&self.locks, &self.log.id, &self.peers.address())?,
         };
-        self.held.send_replace(false);
         let generation = match self.start_generation().await {
             Ok(generation) => generation,
             Err(error) => {
@@ -98,8 +108,9 @@ impl Ownership {
         self.log.own(generation);
         self.close_open_items(lost.as_ref()).await?;
         *held = Some(lock);
+        let taken = taken();
         self.held.send_replace(true);
-        Ok(())
+        taken
     }
 
     /// Starts a new generation and reads the events that other processes wrote. May wait for the

@@ -3,8 +3,8 @@
 use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
+use super::core::SessionCore;
 use super::open::OpenSession;
-use super::turn_queue::TurnQueue;
 use crate::error::{Error, Result};
 use crate::id::TurnId;
 use crate::limits;
@@ -20,21 +20,31 @@ impl OpenSession {
     /// turn `turn`, which has not started.
     pub(super) async fn own_for(&self, turn: Option<&TurnId>) -> Result<()> {
         let may_take = |lost: Option<&Error>| {
-            let turn_queue = self.turn_queue();
+            let core = self.core();
             match lost {
-                Some(error) if turn_queue.turn().is_some_and(|running| turn != Some(&running.id)) => Err(error.clone()),
-                None if turn_queue.is_closing() => Err(self.closing()),
-                _ => Ok(()),
+                Some(error) if core.running().is_some_and(|running| turn != Some(&running.id)) => Err(error.clone()),
+                None => core.check_open().map(|()| core),
+                Some(_) => Ok(core),
             }
         };
         let before = self.is_owned();
-        self.ownership.acquire(may_take).await?;
+        self.ownership.acquire(may_take, || self.rebuild_core()).await?;
         if !before {
             self.set_owner_connection(None);
             let due = self.peers.has_others().then(|| Instant::now() + limits::RESPONDER_WAIT);
             *self.responders_wait_until.lock() = due;
         }
         Ok(())
+    }
+
+    /// Rebuilds the core from the committed state.
+    fn rebuild_core(&self) -> Result<()> {
+        let mut core = self.core();
+        if self.log.state(|state| core.rebuild(&state.queue)) {
+            Ok(())
+        } else {
+            Err(Error::internal("the message of the turn is not in the log"))
+        }
     }
 
     /// Waits until this process does not own the session.
@@ -53,7 +63,7 @@ impl OpenSession {
     /// ownership was released.
     pub(super) async fn release_idle(&self) -> bool {
         // The end of the last turn may not be committed yet.
-        let idle = |turn_queue: &MutexGuard<'_, TurnQueue>| turn_queue.is_idle() && !self.log.state(|state| state.turn.is_some());
-        self.ownership.release_if(|| Some(self.turn_queue()).filter(idle), self.agent.close()).await
+        let idle = |core: &MutexGuard<'_, SessionCore>| core.is_between_turns() && core.is_idle();
+        self.ownership.release_if(|| Some(self.core()).filter(idle), self.agent.close()).await
     }
 }

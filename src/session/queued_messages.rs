@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use super::message::{IncomingMessage, QueueChange, QueuedMessage};
+use super::message::{IncomingMessage, QueuedMessage};
 use crate::event::{Body, Event};
 use crate::id::MessageId;
 use crate::limits;
@@ -35,7 +35,9 @@ impl QueuedMessages {
                 seq: event.seq,
             }),
             Body::MessageEdited { message_id, parts, delivery, by: _ } => {
-                QueueChange::Edit { parts: parts.clone(), delivery: *delivery }.apply(message_id, &mut self.waiting);
+                if let Some(queued) = self.waiting.iter_mut().find(|queued| queued.is(message_id)) {
+                    queued.edit(parts.clone(), *delivery);
+                }
             }
             Body::MessageRemoved { message_id, by: _ } => self.end(message_id, LeftQueue::Removed),
             Body::MessageCompleted { message_id, .. } => self.end(message_id, LeftQueue::Delivered),
@@ -45,7 +47,7 @@ impl QueuedMessages {
 
     fn end(&mut self, id: &MessageId, how: LeftQueue) {
         let before = self.waiting.len();
-        QueueChange::Remove.apply(id, &mut self.waiting);
+        self.waiting.retain(|queued| !queued.is(id));
         if self.waiting.len() < before {
             self.ended.truncate(limits::QUEUED_MESSAGES_MAX - 1);
             self.ended.push_front((id.clone(), how));

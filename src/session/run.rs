@@ -8,79 +8,28 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::capacity::{TurnPermit, shutting_down};
-use super::message::IncomingMessage;
+use super::capacity::TurnPermit;
+use super::core::SessionCore;
+use super::decisions::refuse;
+use super::new_turn::NewTurn;
 use super::open::Session;
 use super::title::title_of;
 use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message};
-use super::turn_queue::TurnQueue;
 use super::turns::TurnRecord;
-use crate::content::{BudgetLimits, Part, StopReason, plain_text};
-use crate::error::{Error, Kind, Result};
+use crate::content::{StopReason, plain_text};
+use crate::error::{Error, Result};
 use crate::event::{Body, Delivery, SessionChange, Severity};
-use crate::id::{MessageId, Seq, TurnId};
+use crate::id::{Seq, TurnId};
 use crate::toolkit::Subagents;
 
-/// The input of a turn.
-pub(super) struct TurnInput {
-    pub message: IncomingMessage,
-    /// The client that sent the prompt.
-    pub by: Option<String>,
-    /// If true, the queued messages precede the message in this turn.
-    pub waiting: bool,
-    /// The earlier turn whose prompt runs again.
-    pub retries: Option<TurnId>,
-    /// Limits of the turn.
-    pub budget: Option<BudgetLimits>,
-    /// Another client of the agent has begun the turn.
-    pub adopted: bool,
-}
-
 impl Session {
-    /// Starts a turn with the user's message; `by` is the client that sent it. The session is
-    /// claimed when this function returns: another prompt gets `session_busy`, and a cancel applies
-    /// to this turn. Messages queued since a stopped turn precede the message.
-    pub(crate) fn start_turn(&self, message: IncomingMessage, by: &str, budget: Option<BudgetLimits>) -> Result<TurnHandle> {
-        self.start(TurnInput { message, by: Some(by.into()), waiting: true, retries: None, budget, adopted: false })
-    }
-
-    /// Runs the prompt of the turn `retries` again, as `message`, with the context of that turn.
-    /// Queued messages run after it. Otherwise like [`Session::start_turn`].
-    pub(crate) fn retry_turn(&self, message: IncomingMessage, by: &str, retries: TurnId) -> Result<TurnHandle> {
-        self.start(TurnInput { message, by: Some(by.into()), waiting: false, retries: Some(retries), budget: None, adopted: false })
-    }
-
-    /// Starts a turn for a turn that another client of the agent has begun; `by` is that client.
-    /// Queued messages run after it.
-    pub(crate) fn adopt_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
-        let message = IncomingMessage::user(MessageId::new(), prompt);
-        self.start(TurnInput { message, by: Some(by.into()), waiting: false, retries: None, budget: None, adopted: true }).map(drop)
-    }
-
-    fn start(&self, input: TurnInput) -> Result<TurnHandle> {
-        // The limit on running turns does not apply to a turn that runs already.
-        let permit = match input.adopted {
-            true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
-            false => self.turn_slots.enter()?,
-        };
-        let mut turn_queue = self.turn_queue();
-        if turn_queue.is_closing() {
-            return Err(self.closing());
-        }
-        if !turn_queue.is_idle() {
-            let what = turn_queue.turn().map_or("queued messages".into(), |running| format!("turn {}", running.id));
-            let busy = format!("session {} is working on {what}", self.log.id);
-            return Err(Error::new(Kind::SessionBusy, busy).hint("wait for it to end, or cancel it"));
-        }
-        self.check_owned()?;
-        Ok(self.launch(&mut turn_queue, permit, input))
-    }
-
     /// Starts the task of a turn. No other turn may be running.
-    pub(super) fn launch(&self, turn_queue: &mut TurnQueue, permit: TurnPermit, input: TurnInput) -> TurnHandle {
+    pub(super) fn launch(&self, core: &mut SessionCore, permit: TurnPermit, input: NewTurn) -> TurnHandle {
         let (id, cancel) = (TurnId::new(), self.shutdown.child_token());
         let (progress, handle) = TurnProgress::new(id.clone(), cancel.clone());
-        turn_queue.claim(handle.clone());
+        let answered = core.unwritten_answer();
+        core.claim(handle.clone(), input.answered.clone());
+        self.settled.notify_waiters();
         self.used();
         let (log, clients, broker) = (self.log.clone(), self.clients.clone(), self.broker.clone());
         let (taking, returning) = (self.clone(), self.clone());
@@ -95,14 +44,15 @@ impl Session {
             broker,
             responders_wait_until: None,
             adopted: input.adopted,
-            steered: Box::new(move || taking.take_queued(|queued| queued.delivery == Delivery::Steer)),
-            not_delivered: Box::new(move |id| returning.turn_queue().not_delivered(id)),
+            steered: Box::new(move || taking.core().take(|_, queued| queued.delivery == Delivery::Steer)),
+            not_delivered: Box::new(move |id| returning.core().put_back(id)),
             subagents: None,
             children: self.children.clone(),
             ancestors: self.ancestors.clone(),
             asked_above: Mutex::default(),
         };
-        let running = RunningTurn { turn, session: self.clone(), permit, cancelled, answered: turn_queue.answered() };
+        let claim = Claim { session: self.clone(), turn: handle.id.clone(), is_open: true };
+        let running = RunningTurn { turn, session: self.clone(), permit, cancelled, answered, claim };
         let span = tracing::info_span!("turn", session = %self.log.id, turn = %running.turn.id);
         let work = async move {
             let end = running.run(input, &progress).await;
@@ -123,15 +73,57 @@ struct RunningTurn {
     cancelled: CancellationToken,
     /// Cancelled once the answer to the previous prompt is written. The turn opens after that.
     answered: Option<CancellationToken>,
+    claim: Claim,
+}
+
+/// RAII guard: the claim of a running turn on its session. The session is idle again once the end
+/// of the turn is committed, or when the guard is dropped.
+struct Claim {
+    session: Session,
+    turn: TurnId,
+    is_open: bool,
+}
+
+impl Claim {
+    /// Releases the claim of a turn whose end is committed, and starts the next turn.
+    fn committed(mut self) {
+        self.is_open = false;
+        let mut core = self.session.core();
+        self.session.log.state(|state| core.end_committed(&self.turn, &state.queue));
+        self.session.start_next(&mut core);
+    }
+
+    /// Releases the claim of a turn whose end is not in the log: answers the waiting prompts with
+    /// the error, and takes the session again, which ends the turn in the log.
+    fn fail(mut self, error: &Error) {
+        self.release(error);
+    }
+
+    fn release(&mut self, error: &Error) {
+        self.is_open = false;
+        refuse(self.session.core().fail(&self.turn), error);
+        self.session.settled.notify_waiters();
+        self.session.recover();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.is_open {
+            let error = Error::internal("the turn's task ended before the turn");
+            self.session.log.fail(&error);
+            self.release(&error);
+        }
+    }
 }
 
 impl RunningTurn {
-    async fn run(mut self, input: TurnInput, progress: &TurnProgress) -> TurnEnd {
+    async fn run(mut self, input: NewTurn, progress: &TurnProgress) -> TurnEnd {
         if let Some(answered) = &self.answered {
-            answered.cancelled().await;
+            self.session.answer_written(answered).await;
         }
         if let Err(error) = self.session.own_for(Some(&self.turn.id)).await {
-            self.session.turn_queue().fail(&self.turn.id, &error);
+            self.claim.fail(&error);
             return TurnEnd::lost(error);
         }
         self.turn.responders_wait_until = self.session.responders_wait_until();
@@ -161,13 +153,13 @@ impl RunningTurn {
     /// Records the start of the turn and its prompt. The prompt is committed before the agent runs.
     async fn open(
         &mut self,
-        TurnInput { mut message, by, waiting, retries, budget, adopted: _ }: TurnInput,
+        NewTurn { mut message, by, after, retries, budget, .. }: NewTurn,
         progress: &TurnProgress,
     ) -> Result<Seq> {
         let turn = &mut self.turn;
         let mut opens = turn.log.state(|state| state.history.lacks_context(retries.as_ref()));
         turn.emit(Body::TurnStarted { by, retries, budget }).await;
-        let queue = self.session.take_queued(|queued| waiting && queued.auto_run);
+        let queue = self.session.core().take(|number, queued| queued.auto_run && number < after);
         let untitled = turn.log.state(|state| state.title.is_none());
         if let Some(title) = title_of(&message.parts).filter(|_| untitled) {
             turn.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
@@ -220,10 +212,10 @@ impl RunningTurn {
         Err(error)
     }
 
-    /// Ends the turn. The turn's claim on the session is released while the last event is put into
-    /// the log's queue, as [`TurnQueue`] requires.
+    /// Ends the turn. The core ends it in the same step in which its last event enters the log's
+    /// queue.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
-        let RunningTurn { turn: Turn { id, log, .. }, session, permit, cancelled, .. } = self;
+        let RunningTurn { turn: Turn { id, log, .. }, session, permit, cancelled, claim, .. } = self;
         let result = match log.failed() {
             Some(error) => Err(error),
             None if cancelled.is_cancelled() => Ok(StopReason::Cancelled),
@@ -238,29 +230,26 @@ impl RunningTurn {
             }
         };
         let completed = matches!(body, Body::TurnCompleted { .. });
-        let release = || {
+        let end = || {
             drop(permit);
-            let mut turn_queue = session.turn_queue();
-            let runs_next = log.state(|state| state.runs_next().is_some());
-            turn_queue.end(&id, completed, runs_next);
-            turn_queue
+            let mut core = session.core();
+            core.end(&id, completed);
+            core
         };
-        let appended = log.append_holding(Some(id.clone()), body, true, release).await;
-        // If the writer has exited, `release` was not called: release the claim here.
-        session.turn_queue().release(&id);
-        let committed = match appended {
+        let committed = match log.append_holding(Some(id.clone()), body, true, end).await {
             Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log writer has ended"))),
             Err(error) => Err(error),
         };
-        if let Err(error) = &committed {
-            session.turn_queue().fail(&id, error);
-            session.recover();
-        }
         let (usage, cost) = log.state(|state| state.turns.get(&id).map_or((None, None), TurnRecord::total));
-        session.promote();
         match committed {
-            Ok(seq) => TurnEnd { result, seq, usage, cost },
-            Err(error) => TurnEnd::lost(error),
+            Ok(seq) => {
+                claim.committed();
+                TurnEnd { result, seq, usage, cost }
+            }
+            Err(error) => {
+                claim.fail(&error);
+                TurnEnd::lost(error)
+            }
         }
     }
 }

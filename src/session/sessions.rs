@@ -15,6 +15,7 @@ use super::artifacts;
 use super::attached_clients::AttachedClients;
 use super::broker::Broker;
 use super::capacity::{Capacity, TurnSlots};
+use super::core::SessionCore;
 use super::lock::{self, SessionLock};
 use super::log::SessionLog;
 use super::metrics::SessionMetrics;
@@ -254,7 +255,8 @@ impl Sessions {
             children: Arc::default(),
             spawner: self.this.clone(),
             ownership: Ownership::new(log.clone(), store, locks, peers, lock),
-            turn_queue: Mutex::default(),
+            core: Mutex::new(SessionCore::new(log.id.clone())),
+            settled: Notify::new(),
             turn_slots: self.turn_slots.clone(),
             tasks: self.tasks.clone(),
             shutdown: self.shutdown.child_token(),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::budget::BudgetState;
-use super::message::{IncomingMessage, QueuedMessage};
+use super::message::IncomingMessage;
 use super::open_items::{OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
 use super::queued_messages::QueuedMessages;
 use super::turns::TurnRecords;
@@ -233,11 +233,6 @@ impl SessionState {
     /// Returns the queued messages that do not start a turn.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &IncomingMessage> {
         self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
-    }
-
-    /// Returns the queued message that starts the next turn if the last turn completed.
-    pub(crate) fn runs_next(&self) -> Option<&QueuedMessage> {
-        self.queue.iter().find(|queued| queued.auto_run)
     }
 
     /// Returns the events that end all open messages, permission requests, subagents and tool

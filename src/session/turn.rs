@@ -118,7 +118,7 @@ impl TurnEnd {
 
 /// A handle to a running turn, to cancel it or to wait for it.
 #[derive(Clone)]
-pub(crate) struct TurnHandle {
+pub struct TurnHandle {
     pub id: TurnId,
     cancel: CancellationToken,
     opened: watch::Receiver<bool>,
@@ -126,14 +126,14 @@ pub(crate) struct TurnHandle {
 }
 
 /// Reports the progress of a turn to its handles.
-pub(super) struct TurnProgress {
+pub struct TurnProgress {
     opened: watch::Sender<bool>,
     end: watch::Sender<Option<TurnEnd>>,
 }
 
 impl TurnProgress {
     /// Creates the progress reporter and the handle of a turn that has not started.
-    pub(crate) fn new(id: TurnId, cancel: CancellationToken) -> (TurnProgress, TurnHandle) {
+    pub fn new(id: TurnId, cancel: CancellationToken) -> (TurnProgress, TurnHandle) {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
         (TurnProgress { opened, end: done }, TurnHandle { id, cancel, opened: is_open, end })
     }

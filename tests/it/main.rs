@@ -32,6 +32,7 @@ mod rows;
 mod rpc;
 mod sandbox;
 mod schema;
+mod session_core;
 mod stdio;
 mod subagents;
 mod terminal_text;

@@ -1,0 +1,49 @@
+//! A prompt that waits for its turn, and a turn that starts.
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::message::IncomingMessage;
+use super::turn::TurnHandle;
+use crate::content::BudgetLimits;
+use crate::error::Result;
+use crate::id::TurnId;
+
+/// The request that sent a prompt.
+#[derive(Clone, Debug)]
+pub struct PromptRequest {
+    /// The client that sent the request.
+    pub by: String,
+    /// Another process forwarded the request.
+    pub forwarded: bool,
+    /// Limits of the turn.
+    pub budget: Option<BudgetLimits>,
+    /// Cancelled when the client no longer wants the prompt to run.
+    pub cancel: CancellationToken,
+    /// Cancelled once the answer to the request is written. The next turn starts after that.
+    pub answered: CancellationToken,
+}
+
+/// A prompt that waits for its turn.
+pub struct QueuedPrompt {
+    pub message: IncomingMessage,
+    pub request: PromptRequest,
+    pub started: oneshot::Sender<Result<TurnHandle>>,
+}
+
+/// A turn that starts now.
+pub struct NewTurn {
+    pub message: IncomingMessage,
+    /// The client that sent the prompt.
+    pub by: Option<String>,
+    /// Queued messages that arrived before this number precede the message in this turn.
+    pub after: u64,
+    /// The earlier turn whose prompt runs again.
+    pub retries: Option<TurnId>,
+    /// Limits of the turn.
+    pub budget: Option<BudgetLimits>,
+    /// Another client of the agent has begun the turn.
+    pub adopted: bool,
+    /// Cancelled once the answer to the prompt is written.
+    pub answered: Option<CancellationToken>,
+}

@@ -1,0 +1,517 @@
+//! One random history: the core, a log with its queue, the turns and the clients.
+
+use std::collections::VecDeque;
+
+use nuncio::content::{Part, Role};
+use nuncio::error::{Error, Kind as ErrorKind, Result};
+use nuncio::event::{Delivery, MessageExtra};
+use nuncio::id::{MessageId, SessionId, TurnId};
+use nuncio::session::core::{Destination, Next, SessionCore};
+use nuncio::session::message::{IncomingMessage, QueueChange, QueuedMessage};
+use nuncio::session::new_turn::{NewTurn, PromptRequest, QueuedPrompt};
+use nuncio::session::turn::{TurnHandle, TurnProgress};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::model::{Entry, Kind, Model};
+use crate::harness::Random;
+
+/// The names of the actions, for the report of a failure.
+const ACTIONS: [&str; 24] = [
+    "prompt",
+    "prompt",
+    "prompt",
+    "message",
+    "message",
+    "message",
+    "start",
+    "edit",
+    "remove",
+    "cancel",
+    "disconnect",
+    "steer",
+    "open",
+    "open",
+    "end",
+    "end",
+    "commit",
+    "commit",
+    "commit",
+    "notice end",
+    "notice end",
+    "write answer",
+    "lose",
+    "retake",
+];
+
+/// A turn whose task runs.
+struct Running {
+    id: TurnId,
+    cancel: CancellationToken,
+    input: NewTurn,
+    /// Waits for this answer before it opens.
+    answered: Option<CancellationToken>,
+    is_open: bool,
+    _progress: TurnProgress,
+}
+
+/// A prompt that a client has sent.
+struct Sent {
+    id: MessageId,
+    started: oneshot::Receiver<Result<TurnHandle>>,
+    cancel: CancellationToken,
+    /// The client has cancelled it before it started.
+    cancelled: bool,
+}
+
+pub struct History {
+    random: Random,
+    core: SessionCore,
+    model: Model,
+    /// Events that are not committed.
+    pending: VecDeque<Entry>,
+    /// The committed queue.
+    queue: Vec<QueuedMessage>,
+    /// Appends fail.
+    lost: bool,
+    running: Option<Running>,
+    /// Turns whose end is in the log's queue.
+    ending: Vec<TurnId>,
+    /// Turns whose end is committed (true) or lost, before their tasks notice it.
+    ended: Vec<(TurnId, bool)>,
+    sent: Vec<Sent>,
+    /// Messages whose senders got an error.
+    refused: Vec<MessageId>,
+    /// Answers that are not written, and the answer to the prompt of the last turn that had one.
+    unwritten: Vec<CancellationToken>,
+    last_answer: Option<CancellationToken>,
+    starts: u64,
+    actions: Vec<String>,
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?}\nafter {:?}", self.model, self.actions);
+        }
+    }
+}
+
+fn message(role: Role) -> IncomingMessage {
+    let parts = vec![Part::text("text")];
+    IncomingMessage { id: MessageId::new(), role, parts, extra: MessageExtra::default(), by_model: false }
+}
+
+impl History {
+    pub fn new(random: Random) -> History {
+        History {
+            random,
+            core: SessionCore::new(SessionId::from("sess_1")),
+            model: Model::default(),
+            pending: VecDeque::new(),
+            queue: Vec::new(),
+            lost: false,
+            running: None,
+            ending: Vec::new(),
+            ended: Vec::new(),
+            sent: Vec::new(),
+            refused: Vec::new(),
+            unwritten: Vec::new(),
+            last_answer: None,
+            starts: 0,
+            actions: Vec::new(),
+        }
+    }
+
+    /// Does something at random.
+    pub fn act(&mut self) {
+        let action = self.random.below(ACTIONS.len() as u64);
+        let name = ACTIONS[action as usize];
+        self.actions.push(name.into());
+        match action {
+            0..=2 => self.prompt(),
+            3..=5 => self.message(),
+            6 => self.start(),
+            7 => self.edit(),
+            8 => self.remove(),
+            9 => self.cancel(),
+            10 => self.disconnect(),
+            11 => self.steer(),
+            12..=13 => self.open(),
+            14..=15 => self.end(),
+            16..=18 => self.commit(),
+            19..=20 => self.notice_end(),
+            21 => self.write_answer(),
+            22 => self.lose(),
+            _ => self.retake(),
+        }
+    }
+
+    fn append(&mut self, entry: Entry) {
+        if !self.lost {
+            self.pending.push_back(entry);
+        }
+    }
+
+    fn client(&mut self) -> String {
+        ["one", "two"][self.random.below(2) as usize].into()
+    }
+
+    fn prompt(&mut self) {
+        let (message, by) = (message(Role::User), self.client());
+        let (cancel, answered) = (CancellationToken::new(), CancellationToken::new());
+        let request =
+            PromptRequest { by: by.clone(), forwarded: false, budget: None, cancel: cancel.clone(), answered: answered.clone() };
+        let id = message.id.clone();
+        let idle = self.running.is_none() && self.model.next().is_none();
+        if self.core.accepts_prompt() {
+            let written = self.last_answer.as_ref().is_none_or(CancellationToken::is_cancelled);
+            assert!(idle && written, "started although work waits");
+            let turn = self.core.new_turn(message, Some(by.clone()));
+            self.model.arrive(id.clone(), Kind::Prompt { client: by });
+            return drop(self.launch(NewTurn { answered: Some(answered), ..turn }));
+        }
+        let (started, receiver) = oneshot::channel();
+        match self.core.queue_prompt(QueuedPrompt { message, request, started }) {
+            Ok(()) => {
+                self.model.arrive(id.clone(), Kind::Prompt { client: by });
+                self.unwritten.push(answered);
+                self.sent.push(Sent { id, started: receiver, cancel, cancelled: false });
+                self.start_next();
+            }
+            Err(error) => assert!(error.kind == ErrorKind::SessionBusy && self.model.waiting.len() >= 16, "{error:?}"),
+        }
+    }
+
+    fn message(&mut self) {
+        let role = if self.random.below(8) == 0 { Role::Custom } else { Role::User };
+        let auto_run = role != Role::Custom && self.random.below(3) > 0;
+        let delivery = [Delivery::Queue, Delivery::Steer][self.random.below(2) as usize];
+        let queued = QueuedMessage { message: message(role), delivery, auto_run, by: None, seq: 0 };
+        let id = queued.message.id.clone();
+        let is_idle = self.running.is_none() && self.model.next().is_none();
+        match self.core.destination(&queued).expect("fewer than 64 messages") {
+            Destination::Turn => {
+                assert!(is_idle && auto_run, "started although work waits");
+                self.model.arrive(id, Kind::Runs);
+                let turn = self.core.new_turn(queued.message, None);
+                self.launch(turn);
+            }
+            Destination::Conversation => {
+                assert!(role == Role::Custom || self.running.is_none());
+                if self.lost { self.refused.push(id) } else { self.pending.push_back(Entry::Completed(id)) }
+            }
+            Destination::Queue(steered) => {
+                assert!(!is_idle || !auto_run, "waits although nothing runs");
+                let running = self.running.as_ref().filter(|_| delivery == Delivery::Steer).map(|turn| turn.id.clone());
+                assert_eq!(steered, running);
+                if self.lost {
+                    self.refused.push(id.clone())
+                } else {
+                    self.pending.push_back(Entry::Queued(queued.clone().into()))
+                }
+                self.actions.push(format!("-> {id} waits, committed: {}", !self.lost));
+                self.model.arrive(id, if auto_run { Kind::Runs } else { Kind::Silent });
+                self.core.queue_message(queued);
+            }
+        }
+    }
+
+    /// A prompt over HTTP, or a retry, which does not wait.
+    fn start(&mut self) {
+        let idle = self.running.is_none() && self.model.next().is_none();
+        assert_eq!(self.core.check_idle().is_ok(), idle);
+        if idle {
+            let message = message(Role::User);
+            let id = message.id.clone();
+            let mut turn = self.core.new_turn(message, None);
+            if self.random.below(2) == 0 {
+                turn.after = 0;
+            }
+            self.model.arrive(id, Kind::Runs);
+            self.launch(turn);
+        }
+    }
+
+    fn launch(&mut self, input: NewTurn) -> TurnHandle {
+        assert!(self.running.is_none(), "two turns run");
+        let (id, cancel) = (TurnId::new(), CancellationToken::new());
+        let (progress, handle) = TurnProgress::new(id.clone(), cancel.clone());
+        let answered = self.core.unwritten_answer();
+        self.core.claim(handle.clone(), input.answered.clone());
+        if let Some(answer) = &input.answered {
+            self.unwritten.push(answer.clone());
+            self.last_answer = Some(answer.clone());
+        }
+        self.model.claim(&input.message.id);
+        self.actions.push(format!("-> turn of {}, with messages before {}", input.message.id, input.after));
+        self.starts += 1;
+        self.running = Some(Running { id, cancel, input, answered, is_open: false, _progress: progress });
+        handle
+    }
+
+    fn start_next(&mut self) {
+        if !self.core.is_between_turns() {
+            return;
+        }
+        let mut silent = Vec::new();
+        self.core.append_silent(|queued| {
+            silent.push(queued.message.id.clone());
+            true
+        });
+        for id in silent {
+            self.model.remove(&id);
+            self.append(Entry::Completed(id));
+        }
+        let cancelled: Vec<MessageId> =
+            self.sent.iter().filter(|sent| sent.cancel.is_cancelled()).map(|sent| sent.id.clone()).collect();
+        cancelled.iter().for_each(|id| self.model.remove(id));
+        match self.core.start_next() {
+            Next::Start(turn, started) => {
+                assert_eq!(Some(&turn.message.id), self.model.next(), "another one waited longer");
+                let handle = self.launch(*turn);
+                if let Some(started) = started {
+                    let _ = started.send(Ok(handle));
+                }
+            }
+            Next::AwaitAnswer(answered) => assert!(!answered.is_cancelled() && self.model.next().is_some()),
+            Next::Nothing => {
+                let waits = self.core.unwritten_answer().is_some();
+                assert!(waits || self.model.next().is_none(), "nothing starts although work waits");
+            }
+        }
+    }
+
+    /// The task of the turn records its start, its prompt and the messages before it.
+    fn open(&mut self) {
+        let Some(running) = self.running.take_if(|running| !running.is_open) else { return };
+        if running.answered.as_ref().is_some_and(|answered| !answered.is_cancelled()) {
+            self.running = Some(running);
+            return;
+        }
+        let own = running.input.message.id.clone();
+        if self.lost && !self.take_again(Some(&own)) {
+            self.model.remove(&own);
+            return self.fail(running.id);
+        }
+        let after = running.input.after;
+        self.append(Entry::Started(running.id.clone()));
+        let earlier: Vec<MessageId> = if after > 0 { self.model.before(&own) } else { Vec::new() };
+        let taken = self.core.take(|number, queued| queued.auto_run && number < after);
+        let taken: Vec<MessageId> = taken.into_iter().map(|queued| queued.message.id).collect();
+        assert_eq!(taken, earlier, "the messages before the prompt");
+        for id in taken.into_iter().chain([own]) {
+            self.model.remove(&id);
+            self.append(Entry::Completed(id));
+        }
+        self.running = Some(Running { is_open: true, ..running });
+    }
+
+    /// The running turn takes the steering messages, and may fail to deliver one of them.
+    fn steer(&mut self) {
+        let Some(turn) = self.running.as_ref().filter(|running| running.is_open).map(|running| running.id.clone()) else { return };
+        for queued in self.core.take(|_, queued| queued.delivery == Delivery::Steer) {
+            let id = queued.message.id;
+            match self.random.below(4) {
+                0 => {
+                    self.actions.push(format!("-> {id} is put back"));
+                    self.core.put_back(&id);
+                }
+                // The turn ends before it delivers the message.
+                1 => {
+                    self.actions.push(format!("-> {id} is taken and not delivered"));
+                    self.model.taken.insert(id, turn.clone());
+                }
+                _ => {
+                    self.model.remove(&id);
+                    self.append(Entry::Completed(id));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let Some(running) = self.running.take_if(|running| running.is_open) else { return };
+        let completed = !self.lost && !running.cancel.is_cancelled() && self.random.below(3) > 0;
+        self.core.end(&running.id, completed);
+        self.model.held.clear();
+        if !completed {
+            self.model.hold_all();
+        }
+        self.append(Entry::Ended(running.id.clone()));
+        if self.lost { self.ended.push((running.id, false)) } else { self.ending.push(running.id) }
+    }
+
+    fn fail(&mut self, turn: TurnId) {
+        for prompt in self.core.fail(&turn) {
+            let _ = prompt.started.send(Err(Error::new(ErrorKind::Internal, "lost")));
+        }
+        self.model.remove_prompts(None);
+        self.model.hold_all();
+    }
+
+    /// Commits the oldest event.
+    fn commit(&mut self) {
+        let Some(entry) = self.pending.pop_front() else { return };
+        self.model.committed(&entry, &self.queue);
+        match entry {
+            Entry::Queued(queued) => self.queue.push(*queued),
+            Entry::Removed(id) | Entry::Completed(id) => self.queue.retain(|queued| queued.message.id != id),
+            Entry::Ended(turn) => {
+                let place = self.ending.iter().position(|ending| *ending == turn).expect("the turn has ended");
+                self.ended.push((self.ending.remove(place), true));
+            }
+            Entry::Started(_) | Entry::Edited(_) => {}
+        }
+    }
+
+    /// The task of a turn that has ended sees that the end is committed, or lost.
+    fn notice_end(&mut self) {
+        if self.ended.is_empty() {
+            return;
+        }
+        let (turn, committed) = self.ended.remove(0);
+        if !committed {
+            return self.fail(turn);
+        }
+        self.core.end_committed(&turn, &self.queue);
+        self.model.taken.retain(|_, taken_by| *taken_by != turn);
+        self.start_next();
+    }
+
+    fn write_answer(&mut self) {
+        if !self.unwritten.is_empty() {
+            let which = self.random.below(self.unwritten.len() as u64) as usize;
+            self.unwritten.remove(which).cancel();
+            self.start_next();
+        }
+    }
+
+    fn lose(&mut self) {
+        if self.random.below(4) > 0 || self.lost {
+            return;
+        }
+        self.actions.push("-> lost".into());
+        self.lost = true;
+        for entry in std::mem::take(&mut self.pending) {
+            match entry {
+                Entry::Queued(queued) => self.refused.push(queued.message.id),
+                Entry::Ended(turn) => self.ended.push((turn, false)),
+                _ => {}
+            }
+        }
+        self.ending.clear();
+    }
+
+    /// Takes the session again, if no turn runs.
+    fn retake(&mut self) {
+        if self.lost && self.running.is_none() {
+            self.take_again(None);
+        }
+    }
+
+    /// Takes the session after a lost append, for a turn with the message `claimed`. Returns whether
+    /// the turn can start.
+    fn take_again(&mut self, claimed: Option<&MessageId>) -> bool {
+        self.lost = false;
+        self.model.taken.clear();
+        self.actions.push("-> taken again".into());
+        if let Some(turn) = self.model.open() {
+            self.model.committed(&Entry::Ended(turn), &self.queue);
+        }
+        let starts = self.core.rebuild(&self.queue);
+        let in_queue = |id: &MessageId| self.queue.iter().any(|queued| queued.message.id == *id);
+        self.model.waiting.retain(|(id, kind)| matches!(kind, Kind::Prompt { .. }) || in_queue(id) || claimed == Some(id));
+        self.model.wait_again(&self.queue);
+        self.model.hold_all();
+        starts
+    }
+
+    fn waiting_message(&mut self) -> Option<MessageId> {
+        let ids: Vec<MessageId> = self
+            .model
+            .waiting
+            .iter()
+            .filter(|(id, kind)| !matches!(kind, Kind::Prompt { .. }) && self.core.is_waiting(id))
+            .map(|(id, _)| id.clone())
+            .collect();
+        let which = self.random.below(ids.len().max(1) as u64) as usize;
+        ids.get(which).cloned()
+    }
+
+    fn edit(&mut self) {
+        let Some(id) = self.waiting_message() else { return };
+        self.append(Entry::Edited(id.clone()));
+        let delivery = [Delivery::Queue, Delivery::Steer][self.random.below(2) as usize];
+        self.core.change(&id, QueueChange::Edit { parts: None, delivery: Some(delivery) });
+    }
+
+    fn remove(&mut self) {
+        let Some(id) = self.waiting_message().filter(|_| !self.lost) else { return };
+        self.append(Entry::Removed(id.clone()));
+        self.core.change(&id, QueueChange::Remove);
+        self.model.remove(&id);
+        // A removal that is lost returns the message, behind the message before it.
+        while !self.pending.is_empty() {
+            self.commit();
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.core.cancel();
+        self.model.remove_prompts(None);
+        match &self.running {
+            Some(running) => assert!(running.cancel.is_cancelled()),
+            None => self.model.hold_all(),
+        }
+        self.sent.iter_mut().for_each(Sent::mark_cancelled);
+    }
+
+    fn disconnect(&mut self) {
+        if self.random.below(2) == 0 {
+            let client = self.client();
+            drop(self.core.remove_prompts(|prompt| prompt.request.by == client));
+            self.model.remove_prompts(Some(&client));
+        } else if let Some(sent) = self.sent.last() {
+            sent.cancel.cancel();
+        }
+    }
+
+    /// Lets all work end. Returns the number of turns.
+    pub fn finish(mut self) -> u64 {
+        self.actions.push("finish".into());
+        for _ in 0..1000 {
+            self.retake();
+            self.open();
+            self.end();
+            self.commit();
+            self.notice_end();
+            self.write_answer();
+        }
+        assert!(self.running.is_none() && self.core.is_idle() && self.core.is_between_turns(), "work is left");
+        assert_eq!(self.model.next(), None, "work is left");
+        let waits: Vec<&MessageId> = self.queue.iter().map(|queued| &queued.message.id).collect();
+        let expected: Vec<&MessageId> = self.model.waiting.iter().map(|(id, _)| id).collect();
+        assert_eq!(waits, expected, "the committed queue");
+        for id in &self.refused {
+            assert!(!self.model.was_delivered(id), "{id} was refused and delivered");
+        }
+        for sent in &mut self.sent {
+            match sent.started.try_recv() {
+                Ok(Ok(_)) => assert!(!sent.cancelled, "{} was cancelled and started", sent.id),
+                Ok(Err(_)) | Err(oneshot::error::TryRecvError::Closed) => {}
+                Err(oneshot::error::TryRecvError::Empty) => panic!("{} has no answer", sent.id),
+            }
+        }
+        self.starts
+    }
+}
+
+impl Sent {
+    /// Notes that the client cancels the prompt, unless it has started.
+    fn mark_cancelled(&mut self) {
+        if !self.cancelled && self.started.is_empty() {
+            self.cancelled = true;
+        }
+    }
+}
