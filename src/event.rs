@@ -34,7 +34,7 @@ pub use hook::{ChangedCall, HookEvent, HookOutcome};
 pub use message::{MessageExtra, ReplacedMessage};
 pub use permission::PermissionOutcome;
 pub use table::TYPES;
-pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED};
+pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED, ignored, subject};
 pub(crate) use timestamp::timestamp;
 pub use tool::ToolChange;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::content::{
     Part, PermissionOption, PlanEntry, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
 };
-use crate::event::{Body, Event, PermissionOutcome, Severity, ToolChange};
+use crate::event::{Body, Event, PermissionOutcome, Severity, ToolChange, ignored};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
 /// A change to the transcript.
@@ -189,34 +189,14 @@ impl Transcript {
                 }
                 None
             }
-            Body::ToolUpdated { .. } => None,
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
                 if let Some(title) = self.titles.get_mut(id) {
                     title.clone_from(&changed.title);
                 }
                 None
             }
-            Body::MessagesReplaced { .. }
-            | Body::SessionCreated { .. }
-            | Body::SessionUpdated { .. }
-            | Body::SessionClosed {}
-            | Body::SessionDeleted {}
-            | Body::BudgetRaised { .. }
-            | Body::StepStarted { .. }
-            | Body::StepCompleted { .. }
-            | Body::MessageEdited { .. }
-            | Body::MessageRemoved { .. }
-            | Body::MessageQueued { .. }
-            | Body::ContextPruned { .. }
-            | Body::CompactionStarted { .. }
-            | Body::CompactionCompleted { .. }
-            | Body::VerifyStarted { .. }
-            | Body::VerifyCompleted { .. }
-            | Body::ChildStarted { .. }
-            | Body::ChildCompleted { .. }
-            | Body::HookCompleted { .. }
-            | Body::ModeChanged { .. }
-            | Body::Unknown(_) => None,
+            Body::ToolUpdated { .. } | Body::HookCompleted { .. } | Body::Unknown(_) => None,
+            ignored!(Session | Step | Replacement | Queue | Verify | Pruning | Compaction | Child | Budget | Mode) => None,
         };
         block.into_iter().collect()
     }

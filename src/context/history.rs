@@ -17,7 +17,7 @@ use super::size::message_bytes;
 use super::usage_mark::UsageMark;
 use super::{commands, summary, system_prompt};
 use crate::content::{Part, Role, StopReason};
-use crate::event::{Body, CompactionOutcome, Event, MessageExtra, ReplacedMessage};
+use crate::event::{Body, CompactionOutcome, Event, MessageExtra, ReplacedMessage, ignored};
 use crate::id::{Seq, ToolCallId, TurnId};
 use crate::model::{Block, CONTENT_FILTER, CONTEXT_OVERFLOW, Message};
 use crate::options::Mode;
@@ -110,24 +110,13 @@ impl History {
             Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
-            | Body::BudgetRaised { .. }
             | Body::MessageDelta { .. }
             | Body::MessageCompleted { discarded: true, .. }
             | Body::StepStarted { .. }
-            | Body::MessageEdited { .. }
-            | Body::MessageRemoved { .. }
-            | Body::MessageQueued { .. }
             | Body::ToolUpdated { .. }
-            | Body::PermissionRequested { .. }
-            | Body::PermissionResolved { .. }
-            | Body::VerifyStarted { .. }
-            | Body::VerifyCompleted { .. }
-            | Body::PlanUpdated { .. }
-            | Body::ChildStarted { .. }
-            | Body::ChildCompleted { .. }
-            | Body::HookCompleted { .. }
             | Body::Notice { note: None, .. }
-            | Body::Unknown(_) => {}
+            | Body::Unknown(_)
+            | ignored!(Queue | Permission | Verify | Plan | Child | Hook | Budget) => {}
         }
     }
 

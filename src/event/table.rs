@@ -1,4 +1,4 @@
-//! The event table: the name, durability and class of each event type.
+//! The event table: the subject, name, durability and class of each event type.
 
 use super::Body;
 
@@ -31,92 +31,100 @@ pub(crate) const MESSAGE_QUEUED: &str = "message.queued";
 /// The type of [`Body::MessagesReplaced`].
 pub(crate) const MESSAGES_REPLACED: &str = "messages.replaced";
 
-/// The types of events that this version knows.
-pub const TYPES: &[&str] = &[
-    "session.created",
-    "session.updated",
-    "session.closed",
-    "session.deleted",
-    "turn.started",
-    "turn.completed",
-    "turn.failed",
-    "turn.cancelled",
-    "turn.interrupted",
-    "step.started",
-    "step.completed",
-    "message.delta",
-    MESSAGE_COMPLETED,
-    MESSAGES_REPLACED,
-    MESSAGE_QUEUED,
-    "message.edited",
-    "message.removed",
-    "tool.started",
-    "tool.updated",
-    "tool.completed",
-    "permission.requested",
-    "permission.resolved",
-    "verify.started",
-    "verify.completed",
-    "plan.updated",
-    "usage.updated",
-    "context.pruned",
-    "compaction.started",
-    "compaction.completed",
-    "child.started",
-    "child.completed",
-    "hook.completed",
-    "budget.raised",
-    "mode.changed",
-    "notice",
-];
+/// Defines the types, the rows and the subjects of the events.
+macro_rules! events {
+    ($($subject:ident { $($variant:ident($name:expr, $durability:ident, $class:ident),)* })*) => {
+        /// The types of events that this version knows.
+        pub const TYPES: &[&str] = &[$($($name,)*)*];
+
+        impl Body {
+            /// Returns the event's row in the event table: its name, durability and class.
+            fn row(&self) -> (&str, Durability, Class) {
+                use Class::{Delta, Fact, TurnEnd};
+                use Durability::{Batched, Synced};
+                match self {
+                    Body::ToolUpdated { status: None, change, .. } if change.is_empty() => ("tool.updated", Batched, Delta),
+                    Body::PermissionResolved { permission_id: Some(_), .. } => ("permission.resolved", Synced, Fact),
+                    $($(Body::$variant { .. } => ($name, $durability, $class),)*)*
+                    Body::Unknown(event) => (&event.name, Batched, Fact),
+                }
+            }
+        }
+
+        /// The pattern of all events of one subject.
+        macro_rules! subject {
+            $(($subject) => { $(Body::$variant { .. })|* };)*
+        }
+    };
+}
+
+/// The pattern of the events that a fold ignores: all events of these subjects. The fold matches
+/// without `_`, so that a new event of another subject does not compile until the fold handles it.
+macro_rules! ignored {
+    ($($subject:ident)|*) => { $($crate::event::subject!($subject))|* };
+}
+
+events! {
+    Session {
+        SessionCreated("session.created", Synced, Fact),
+        SessionUpdated("session.updated", Batched, Fact),
+        SessionClosed("session.closed", Batched, Fact),
+        SessionDeleted("session.deleted", Synced, Fact),
+    }
+    Turn {
+        TurnStarted("turn.started", Synced, Fact),
+        TurnCompleted("turn.completed", Synced, TurnEnd),
+        TurnFailed("turn.failed", Synced, TurnEnd),
+        TurnCancelled("turn.cancelled", Synced, TurnEnd),
+        TurnInterrupted("turn.interrupted", Synced, TurnEnd),
+    }
+    Step {
+        StepStarted("step.started", Batched, Fact),
+        StepCompleted("step.completed", Batched, Fact),
+    }
+    Message {
+        MessageDelta("message.delta", Batched, Delta),
+        MessageCompleted(MESSAGE_COMPLETED, Batched, Fact),
+    }
+    Replacement { MessagesReplaced(MESSAGES_REPLACED, Batched, Fact), }
+    Queue {
+        MessageQueued(MESSAGE_QUEUED, Synced, Fact),
+        MessageEdited("message.edited", Synced, Fact),
+        MessageRemoved("message.removed", Synced, Fact),
+    }
+    Tool {
+        ToolStarted("tool.started", Batched, Fact),
+        ToolUpdated("tool.updated", Batched, Fact),
+        ToolCompleted("tool.completed", Batched, Fact),
+    }
+    Permission {
+        PermissionRequested("permission.requested", Batched, Fact),
+        PermissionResolved("permission.resolved", Batched, Fact),
+    }
+    Verify {
+        VerifyStarted("verify.started", Batched, Fact),
+        VerifyCompleted("verify.completed", Batched, Fact),
+    }
+    Plan { PlanUpdated("plan.updated", Batched, Fact), }
+    Usage { UsageUpdated("usage.updated", Batched, Fact), }
+    Pruning { ContextPruned("context.pruned", Batched, Fact), }
+    Compaction {
+        CompactionStarted("compaction.started", Batched, Fact),
+        CompactionCompleted("compaction.completed", Synced, Fact),
+    }
+    Child {
+        ChildStarted("child.started", Batched, Fact),
+        ChildCompleted("child.completed", Batched, Fact),
+    }
+    Hook { HookCompleted("hook.completed", Batched, Fact), }
+    Budget { BudgetRaised("budget.raised", Synced, Fact), }
+    Mode { ModeChanged("mode.changed", Batched, Fact), }
+    Notice { Notice("notice", Batched, Fact), }
+}
+
+pub(crate) use {ignored, subject};
 
 impl Body {
-    /// Returns the event's row in the event table: its name, durability and class.
-    fn row(&self) -> (&str, Durability, Class) {
-        use Class::{Delta, Fact, TurnEnd};
-        use Durability::{Batched, Synced};
-        match self {
-            Body::SessionCreated { .. } => ("session.created", Synced, Fact),
-            Body::SessionUpdated { .. } => ("session.updated", Batched, Fact),
-            Body::SessionClosed {} => ("session.closed", Batched, Fact),
-            Body::SessionDeleted {} => ("session.deleted", Synced, Fact),
-            Body::TurnStarted { .. } => ("turn.started", Synced, Fact),
-            Body::TurnCompleted { .. } => ("turn.completed", Synced, TurnEnd),
-            Body::TurnFailed { .. } => ("turn.failed", Synced, TurnEnd),
-            Body::TurnCancelled {} => ("turn.cancelled", Synced, TurnEnd),
-            Body::TurnInterrupted {} => ("turn.interrupted", Synced, TurnEnd),
-            Body::StepStarted { .. } => ("step.started", Batched, Fact),
-            Body::StepCompleted { .. } => ("step.completed", Batched, Fact),
-            Body::MessageDelta { .. } => ("message.delta", Batched, Delta),
-            Body::MessageCompleted { .. } => (MESSAGE_COMPLETED, Batched, Fact),
-            Body::MessageQueued { .. } => (MESSAGE_QUEUED, Synced, Fact),
-            Body::MessageEdited { .. } => ("message.edited", Synced, Fact),
-            Body::MessageRemoved { .. } => ("message.removed", Synced, Fact),
-            Body::ToolStarted { .. } => ("tool.started", Batched, Fact),
-            Body::ToolUpdated { status: None, change, .. } if change.is_empty() => ("tool.updated", Batched, Delta),
-            Body::ToolUpdated { .. } => ("tool.updated", Batched, Fact),
-            Body::ToolCompleted { .. } => ("tool.completed", Batched, Fact),
-            Body::PermissionRequested { .. } => ("permission.requested", Batched, Fact),
-            Body::PermissionResolved { permission_id: Some(_), .. } => ("permission.resolved", Synced, Fact),
-            Body::PermissionResolved { permission_id: None, .. } => ("permission.resolved", Batched, Fact),
-            Body::VerifyStarted { .. } => ("verify.started", Batched, Fact),
-            Body::VerifyCompleted { .. } => ("verify.completed", Batched, Fact),
-            Body::PlanUpdated { .. } => ("plan.updated", Batched, Fact),
-            Body::UsageUpdated { .. } => ("usage.updated", Batched, Fact),
-            Body::ContextPruned { .. } => ("context.pruned", Batched, Fact),
-            Body::CompactionStarted { .. } => ("compaction.started", Batched, Fact),
-            Body::CompactionCompleted { .. } => ("compaction.completed", Synced, Fact),
-            Body::ChildStarted { .. } => ("child.started", Batched, Fact),
-            Body::ChildCompleted { .. } => ("child.completed", Batched, Fact),
-            Body::HookCompleted { .. } => ("hook.completed", Batched, Fact),
-            Body::BudgetRaised { .. } => ("budget.raised", Synced, Fact),
-            Body::ModeChanged { .. } => ("mode.changed", Batched, Fact),
-            Body::MessagesReplaced { .. } => (MESSAGES_REPLACED, Batched, Fact),
-            Body::Notice { .. } => ("notice", Batched, Fact),
-            Body::Unknown(event) => (&event.name, Batched, Fact),
-        }
-    }
-
     /// Returns the `type` of the event.
     pub(crate) fn name(&self) -> &str {
         self.row().0

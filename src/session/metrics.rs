@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::state::SessionState;
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ignored};
 
 /// Labels of the counter of ended turns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -79,36 +79,9 @@ impl SessionMetrics {
                 let seconds = event.at_ms.saturating_sub(since_ms) as f64 / 1000.0;
                 self.tools.get_or_create(&ToolLabels { kind, status }).observe(seconds);
             }
-            Body::SessionCreated { .. }
-            | Body::SessionUpdated { .. }
-            | Body::SessionClosed {}
-            | Body::SessionDeleted {}
-            | Body::BudgetRaised { .. }
-            | Body::TurnStarted { .. }
-            | Body::MessageDelta { .. }
-            | Body::MessageCompleted { .. }
-            | Body::StepStarted { .. }
-            | Body::StepCompleted { .. }
-            | Body::MessageEdited { .. }
-            | Body::MessageRemoved { .. }
-            | Body::MessageQueued { .. }
-            | Body::ToolStarted { .. }
-            | Body::ToolUpdated { .. }
-            | Body::PermissionRequested { .. }
-            | Body::PermissionResolved { .. }
-            | Body::VerifyStarted { .. }
-            | Body::VerifyCompleted { .. }
-            | Body::PlanUpdated { .. }
-            | Body::ContextPruned { .. }
-            | Body::CompactionStarted { .. }
-            | Body::CompactionCompleted { .. }
-            | Body::ChildStarted { .. }
-            | Body::ChildCompleted { .. }
-            | Body::HookCompleted { .. }
-            | Body::ModeChanged { .. }
-            | Body::MessagesReplaced { .. }
-            | Body::Notice { .. }
-            | Body::Unknown(_) => {}
+            Body::TurnStarted { .. } | Body::ToolStarted { .. } | Body::ToolUpdated { .. } | Body::Unknown(_) => {}
+            ignored!(Session | Step | Message | Replacement | Queue | Permission | Verify | Plan | Pruning) => {}
+            ignored!(Compaction | Child | Hook | Budget | Mode | Notice) => {}
         }
     }
 }

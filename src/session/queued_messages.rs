@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 use super::message::{IncomingMessage, QueuedMessage};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ignored};
 use crate::id::MessageId;
 use crate::limits;
 
@@ -41,7 +41,9 @@ impl QueuedMessages {
             }
             Body::MessageRemoved { message_id, by: _ } => self.end(message_id, LeftQueue::Removed),
             Body::MessageCompleted { message_id, .. } => self.end(message_id, LeftQueue::Delivered),
-            _ => {}
+            Body::MessageDelta { .. } | Body::Unknown(_) => {}
+            ignored!(Session | Turn | Step | Replacement | Tool | Permission | Verify | Plan | Usage | Pruning) => {}
+            ignored!(Compaction | Child | Hook | Budget | Mode | Notice) => {}
         }
     }
 

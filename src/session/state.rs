@@ -16,7 +16,7 @@ use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
 use crate::context::history::History;
 use crate::event::{
     Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, Event, HOOK_FAILED, MessageExtra, PermissionOutcome,
-    SessionChange, SessionParent,
+    SessionChange, SessionParent, ignored,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::limits;
@@ -109,7 +109,6 @@ impl SessionState {
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
-            Body::MessageQueued { .. } | Body::MessageEdited { .. } | Body::MessageRemoved { .. } | Body::BudgetRaised { .. } => {}
             Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::of(&event.body)),
             Body::ToolUpdated { tool_call_id: id, status, change, .. } => {
                 if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
@@ -129,7 +128,6 @@ impl SessionState {
                 self.compacting = false;
                 self.context_tokens = context_tokens.unwrap_or(self.context_tokens);
             }
-            Body::ContextPruned { .. } => {}
             Body::VerifyStarted { tool_call_id, round, .. } => {
                 self.open_check = Some(OpenCheck { tool_call_id: tool_call_id.clone(), round: *round });
             }
@@ -145,9 +143,9 @@ impl SessionState {
             Body::SessionClosed {}
             | Body::PermissionResolved { permission_id: None, .. }
             | Body::HookCompleted { .. }
-            | Body::MessagesReplaced { .. }
             | Body::Notice { .. }
-            | Body::Unknown(_) => {}
+            | Body::Unknown(_)
+            | ignored!(Replacement | Queue | Pruning | Budget) => {}
         }
         self.queue.on(event);
         self.budget.on(event);

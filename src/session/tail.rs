@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::content::{Part, ToolContent};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ignored};
 use crate::id::Seq;
 use crate::limits;
 
@@ -73,32 +73,10 @@ fn approximate_bytes(body: &Body) -> usize {
         }
         Body::ToolUpdated { content: None, .. }
         | Body::MessageRemoved { .. }
-        | Body::SessionCreated { .. }
-        | Body::SessionUpdated { .. }
-        | Body::SessionClosed {}
-        | Body::SessionDeleted {}
-        | Body::BudgetRaised { .. }
-        | Body::TurnStarted { .. }
-        | Body::TurnCompleted { .. }
-        | Body::TurnFailed { .. }
-        | Body::TurnCancelled {}
-        | Body::TurnInterrupted {}
-        | Body::StepStarted { .. }
-        | Body::StepCompleted { .. }
         | Body::PermissionResolved { .. }
-        | Body::VerifyStarted { .. }
-        | Body::VerifyCompleted { .. }
-        | Body::PlanUpdated { .. }
-        | Body::ContextPruned { .. }
-        | Body::CompactionStarted { .. }
-        | Body::CompactionCompleted { .. }
-        | Body::UsageUpdated { .. }
-        | Body::ChildStarted { .. }
-        | Body::ChildCompleted { .. }
         | Body::HookCompleted { changed: None, .. }
-        | Body::ModeChanged { .. }
-        | Body::MessagesReplaced { .. }
-        | Body::Notice { .. }
         | Body::Unknown(_) => 0,
+        ignored!(Session | Turn | Step | Replacement | Verify | Plan | Usage | Pruning | Compaction) => 0,
+        ignored!(Child | Budget | Mode | Notice) => 0,
     }
 }

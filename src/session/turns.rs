@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
-use crate::event::{Body, ChildEnd, Event};
+use crate::event::{Body, ChildEnd, Event, ignored};
 use crate::id::{Seq, SessionId, TurnId};
 
 /// Progress of a turn.
@@ -143,33 +143,10 @@ impl TurnRecords {
             Body::ChildCompleted { child, end } => self.child_ended(&child.child_session_id, end),
             Body::TurnCancelled {} => self.end(TurnStatus::Cancelled, event),
             Body::TurnInterrupted {} => self.end(TurnStatus::Interrupted, event),
-            Body::SessionCreated { .. }
-            | Body::SessionUpdated { .. }
-            | Body::SessionClosed {}
-            | Body::SessionDeleted {}
-            | Body::BudgetRaised { .. }
-            | Body::StepCompleted { .. }
-            | Body::MessageDelta { .. }
-            | Body::MessageCompleted { .. }
-            | Body::MessageEdited { .. }
-            | Body::MessageRemoved { .. }
-            | Body::MessageQueued { .. }
-            | Body::ToolStarted { .. }
-            | Body::ToolUpdated { .. }
-            | Body::ToolCompleted { .. }
-            | Body::PermissionRequested { .. }
-            | Body::PermissionResolved { .. }
-            | Body::VerifyStarted { .. }
-            | Body::VerifyCompleted { .. }
-            | Body::PlanUpdated { .. }
-            | Body::ContextPruned { .. }
-            | Body::CompactionStarted { .. }
-            | Body::CompactionCompleted { .. }
-            | Body::HookCompleted { .. }
-            | Body::ModeChanged { .. }
-            | Body::MessagesReplaced { .. }
-            | Body::Notice { .. }
-            | Body::Unknown(_) => {}
+            Body::StepCompleted { .. }
+            | Body::Unknown(_)
+            | ignored!(Session | Message | Replacement | Queue | Tool | Permission | Verify | Plan | Pruning)
+            | ignored!(Compaction | Hook | Budget | Mode | Notice) => {}
         }
     }
 

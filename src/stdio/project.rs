@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::terminal_output::{CommandTerminals, TerminalUpdate};
 use crate::content::{Cost, Part, Role, ToolLabel};
 use crate::context::commands::SlashCommand;
-use crate::event::{Body, ChangedCall, CompactionOutcome, Event, SessionChange, Severity};
+use crate::event::{Body, ChangedCall, CompactionOutcome, Event, SessionChange, Severity, ignored};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
@@ -209,28 +209,18 @@ impl Projection {
                 let notice = acp::Notice::new(notice_severity(*severity), title.clone()).description(description.clone());
                 self.update(acp::SessionUpdate::Notice(notice), out);
             }
-            Body::MessagesReplaced { .. }
-            | Body::Notice { .. }
-            | Body::VerifyStarted { .. }
-            | Body::VerifyCompleted { .. }
+            Body::Notice { .. }
             | Body::HookCompleted { .. }
-            | Body::Unknown(_)
             | Body::MessageDelta { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
-            | Body::BudgetRaised { .. }
             | Body::MessageEdited { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
             | Body::TurnCancelled {}
             | Body::TurnInterrupted {}
-            | Body::StepStarted { .. }
-            | Body::StepCompleted { .. }
-            | Body::ContextPruned { .. }
-            | Body::ChildStarted { .. }
-            | Body::ChildCompleted { .. }
-            | Body::PermissionRequested { .. }
-            | Body::PermissionResolved { .. } => {}
+            | Body::Unknown(_)
+            | ignored!(Step | Replacement | Permission | Verify | Pruning | Child | Budget) => {}
         }
     }
 

@@ -98,7 +98,8 @@ impl<'a> Files<'a> {
         let Some(name) = rest.first() else { return Some(file) };
         let exported = self.exports(&file).into_iter().find(|exported| exported.last() == Some(name));
         match exported {
-            Some(exported) if exported.len() > 1 => self.defining(&exported),
+            // A macro is defined in the file that exports it.
+            Some(exported) if exported.len() > 1 && exported != path => self.defining(&exported),
             _ => Some(file),
         }
     }
