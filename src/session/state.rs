@@ -92,6 +92,27 @@ pub struct ResolvedPermission {
 impl SessionState {
     /// Adds an event. Events must be added in the order of the log.
     pub fn on(&mut self, event: &Event) {
+        self.apply(event);
+        self.queue.on(event);
+        self.budget.on(event);
+        self.turns.on(event);
+        self.history.on(event);
+    }
+
+    /// Copies the parts of which the summary of the session consists.
+    pub(super) fn activity(&self) -> SessionState {
+        SessionState {
+            agent: self.agent.clone(),
+            origin: self.origin.clone(),
+            turns: self.turns.newest(),
+            open_tools: self.open_tools.clone(),
+            open_permissions: self.open_permissions.clone(),
+            ..SessionState::default()
+        }
+    }
+
+    /// Adds an event to the fields that are not folds of their own.
+    pub(super) fn apply(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
         match &event.body {
             Body::SessionCreated { cwd, mode, change, parent } => {
@@ -147,10 +168,6 @@ impl SessionState {
             | Body::Unknown(_)
             | ignored!(Replacement | Queue | Pruning | Budget) => {}
         }
-        self.queue.on(event);
-        self.budget.on(event);
-        self.turns.on(event);
-        self.history.on(event);
     }
 
     /// Sets the parent of a subagent's session, and the rules that it inherits. A rule that this

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, ChildEnd, Event};
+use crate::event::{Body, Event, ignored};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::store::{ActivityColumns, SessionRow};
@@ -84,11 +84,15 @@ impl SessionSummary {
     /// Returns the columns for the session's row after `events`, which follow `state`. `None` if
     /// the events change nothing and `always` is false.
     pub(super) fn columns_after(state: &SessionState, events: &[Event], always: bool) -> Option<ActivityColumns> {
-        let mut summary = always.then(|| SessionSummary::of(state));
-        for event in events {
-            apply(event, || summary.get_or_insert_with(|| SessionSummary::of(state)));
+        if !always && events.iter().all(|event| is_unrelated(&event.body)) {
+            return None;
         }
-        summary.map(SessionSummary::into_columns)
+        let mut state = state.activity();
+        for event in events {
+            state.apply(event);
+            state.turns.on(event);
+        }
+        Some(SessionSummary::of(&state).into_columns())
     }
 
     fn into_columns(mut self) -> ActivityColumns {
@@ -106,15 +110,11 @@ impl SessionSummary {
     /// Marks the open turn as interrupted and removes the open calls and permission requests, as
     /// the next owner will record it.
     pub(crate) fn interrupt(&mut self) {
-        self.end(TurnStatus::Interrupted, None, None);
+        if let Some(last) = self.last_turn.as_mut().filter(|last| last.status == TurnStatus::Running) {
+            last.status = TurnStatus::Interrupted;
+        }
         self.pending_tool_calls.clear();
         self.open_permissions.clear();
-    }
-
-    fn end(&mut self, status: TurnStatus, stop_reason: Option<StopReason>, error: Option<TurnFailure>) {
-        if let Some(last) = self.last_turn.as_mut().filter(|last| last.status == TurnStatus::Running) {
-            (last.status, last.stop_reason, last.error) = (status, stop_reason, error);
-        }
     }
 }
 
@@ -129,83 +129,7 @@ impl LastTurn {
     }
 }
 
-/// Adds an event to the summary. `summary` is called only for an event that changes the summary,
-/// because the events of a streamed message do not, and creating the summary has a cost.
-fn apply<'a>(event: &Event, summary: impl FnOnce() -> &'a mut SessionSummary) {
-    match &event.body {
-        Body::TurnStarted { .. } => {
-            let started = |turn_id| LastTurn { turn_id, status: TurnStatus::Running, stop_reason: None, error: None };
-            summary().last_turn = event.turn_id.clone().map(started);
-        }
-        Body::TurnCompleted { stop_reason } => summary().end(TurnStatus::Completed, Some(*stop_reason), None),
-        Body::TurnFailed { code, message, hint, info } => {
-            let (code, message) = (code.clone(), message.clone());
-            let error = TurnFailure { code, message, hint: hint.clone(), info: info.clone() };
-            summary().end(TurnStatus::Failed, None, Some(error));
-        }
-        Body::TurnCancelled {} => summary().end(TurnStatus::Cancelled, None, None),
-        Body::TurnInterrupted {} => summary().end(TurnStatus::Interrupted, None, None),
-        Body::ToolStarted { tool_call_id, title, kind, .. } => summary().pending_tool_calls.push(PendingCall {
-            tool_call_id: tool_call_id.clone(),
-            title: title.clone(),
-            kind: *kind,
-            status: ToolStatus::Pending,
-        }),
-        Body::ToolUpdated { tool_call_id, status, change, .. } => {
-            let calls = &mut summary().pending_tool_calls;
-            for call in calls.iter_mut().filter(|call| call.tool_call_id == *tool_call_id) {
-                call.status = status.unwrap_or(call.status);
-                call.title = change.title.clone().unwrap_or_else(|| std::mem::take(&mut call.title));
-                call.kind = change.kind.unwrap_or(call.kind);
-            }
-        }
-        Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
-            let calls = &mut summary().pending_tool_calls;
-            calls.iter_mut().filter(|call| call.tool_call_id == *id).for_each(|call| call.title.clone_from(&changed.title));
-        }
-        Body::ToolCompleted { tool_call_id, .. } => {
-            summary().pending_tool_calls.retain(|call| call.tool_call_id != *tool_call_id);
-        }
-        Body::PermissionRequested { permission_id, .. } => summary().open_permissions.push(permission_id.clone()),
-        Body::PermissionResolved { permission_id: Some(id), .. } => summary().open_permissions.retain(|open| open != id),
-        Body::UsageUpdated { cost: cost @ Some(_), .. }
-        | Body::ChildCompleted { end: ChildEnd { cost: cost @ Some(_), .. }, .. } => {
-            let total = &mut summary().cost;
-            *total = Cost::sum(*total, *cost);
-        }
-        Body::SessionCreated { change, .. } | Body::SessionUpdated { change }
-            if change.agent.is_some() || change.origin.is_some() =>
-        {
-            let summary = summary();
-            summary.origin = change.origin.clone().or(summary.origin.take());
-            summary.agent = change.agent.clone().or(summary.agent.take());
-        }
-        Body::SessionCreated { .. }
-        | Body::SessionUpdated { .. }
-        | Body::SessionClosed {}
-        | Body::SessionDeleted {}
-        | Body::BudgetRaised { .. }
-        | Body::StepStarted { .. }
-        | Body::StepCompleted { .. }
-        | Body::MessageDelta { .. }
-        | Body::MessageCompleted { .. }
-        | Body::MessageEdited { .. }
-        | Body::MessageRemoved { .. }
-        | Body::MessageQueued { .. }
-        | Body::PermissionResolved { permission_id: None, .. }
-        | Body::VerifyStarted { .. }
-        | Body::VerifyCompleted { .. }
-        | Body::PlanUpdated { .. }
-        | Body::ContextPruned { .. }
-        | Body::CompactionStarted { .. }
-        | Body::CompactionCompleted { .. }
-        | Body::ChildStarted { .. }
-        | Body::ChildCompleted { .. }
-        | Body::UsageUpdated { cost: None, .. }
-        | Body::HookCompleted { .. }
-        | Body::ModeChanged { .. }
-        | Body::MessagesReplaced { .. }
-        | Body::Notice { .. }
-        | Body::Unknown(_) => {}
-    }
+/// Returns whether an event never changes a summary.
+fn is_unrelated(body: &Body) -> bool {
+    matches!(body, ignored!(Step | Message | Replacement | Queue | Verify | Plan | Pruning | Compaction | Budget | Mode | Notice))
 }

@@ -220,6 +220,12 @@ impl TurnRecords {
         (self.usage, self.cost)
     }
 
+    /// Copies the newest turn and the totals.
+    pub(super) fn newest(&self) -> TurnRecords {
+        let turns = self.turns.last().cloned().into_iter().collect();
+        TurnRecords { turns, open_children: Vec::new(), usage: self.usage, cost: self.cost }
+    }
+
     /// Returns the newest turn.
     pub(crate) fn last(&self) -> Option<&TurnRecord> {
         self.turns.last()
