@@ -47,6 +47,7 @@ mod single_calls;
 pub(crate) mod sse;
 mod variables;
 mod wire;
+pub(crate) mod wire_formats;
 
 pub use crate::options::Thinking;
 pub use answer::{Chunk, ChunkStream, Model, ModelProvider};

@@ -179,8 +179,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     if matches!(thinking_style, ThinkingStyle::Bound) {
         headers.push(("anthropic-beta", "thinking-binding-controls-2026-08-01"));
     }
-    let path = if endpoint.base_url.trim_end_matches('/').ends_with("/v1") { "messages" } else { "v1/messages" };
-    Ok(EncodedRequest { url: endpoint.url(path), headers, body: wire::body(&body)? })
+    Ok(EncodedRequest { url: url(endpoint, "messages"), headers, body: wire::body(&body)? })
 }
 
 /// Returns whether the API would reject a request with thinking. For a model with a thinking
@@ -272,4 +271,10 @@ fn result(result: &ToolResult, ids: CallIds) -> Content<'_> {
         is_error: result.failed,
         cache_control: None,
     }
+}
+
+/// Returns the URL of a path of the first version of the API, which the base URL may contain.
+pub(crate) fn url(endpoint: &Endpoint, path: &str) -> String {
+    let has_version = endpoint.base_url.trim_end_matches('/').ends_with("/v1");
+    endpoint.url(&format!("{}{path}", if has_version { "" } else { "v1/" }))
 }

@@ -10,6 +10,7 @@ use super::endpoint::{Endpoint, client};
 use super::error::{ModelError, Retry};
 use super::google::GoogleAccount;
 use super::sigv4;
+use super::wire_formats::wire_format;
 use crate::web::HttpClients;
 
 /// The URL of a client that uses no proxy.
@@ -25,7 +26,7 @@ pub(super) async fn authorize(endpoint: &Endpoint, clients: &HttpClients, reques
     match &endpoint.credentials {
         Credentials::None => {}
         Credentials::Key(_) => {
-            if let Some((name, value)) = endpoint.key_header()? {
+            if let Some((name, value)) = key_header(endpoint)? {
                 request.headers_mut().insert(name, value);
             }
         }
@@ -44,6 +45,22 @@ pub(super) async fn authorize(endpoint: &Endpoint, clients: &HttpClients, reques
         }
     }
     Ok(())
+}
+
+/// Returns the header with the API key, which depends on the provider and the protocol. Returns
+/// `None` if the credentials are not a key.
+pub(super) fn key_header(endpoint: &Endpoint) -> Result<Option<(&'static str, HeaderValue)>, ModelError> {
+    let Credentials::Key(key) = &endpoint.credentials else { return Ok(None) };
+    let (name, prefix) = match endpoint.provider() {
+        "azure" => ("api-key", ""),
+        _ => wire_format(endpoint.protocol).key_header,
+    };
+    let mut value = HeaderValue::from_str(&format!("{prefix}{}", key.secret())).map_err(|_| {
+        let message = format!("the key of {} contains characters that are invalid in an HTTP header", key.origin());
+        ModelError::new(Retry::Never, message).hint(format!("check {}", key.origin())).unreachable()
+    })?;
+    value.set_sensitive(true);
+    Ok(Some((name, value)))
 }
 
 /// Discards the access token in the header `authorization` of a request that the API refused.

@@ -6,7 +6,6 @@ use std::fmt;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::catalog::{self, CONTEXT_WINDOW, LOCAL_CONTEXT_WINDOW};
@@ -36,7 +35,7 @@ pub struct Endpoint {
     pub window_is_setting: bool,
     /// The user has set whether the model can call tools.
     pub tools: Option<bool>,
-    /// The documents and audio that the model reads.
+    /// The documents and audio that the model reads, if the protocol can transfer them.
     pub media: Media,
     /// Maximum size of one answer that the user set, in tokens.
     pub max_output_tokens: Option<u32>,
@@ -77,7 +76,7 @@ impl Endpoint {
             context_window: properties.context_window.unwrap_or(CONTEXT_WINDOW),
             window_is_setting: false,
             tools: None,
-            media: Media::of(properties.abilities.as_deref().unwrap_or_default(), protocol),
+            media: Media::new(properties.abilities.as_deref().unwrap_or_default()),
             max_output_tokens: None,
             output_limit: properties.max_output_tokens,
             thinking: properties.thinking,
@@ -147,26 +146,6 @@ impl Endpoint {
     /// Returns the name of the provider: the part of `id` before the slash.
     pub(crate) fn provider(&self) -> &str {
         self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
-    }
-
-    /// Returns the header with the API key, which depends on the provider and the protocol. Returns
-    /// `None` if the credentials are not a key.
-    pub(super) fn key_header(&self) -> Result<Option<(&'static str, HeaderValue)>, ModelError> {
-        let Credentials::Key(key) = &self.credentials else { return Ok(None) };
-        let (name, value) = match self.protocol {
-            _ if self.provider() == "azure" => ("api-key", key.secret().to_owned()),
-            Protocol::Anthropic => ("x-api-key", key.secret().to_owned()),
-            Protocol::Gemini => ("x-goog-api-key", key.secret().to_owned()),
-            Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Ollama | Protocol::Bedrock => {
-                ("authorization", format!("Bearer {}", key.secret()))
-            }
-        };
-        let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            let message = format!("the key of {} contains characters that are invalid in an HTTP header", key.origin());
-            ModelError::new(Retry::Never, message).hint(format!("check {}", key.origin())).unreachable()
-        })?;
-        value.set_sensitive(true);
-        Ok(Some((name, value)))
     }
 
     /// Returns whether this is a model of Google Vertex AI, whose URLs name the publisher of the

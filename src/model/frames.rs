@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use super::endpoint::Protocol;
 use super::error::{ModelError, Retry};
 use super::event_stream::{Invalid, MessageDecoder};
 use super::json_lines::LineDecoder;
@@ -19,16 +18,6 @@ pub(crate) enum Frames {
 }
 
 impl Frames {
-    pub(crate) fn of(protocol: Protocol) -> Frames {
-        match protocol {
-            Protocol::Anthropic | Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Gemini => {
-                Frames::ServerSentEvents(sse::Decoder::default())
-            }
-            Protocol::Ollama => Frames::JsonLines(LineDecoder::default()),
-            Protocol::Bedrock => Frames::EventStream(MessageDecoder::default()),
-        }
-    }
-
     /// Appends received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match self {

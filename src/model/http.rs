@@ -16,6 +16,7 @@ use super::media::Media;
 use super::request::Request;
 use super::retry::Retrying;
 use super::send::{SendError, send};
+use super::wire_formats::wire_format;
 use super::{output_limit, single_calls};
 use crate::web::HttpClients;
 
@@ -132,7 +133,7 @@ impl Model for HttpModel {
     }
 
     fn media(&self) -> Media {
-        self.endpoint.media
+        self.endpoint.media.and(wire_format(self.endpoint.protocol).media)
     }
 
     fn prepare(&self) -> BoxFuture<'_, ()> {
@@ -143,7 +144,7 @@ impl Model for HttpModel {
 
     fn stream(&self, mut request: Request) -> ChunkStream {
         let model = self.clone();
-        self.endpoint.media.fit(&mut request.messages);
+        self.media().fit(&mut request.messages);
         let answer = async move { model.answer(request).await };
         let model = self.clone();
         stream::once(answer)

@@ -10,6 +10,7 @@ use super::endpoint::{Endpoint, Protocol};
 use super::error::{ModelError, Retry};
 use super::limited_body::{self, MissingPart};
 use super::provider_error::response_error;
+use super::wire_formats::wire_format;
 use crate::limits::{
     MODEL_ERROR_BYTES_MAX, MODEL_LIST, MODEL_LIST_BYTES_MAX, MODEL_LIST_MODELS_MAX, MODEL_LIST_PAGES_MAX, MODEL_NAMES,
     MODEL_NAMES_SHOWN_MAX,
@@ -66,7 +67,7 @@ async fn request(endpoint: &Endpoint, clients: &HttpClients) -> Result<Vec<Liste
         }
     }
     let mut models = Vec::new();
-    let mut url = first_page(endpoint);
+    let mut url = (wire_format(endpoint.protocol).list)(endpoint);
     for _ in 0..MODEL_LIST_PAGES_MAX {
         let list = get(endpoint, clients, &url).await?;
         models.extend(read::models(&list));
@@ -75,16 +76,6 @@ async fn request(endpoint: &Endpoint, clients: &HttpClients) -> Result<Vec<Liste
     }
     models.truncate(MODEL_LIST_MODELS_MAX);
     Ok(models)
-}
-
-/// Returns the URL of the list, with the largest page size of the protocol.
-fn first_page(endpoint: &Endpoint) -> String {
-    match endpoint.protocol {
-        Protocol::Anthropic if !endpoint.base_url.trim_end_matches('/').ends_with("/v1") => endpoint.url("v1/models?limit=1000"),
-        Protocol::Anthropic => endpoint.url("models?limit=1000"),
-        Protocol::Gemini => endpoint.url("models?pageSize=1000"),
-        Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Ollama | Protocol::Bedrock => endpoint.url("models"),
-    }
 }
 
 /// Returns the URL of the page after `list`: from `has_more` and `last_id` (Anthropic), or from
@@ -96,7 +87,7 @@ fn next_page(endpoint: &Endpoint, list: &Value) -> Option<String> {
         _ => return None,
     };
     let cursor = percent_encoding::utf8_percent_encode(cursor, percent_encoding::NON_ALPHANUMERIC);
-    let url = first_page(endpoint);
+    let url = (wire_format(endpoint.protocol).list)(endpoint);
     let separator = if url.contains('?') { '&' } else { '?' };
     Some(format!("{url}{separator}{name}={cursor}")).filter(|_| !cursor.to_string().is_empty())
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::message::Message;
-use crate::config::{Ability, Protocol};
+use crate::config::Ability;
 use crate::content::{PDF, Part};
 
 /// The kinds of parts, besides text and images, that a model reads.
@@ -15,14 +15,14 @@ pub struct Media {
 }
 
 impl Media {
-    /// Returns the media that a model with these abilities reads through `protocol`.
-    pub(crate) fn of(abilities: &[Ability], protocol: Protocol) -> Media {
-        let (pdf, audio) = match protocol {
-            Protocol::Anthropic | Protocol::Bedrock => (true, false),
-            Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Gemini => (true, true),
-            Protocol::Ollama => (false, false),
-        };
-        Media { pdf: pdf && abilities.contains(&Ability::Pdf), audio: audio && abilities.contains(&Ability::Audio) }
+    /// Creates the media that a model with these abilities reads.
+    pub(crate) fn new(abilities: &[Ability]) -> Media {
+        Media { pdf: abilities.contains(&Ability::Pdf), audio: abilities.contains(&Ability::Audio) }
+    }
+
+    /// Returns the media that are in both.
+    pub(crate) fn and(self, other: Media) -> Media {
+        Media { pdf: self.pdf && other.pdf, audio: self.audio && other.audio }
     }
 
     /// Returns whether the model reads this part itself.

@@ -101,9 +101,9 @@ struct Function<'a> {
 /// tokens. `thinks` is whether the model can think, if that is known.
 pub(crate) fn write(
     endpoint: &Endpoint,
+    request: &Request,
     num_ctx: u64,
     thinks: Option<bool>,
-    request: &Request,
 ) -> Result<EncodedRequest, ModelError> {
     let tools = request.tools.iter().map(|tool| Tool {
         r#type: "function",

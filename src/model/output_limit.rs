@@ -1,10 +1,10 @@
 //! The default output limit of servers on this machine, which may have none: a model that does not
 //! stop would answer until its context window is full.
 
-use super::endpoint::{Endpoint, Protocol};
+use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
+use super::wire_formats::wire_format;
 use crate::limits::MODEL_LOCAL_OUTPUT_TOKENS_MAX;
-use crate::web::is_loopback;
 
 /// Names of the limit in requests and errors of servers.
 const FIELDS: &[&str] = &["max_tokens", "max_completion_tokens", "max_new_tokens"];
@@ -13,12 +13,7 @@ const FIELDS: &[&str] = &["max_tokens", "max_completion_tokens", "max_new_tokens
 /// chat server on this machine, or Ollama. `window` is the size of its context window in tokens.
 pub(crate) fn with_default(endpoint: &Endpoint, window: u64) -> Option<Endpoint> {
     let set = endpoint.max_output_tokens.is_some() || FIELDS.iter().any(|field| endpoint.body.contains_key(*field));
-    let unlimited = match endpoint.protocol {
-        Protocol::OpenaiChat => is_loopback(&endpoint.base_url),
-        Protocol::Ollama => true,
-        Protocol::Anthropic | Protocol::OpenaiResponses | Protocol::Gemini | Protocol::Bedrock => false,
-    };
-    if set || !unlimited {
+    if set || !wire_format(endpoint.protocol).lacks_output_limit.includes(endpoint) {
         return None;
     }
     let half = u32::try_from(window / 2).unwrap_or(u32::MAX);

@@ -8,14 +8,13 @@ use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_
 use super::answer_stream::AnswerStream;
 use super::authorize::{authorize, discard_token};
 use super::connect_error::send_error;
-use super::endpoint::{Endpoint, Protocol};
+use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
-use super::frames::Frames;
 use super::local::Properties;
 use super::provider_error::response_error;
 use super::request::Request;
-use super::wire::{EncodedRequest, EventReader};
-use super::{anthropic, bedrock, extra_fields, gemini, limited_body, listing, ollama, openai_chat, openai_responses, single_calls};
+use super::wire_formats::wire_format;
+use super::{extra_fields, limited_body, listing, single_calls};
 use crate::limits::MODEL_ERROR_BYTES_MAX;
 use crate::web::HttpClients;
 
@@ -44,21 +43,9 @@ pub(super) async fn send(
     if single {
         request.messages = single_calls::split(request.messages);
     }
-    let (encoded, reader): (EncodedRequest, Box<dyn EventReader>) = match endpoint.protocol {
-        Protocol::Anthropic => (anthropic::write(endpoint, &request)?, Box::new(anthropic::AnthropicReader::default())),
-        Protocol::OpenaiChat => {
-            (openai_chat::write(endpoint, &request)?, Box::new(openai_chat::OpenaiChatReader::new(endpoint, request.tools.clone())))
-        }
-        Protocol::OpenaiResponses => {
-            (openai_responses::write(endpoint, &request)?, Box::new(openai_responses::OpenaiResponsesReader::default()))
-        }
-        Protocol::Gemini => (gemini::write(endpoint, &request)?, Box::new(gemini::GeminiReader::default())),
-        Protocol::Ollama => {
-            let window = endpoint.window(reported.context_window);
-            (ollama::write(endpoint, window, reported.thinking, &request)?, Box::new(ollama::OllamaReader::default()))
-        }
-        Protocol::Bedrock => (bedrock::write(endpoint, &request)?, Box::new(bedrock::BedrockReader::default())),
-    };
+    let format = wire_format(endpoint.protocol);
+    let encoded = (format.write)(endpoint, &request, endpoint.window(reported.context_window), reported.thinking)?;
+    let reader = (format.reader)(endpoint, &request);
     drop(request);
     let body = extra_fields::merge(encoded.body, &endpoint.body)?;
     let client = endpoint.client(clients)?;
@@ -87,7 +74,7 @@ pub(super) async fn send(
         let message = format!("the answer is compressed with {encoding}, which is not supported");
         return Err(ModelError::of(Cause::InvalidAnswer, message).hint("disable the compression in the server or proxy").into());
     }
-    Ok(AnswerStream::new(response.bytes_stream().boxed(), Frames::of(endpoint.protocol), content_type, reader))
+    Ok(AnswerStream::new(response.bytes_stream().boxed(), (format.frames)(), content_type, reader))
 }
 
 /// Sends a request with the credentials of `endpoint`. If the provider refuses an access token, the

@@ -21,6 +21,7 @@ use crate::model::endpoint::{ApiKey, Endpoint};
 use crate::model::local::{self, Candidate, LocalServer, LocalServers};
 use crate::model::providers::{self, KnownProvider};
 use crate::model::scripted::{self, Script};
+use crate::model::wire_formats::wire_format;
 use crate::model::{self, Media, Model, ModelError, ModelProvider, Retry};
 use crate::process::ProcessLauncher;
 use crate::web::{ClientOptions, HttpClients};
@@ -356,9 +357,8 @@ fn apply_model(endpoint: &mut Endpoint, own: ModelSettings) -> Result<(), ModelE
     endpoint.max_output_tokens = own.max_output_tokens.or(endpoint.max_output_tokens);
     endpoint.parallel_tool_calls = own.parallel_tool_calls.unwrap_or(endpoint.parallel_tool_calls);
     endpoint.cache_ttl = own.cache_ttl.unwrap_or(endpoint.cache_ttl);
-    let has_budget = matches!(endpoint.protocol, Protocol::Anthropic | Protocol::Gemini | Protocol::Bedrock);
-    if !has_budget && own.thinking.values().any(|effort| matches!(effort, Effort::Tokens(_))) {
-        let protocol = endpoint.protocol.as_str();
+    let (format, protocol) = (wire_format(endpoint.protocol), endpoint.protocol.as_str());
+    if !format.has_thinking_budget && own.thinking.values().any(|effort| matches!(effort, Effort::Tokens(_))) {
         return Err(permanent(format!(
             "model {}: a thinking level with a number of tokens is not supported by {protocol}",
             endpoint.id
@@ -366,14 +366,13 @@ fn apply_model(endpoint: &mut Endpoint, own: ModelSettings) -> Result<(), ModelE
         .hint("set the name of an effort in [models], such as high = \"high\""));
     }
     if let Some(abilities) = &own.abilities {
-        endpoint.media = Media::of(abilities, endpoint.protocol);
+        endpoint.media = Media::new(abilities);
     }
     endpoint.tools = own.abilities.map(|abilities| abilities.contains(&Ability::Tools));
     endpoint.efforts = own.thinking;
     endpoint.body = own.body.into_iter().map(|(name, value)| (name, json(value))).collect();
     if let Some(tier) = own.service_tier {
-        if !matches!(endpoint.protocol, Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Anthropic) {
-            let protocol = endpoint.protocol.as_str();
+        if !format.has_service_tier {
             return Err(permanent(format!("model {}: service_tier is not supported by {protocol}", endpoint.id))
                 .hint("use body in [models] for fields of the provider"));
         }

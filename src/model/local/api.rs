@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::limits::MODEL_PROBE_BYTES_MAX;
+use crate::model::authorize::key_header;
 use crate::model::endpoint::{Endpoint, client};
 use crate::model::limited_body::{self, MissingPart};
 use crate::web::HttpClients;
@@ -32,7 +33,7 @@ impl<'a> LocalApi<'a> {
 
     /// Creates the API client for an endpoint's server, with the endpoint's key and headers.
     pub(super) fn of(clients: &'a HttpClients, endpoint: &'a Endpoint) -> Self {
-        let key = endpoint.key_header().unwrap_or_default();
+        let key = key_header(endpoint).unwrap_or_default();
         let client = endpoint.client(clients).ok();
         LocalApi { client, key, headers: &endpoint.headers, ..LocalApi::new(clients, &endpoint.base_url) }
     }

@@ -10,10 +10,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::api::LocalApi;
 use super::properties::{self, Properties};
 use crate::limits::{LOCAL_MODELS_MAX, LOCAL_PROPERTIES, LOCAL_PROPERTIES_FRESH};
-use crate::model::endpoint::{Endpoint, Protocol};
+use crate::model::endpoint::Endpoint;
 use crate::model::observations::Observations;
 use crate::model::providers::provider;
-use crate::web::{HttpClients, is_loopback};
+use crate::model::wire_formats::{ServerScope, wire_format};
+use crate::web::HttpClients;
 
 /// The properties of models that local servers report, by base URL and name, and the facts that
 /// errors of any server revealed. Shared by all clones.
@@ -47,12 +48,9 @@ fn key(endpoint: &Endpoint) -> (String, String) {
 
 /// Returns whether the endpoint's server may be a local server with an API that reports properties.
 fn is_local(endpoint: &Endpoint) -> bool {
+    let servers = wire_format(endpoint.protocol).reports_properties;
     let known = || provider(endpoint.provider()).is_some_and(|provider| provider.local);
-    match endpoint.protocol {
-        Protocol::OpenaiChat | Protocol::OpenaiResponses | Protocol::Anthropic => is_loopback(&endpoint.base_url) || known(),
-        Protocol::Ollama => true,
-        Protocol::Gemini | Protocol::Bedrock => false,
-    }
+    servers.includes(endpoint) || servers == ServerScope::Local && known()
 }
 
 impl LocalServers {
