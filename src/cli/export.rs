@@ -1,4 +1,4 @@
-//! `nuncio sessions export`: JSON lines of messages, which can be imported, or a directory with all
+//! `nuncio sessions export`: JSON lines of events, which can be imported, or a directory with all
 //! files of a session, for reading.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::export_line::ExportLine;
+use super::export_line::{SessionLine, is_exported};
 use super::output::{event_line, print_json};
 use super::stored::each_event;
 use crate::api::App;
@@ -27,13 +27,9 @@ pub(crate) fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Opt
         Ok(())
     })?;
     let row = sessions.row(id)?;
-    write_line(&ExportLine::session(id, &state, row.created_ms))?;
-    each_event(sessions, id, |event| ExportLine::of(event).as_ref().map_or(Ok(()), write_line))
-}
-
-fn write_line(line: &ExportLine) -> Result<()> {
-    let text = serde_json::to_string(line).map_err(|error| Error::internal(format!("writing an export: {error}")))?;
-    print_json(text + "\n")
+    let line = serde_json::to_string(&SessionLine::new(id, &state, row.created_ms));
+    print_json(line.map_err(|error| Error::internal(format!("writing an export: {error}")))? + "\n")?;
+    each_event(sessions, id, |event| if is_exported(&event.body) { print_json(event_line(event)?) } else { Ok(()) })
 }
 
 /// Writes `session.json`, `events.ndjson`, `attachments/` and `artifacts/TURN/`.

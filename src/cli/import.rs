@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::export_line::ExportLine;
+use super::export_line::{EventLine, ExportLine, is_exported};
 use super::output::{print, print_stderr};
 use crate::api::App;
 use crate::content::{StopReason, shortened};
@@ -24,10 +24,10 @@ use crate::workspace::one_line;
 pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> Result<()> {
     // Parse the whole file first, so that an invalid line does not leave an incomplete session.
     let mut lines = read(file)?.into_iter();
-    let Some(ExportLine::Session { cwd, change, .. }) = lines.next() else {
+    let Some(ExportLine::Session(first)) = lines.next() else {
         return Err(Error::invalid_params(format!("{}, line 1: the metadata of a session is missing", file.display())));
     };
-    let (cwd, change, dropped) = confined(app, cwd, change);
+    let (cwd, change, dropped) = confined(app, first.cwd, first.change);
     let session = sessions.create(cwd, app.mode, change).await?;
     for description in dropped {
         print_stderr(format!("nuncio: not imported: {description}\n"));
@@ -35,9 +35,14 @@ pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> 
     }
     let mut turn: Option<TurnId> = None;
     for line in lines {
-        let Some((of_turn, body)) = line.into_event() else {
+        let ExportLine::Event(event) = line else {
             return Err(Error::invalid_params(format!("{}: the metadata is repeated", file.display())));
         };
+        let EventLine { turn_id: of_turn, body } = *event;
+        // Other events could widen what the session may do, such as the rule of an answer.
+        if !is_exported(&body) {
+            continue;
+        }
         if turn != of_turn {
             end_turn(&session, turn.take()).await;
             if of_turn.is_some() {
@@ -74,6 +79,7 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
             break;
         }
         let line = json::from_slice(&text)
+            .and_then(ExportLine::parse)
             .map_err(|error| Error::invalid_params(format!("{}, line {number}: {error}", file.display())))?;
         lines.push(line);
     }

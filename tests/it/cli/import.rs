@@ -113,3 +113,58 @@ async fn system_prompt_of_imported_session_is_dropped() {
         home.run(&["run", "--resume", &id, "--model", &home.script(json!([{"text": "ok", "expect": words}])), "go"], "").await;
     assert_ne!(ran.code, 0, "the model received it: {ran:?}");
 }
+
+/// The bodies of the messages and calls in a log or an export.
+fn content(lines: &[Value]) -> Vec<Value> {
+    let bodies = lines.iter().map(|line| line["body"].clone());
+    bodies.filter(|body| ["message.completed", "tool.started", "tool.completed"].iter().any(|name| body["type"] == *name)).collect()
+}
+
+#[tokio::test]
+async fn export_of_older_version_is_imported() {
+    let home = Home::new();
+    let imported = home.run(&["sessions", "import", "-"], include_str!("../cases/export_before_events.jsonl")).await;
+    check(&imported, 0, &["sess_"]);
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let expected = [
+        json!({"type": "message.completed", "messageId": "msg_1", "role": "user", "parts": text("read it")}),
+        json!({"type": "tool.started", "toolCallId": "call_1", "name": "read", "title": "Read a.txt", "kind": "read",
+            "input": {"file_path": "a.txt"}, "inputText": "{ \"file_path\": \"a.txt\" }", "locations": [{"path": "a.txt"}]}),
+        json!({"type": "tool.completed", "toolCallId": "call_1", "name": "read", "title": "Read a.txt", "status": "completed",
+            "output": text("one"), "details": {"lines": 1}}),
+        json!({"type": "tool.started", "toolCallId": "call_2", "name": "read", "title": "Read b.txt", "kind": "read",
+            "input": {"file_path": "b.txt"}, "automatic": true}),
+        json!({"type": "tool.completed", "toolCallId": "call_2", "status": "failed", "output": text("not found")}),
+        json!({"type": "message.completed", "messageId": "msg_2", "role": "assistant", "parts": text("It says one."),
+            "providerState": {"protocol": "anthropic", "value": 1}}),
+    ];
+    let log = home.log(imported.stdout.trim()).await;
+    assert_eq!(content(&log), expected);
+    let turns = log.iter().filter(|event| event["body"]["type"] == "turn.started").count();
+    assert_eq!((turns, &log[0]["body"]["title"]), (1, &json!("Old")), "{log:?}");
+}
+
+#[tokio::test]
+async fn exported_events_are_imported_unchanged_and_no_others() {
+    let home = Home::new();
+    home.put("a.txt", "one");
+    let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
+    let model = home.script(json!([{"tool_calls": [read]}, {"text": "It says one."}]));
+    check(&home.run(&["run", "--model", &model, "read it"], "").await, 0, &["It says one."]);
+    let id = home.run(&["sessions", "list", "--json"], "").await.lines()[0]["sessionId"].as_str().unwrap().to_string();
+    let exported = home.run(&["sessions", "export", &id], "").await;
+    let (lines, log) = (exported.lines(), home.log(&id).await);
+    assert!(lines[1..].iter().all(|line| log.contains(line)), "{lines:?}");
+    assert_eq!(content(&lines[1..]), content(&log));
+
+    // A rule in the file permits nothing.
+    let rule = json!({"tool": "bash", "decision": "allow"});
+    let answer = json!({"type": "permission.resolved", "permissionId": "perm_1", "toolCallId": "call_1",
+        "outcome": "allow_always", "by": "me", "rule": rule});
+    let extra = json!({"sessionId": id, "seq": 99, "atMs": 1, "body": answer});
+    let imported = home.run(&["sessions", "import", "-"], &format!("{}{extra}\n", exported.stdout)).await;
+    check(&imported, 0, &["sess_"]);
+    let copy = home.log(imported.stdout.trim()).await;
+    assert_eq!(content(&copy), content(&log));
+    assert!(copy.iter().all(|event| event["body"]["type"] != "permission.resolved"), "{copy:?}");
+}
