@@ -16,7 +16,8 @@ pub(crate) const CONTEXT_WINDOW: u64 = 128_000;
 pub(crate) const MAX_OUTPUT_TOKENS: u32 = 8_192;
 
 /// Properties of a model. An absent property is unknown.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
 pub struct ModelProperties {
     /// Maximum size of a request, in tokens.
     pub context_window: Option<u64>,
@@ -31,17 +32,6 @@ pub struct ModelProperties {
 /// The catalogue: one row per line.
 const CATALOG: &str = include_str!("catalog.json");
 
-/// A model, or the properties of models without a row whose name begins with a prefix.
-#[derive(Deserialize)]
-struct Row {
-    context_window: Option<u64>,
-    max_output_tokens: Option<u32>,
-    price: Option<Price>,
-    abilities: Option<Vec<Ability>>,
-    #[serde(default)]
-    thinking: Vec<Thinking>,
-}
-
 /// The id or the prefix of a row, and the row as JSON.
 type RowText = (&'static str, &'static str);
 
@@ -55,12 +45,10 @@ fn rows(field: &str) -> impl Iterator<Item = RowText> + Clone {
     })
 }
 
-/// Parses a row.
+/// Parses a row: the properties of a model, or of models without a row whose name begins with a
+/// prefix.
 fn parse(row: &str) -> ModelProperties {
-    let Ok(Row { context_window, max_output_tokens, price, abilities, thinking }) = serde_json::from_str(row) else {
-        return ModelProperties::default();
-    };
-    ModelProperties { context_window, max_output_tokens, price, abilities, thinking }
+    serde_json::from_str(row).unwrap_or_default()
 }
 
 /// Returns the properties of the model `id` (`PROVIDER/NAME`). The first source that exists
