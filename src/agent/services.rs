@@ -171,7 +171,12 @@ pub(crate) fn check_depth(depth: u32) -> Result<()> {
     Err(Error::invalid_params(message).hint("do the task without another nuncio"))
 }
 
-/// Converts an error from a model request. The details name the cause.
+/// Returns the error of the model request that [`model_error`] converted, if any.
+pub(in crate::agent) fn failed_request(error: &Error) -> Option<&ModelError> {
+    error.source.as_ref()?.downcast_ref()
+}
+
+/// Converts an error from a model request. The details name the cause, for clients.
 pub(crate) fn model_error(error: ModelError) -> Error {
     let mut details = json!({ "cause": error.cause.id() });
     if let Cause::ContextOverflow { request_tokens, context_window } = error.cause {
@@ -184,7 +189,6 @@ pub(crate) fn model_error(error: ModelError) -> Error {
     if error.unreachable {
         details["unreachable"] = true.into();
     }
-    let mut converted = Error::new(Kind::ModelError, error.message).details(details);
-    converted.hint = error.hint;
-    converted
+    let (message, hint) = (error.message.clone(), error.hint.clone());
+    Error { hint, ..Error::new(Kind::ModelError, message).details(details).source(error) }
 }

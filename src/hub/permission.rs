@@ -68,11 +68,14 @@ impl<'a> PermissionDecider<'a> {
             return choice;
         }
         let decision = self.evaluate(&call);
-        let by = if decision.rule.is_some() { "rule" } else { "mode" };
+        let (by, denier) = match decision.rule {
+            Some(_) => ("rule", "a rule in the settings"),
+            None => ("mode", "the session's mode"),
+        };
         let (id, answer) = match decision.policy {
             Policy::Allow => (None, PermissionAnswer::without_choice(PermissionOutcome::AllowOnce, by, None)),
             Policy::Deny => {
-                let reason = format!("denied by {}", if by == "rule" { "a rule in the settings" } else { "the session's mode" });
+                let reason = format!("denied by {denier}");
                 (None, PermissionAnswer::without_choice(PermissionOutcome::Denied, by, Some(&reason)))
             }
             Policy::Ask => self.ask(&call, &options, cancel).await,

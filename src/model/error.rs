@@ -1,5 +1,6 @@
 //! The error of a failed request: its cause, its retry policy, and the remedy.
 
+use std::fmt;
 use std::time::Duration;
 
 /// The reason why a request failed.
@@ -136,3 +137,11 @@ impl ModelError {
         self
     }
 }
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ModelError {}

@@ -5,6 +5,7 @@ use super::answer::ModelAnswer;
 use super::step::Steps;
 use crate::agent::calls::hooks;
 use crate::agent::environment::SessionEnvironment;
+use crate::agent::services::failed_request;
 use crate::config::ContextSettings;
 use crate::content::{Part, StepOutcome, StopReason};
 use crate::context::excerpt::excerpt;
@@ -14,7 +15,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, CompactionOutcome, CompactionReason, PrunedOutput, Severity};
 use crate::hooks::HookCompaction;
 use crate::limits;
-use crate::model::{CONTEXT_OVERFLOW, Message, Request};
+use crate::model::{Cause, Message, Request};
 use crate::session::Turn;
 use crate::task;
 use crate::toolkit::artifact;
@@ -300,20 +301,22 @@ fn does_not_fit() -> Error {
 
 /// Returns whether the same request would fail again.
 fn is_lasting(error: &Error) -> bool {
-    let cause = error.details.as_ref().and_then(|details| details["cause"].as_str());
-    matches!(cause, Some("authentication" | "quota" | "unknown_model" | "bad_request" | "content_filter"))
+    use Cause::{Authentication, BadRequest, ContentFilter, Quota, UnknownModel};
+    failed_request(error)
+        .is_some_and(|failed| matches!(failed.cause, Authentication | Quota | UnknownModel | BadRequest | ContentFilter))
 }
 
 fn is_overflow(error: &Error) -> bool {
-    error.details.as_ref().is_some_and(|details| details["cause"] == CONTEXT_OVERFLOW)
+    failed_request(error).is_some_and(|failed| matches!(failed.cause, Cause::ContextOverflow { .. }))
 }
 
 /// Estimates the size of a conversation that the model accepts, after it rejected a conversation of
 /// `bytes`.
 fn fitting(error: &Error, bytes: usize) -> usize {
-    let number = |name: &str| error.details.as_ref()?[name].as_u64();
-    let share = match (number("requestTokens"), number("contextWindow")) {
-        (Some(request), Some(window)) if window < request => window as f64 / request as f64,
+    let share = match failed_request(error).map(|failed| failed.cause) {
+        Some(Cause::ContextOverflow { request_tokens: Some(request), context_window: Some(window) }) if window < request => {
+            window as f64 / request as f64
+        }
         _ => 1.0,
     };
     (bytes as f64 * share.min(0.75) * 0.75) as usize

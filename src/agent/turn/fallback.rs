@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::agent::services::{Services, model_error};
+use crate::agent::services::{Services, failed_request, model_error};
 use crate::config::{Price, Settings, model_settings};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Cause, Model};
 
 /// The models of one turn that can replace the session's model.
 pub(in crate::agent) struct Fallback<'a> {
@@ -26,11 +26,11 @@ impl<'a> Fallback<'a> {
 
     /// Returns whether another model gets the request after this error.
     pub(in crate::agent) fn applies(&self, error: &Error) -> bool {
-        let Some(details) = error.details.as_ref().filter(|_| !self.left.is_empty()) else { return false };
-        match details["cause"].as_str() {
-            Some("overloaded" | "rate_limit" | "quota") => true,
-            Some("authentication") => false,
-            _ => details["unreachable"] == true,
+        let Some(failed) = failed_request(error).filter(|_| !self.left.is_empty()) else { return false };
+        match failed.cause {
+            Cause::Overloaded | Cause::RateLimit | Cause::Quota => true,
+            Cause::Authentication => false,
+            _ => failed.unreachable,
         }
     }
 
