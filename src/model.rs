@@ -51,7 +51,6 @@ pub(crate) mod wire_formats;
 
 pub use crate::options::Thinking;
 pub use answer::{Chunk, ChunkStream, Model, ModelProvider};
-pub(crate) use error::{CONTENT_FILTER, CONTEXT_OVERFLOW};
 pub use error::{Cause, ModelError, Retry};
 pub use http::open;
 pub use media::Media;

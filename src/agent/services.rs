@@ -22,7 +22,7 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::lsp::Servers;
 use crate::mcp::{McpServers, McpTokens};
-use crate::model::{Cause, ModelError};
+use crate::model::ModelError;
 use crate::process::ProcessLauncher;
 use crate::toolkit::PathLocks;
 use crate::tools::Tools;
@@ -178,14 +178,7 @@ pub(in crate::agent) fn failed_request(error: &Error) -> Option<&ModelError> {
 
 /// Converts an error from a model request. The details name the cause, for clients.
 pub(crate) fn model_error(error: ModelError) -> Error {
-    let mut details = json!({ "cause": error.cause.id() });
-    if let Cause::ContextOverflow { request_tokens, context_window } = error.cause {
-        for (name, tokens) in [("requestTokens", request_tokens), ("contextWindow", context_window)] {
-            if let Some(tokens) = tokens {
-                details[name] = tokens.into();
-            }
-        }
-    }
+    let mut details = json!(error.cause);
     if error.unreachable {
         details["unreachable"] = true.into();
     }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::conversation::{Conversation, LinkedMessage, MessageOrigin, PrunableOutput};
@@ -19,7 +20,7 @@ use super::{commands, summary, system_prompt};
 use crate::content::{Part, Role, StopReason};
 use crate::event::{Body, CompactionOutcome, Event, MessageExtra, ReplacedMessage, ignored};
 use crate::id::{Seq, ToolCallId, TurnId};
-use crate::model::{Block, CONTENT_FILTER, CONTEXT_OVERFLOW, Message};
+use crate::model::{Block, Cause, Message};
 use crate::options::Mode;
 
 /// The messages of the conversation so far. Only complete messages are included; deltas are
@@ -121,9 +122,11 @@ impl History {
     }
 
     fn turn_failed(&mut self, info: Option<&Value>) {
-        match info.and_then(|info| info["cause"].as_str()) {
-            Some(CONTEXT_OVERFLOW) => self.leave_out_overflow(info),
-            Some(CONTENT_FILTER) => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
+        match info.and_then(|info| Cause::deserialize(info).ok()) {
+            Some(Cause::ContextOverflow { request_tokens, context_window }) => {
+                self.leave_out_overflow(request_tokens.zip(context_window));
+            }
+            Some(Cause::ContentFilter) => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
             _ => self.end_turn(Some(FAILED_CUT), None),
         }
     }
@@ -200,8 +203,9 @@ impl History {
     /// Ends a turn that exceeded the model's context window: leaves out the turn, so that the next
     /// request has the size of an earlier one. If the turn is short, or needs at most half of the
     /// window according to the provider's numbers, the conversation before it fills the window;
-    /// then the oldest messages are left out too.
-    fn leave_out_overflow(&mut self, info: Option<&Value>) {
+    /// then the oldest messages are left out too. `reported` has the size of the request and of the
+    /// window.
+    fn leave_out_overflow(&mut self, reported: Option<(u64, u64)>) {
         self.close();
         self.running = false;
         let whole = self.all.bytes(self.end.last);
@@ -210,8 +214,7 @@ impl History {
         let kept = self.all.bytes(self.end.last);
         let turn = whole.saturating_sub(kept);
         self.end.note = Some(OVERFLOW);
-        let number = |name: &str| info?[name].as_u64();
-        let fits_in_half = number("requestTokens").zip(number("contextWindow")).is_some_and(|(request, window)| {
+        let fits_in_half = reported.is_some_and(|(request, window)| {
             // The request also contains the instructions and the tools.
             request.saturating_mul(turn as u64) <= (window / 2).saturating_mul(whole as u64)
         });

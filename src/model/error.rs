@@ -3,12 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
-/// The reason why a request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// The reason why a request failed. Its JSON is part of `info` in errors and in `turn.failed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Cause {
     /// The conversation does not fit into the model's context window. The provider reported the
     /// numbers of tokens.
-    ContextOverflow { request_tokens: Option<u64>, context_window: Option<u64> },
+    ContextOverflow {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request_tokens: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
+    },
     /// Too many requests or tokens per minute.
     RateLimit,
     /// The credit or the quota of the account is used up.
@@ -30,22 +38,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the name of the cause in `info` of errors and events, for example `rate_limit`.
-    pub fn id(self) -> &'static str {
-        match self {
-            Cause::ContextOverflow { .. } => CONTEXT_OVERFLOW,
-            Cause::RateLimit => "rate_limit",
-            Cause::Quota => "quota",
-            Cause::Authentication => "authentication",
-            Cause::UnknownModel => "unknown_model",
-            Cause::Overloaded => "overloaded",
-            Cause::ContentFilter => CONTENT_FILTER,
-            Cause::BadRequest => "bad_request",
-            Cause::InvalidAnswer => "invalid_answer",
-            Cause::Other => "other",
-        }
-    }
-
     /// Returns the retry policy of failures with this cause.
     pub(crate) fn retry(self) -> Retry {
         match self {
@@ -80,11 +72,6 @@ impl Cause {
         }
     }
 }
-
-/// Id of [`Cause::ContextOverflow`].
-pub(crate) const CONTEXT_OVERFLOW: &str = "context_overflow";
-/// Id of [`Cause::ContentFilter`].
-pub(crate) const CONTENT_FILTER: &str = "content_filter";
 
 /// The retry policy of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

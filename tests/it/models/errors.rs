@@ -66,7 +66,7 @@ async fn errors_of_providers_are_classified() {
             _ => cause,
         };
         let attempts = if case.cause == "invalid_answer" { 2 } else { 1 };
-        if cause.id() != case.cause || cause != expected || hint.is_none() || requests != attempts {
+        if serde_json::json!(cause)["cause"] != case.cause || cause != expected || hint.is_none() || requests != attempts {
             failures
                 .push(format!("{}: {cause:?} instead of {} {expected:?}; {requests} requests; hint {hint:?}", case.of, case.cause));
         }
