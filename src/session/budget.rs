@@ -1,7 +1,7 @@
 //! The limits of a session and of its running turn: a fold over the session's events.
 
 use crate::content::BudgetLimits;
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ignored};
 
 /// The limits that clients gave, and the limits that answers raised.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,15 @@ impl BudgetState {
                 self.raised = self.raised.of_session();
             }
             Body::BudgetRaised { limits } => self.raised = limits.or(self.raised),
-            _ => {}
+            Body::SessionClosed {}
+            | Body::SessionDeleted {}
+            | Body::TurnCompleted { .. }
+            | Body::TurnFailed { .. }
+            | Body::TurnCancelled {}
+            | Body::TurnInterrupted {}
+            | Body::Unknown(_)
+            | ignored!(Step | Message | Replacement | Queue | Tool | Permission | Verify | Plan | Usage | Pruning)
+            | ignored!(Compaction | Child | Hook | Mode | Notice) => {}
         }
     }
 
