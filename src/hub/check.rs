@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::claude_code;
-use super::conversation::{AgentFacts, Opening};
+use super::conversation::{AgentReport, Opening};
 use super::known::KnownAgent;
 use super::mcp_servers::AgentMcp;
 use super::process::not_logged_in;
@@ -85,7 +85,7 @@ pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck>
 
 /// Starts the agent. Returns what it reports. Fails also if the agent reports that it is not logged
 /// in.
-async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<AgentFacts> {
+async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<AgentReport> {
     registry::allowed(services, name)?;
     let open = registry::protocol(agent.kind);
     // The directory has no files that the agent could run.
@@ -107,7 +107,7 @@ async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<A
         opencode: Arc::default(),
     };
     let conversation = open(opening).await?;
-    let facts = conversation.facts();
+    let facts = conversation.report();
     conversation.close().await;
     match agent.kind {
         AgentKind::ClaudeCode => {
@@ -116,8 +116,8 @@ async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<A
             let status = reported(&services.launcher, &command).await.unwrap_or_default();
             match (status["loggedIn"].as_bool(), status["email"].as_str(), status["authMethod"].as_str()) {
                 (Some(false), ..) => Err(not_logged_in(name, "not logged in").hint(claude_code::LOGIN)),
-                (_, Some(email), Some(method)) => Ok(AgentFacts { login: Some(format!("{email} ({method})")), ..facts }),
-                (_, None, Some(method)) => Ok(AgentFacts { login: Some(method.to_owned()), ..facts }),
+                (_, Some(email), Some(method)) => Ok(AgentReport { login: Some(format!("{email} ({method})")), ..facts }),
+                (_, None, Some(method)) => Ok(AgentReport { login: Some(method.to_owned()), ..facts }),
                 _ => Ok(facts),
             }
         }

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::events::TurnEvents;
 use super::mcp_servers::AgentMcp;
+use super::open_requests::OpenRequests;
 use super::opencode::OpencodeServers;
 use super::process::AgentProcess;
-use super::questions::OpenQuestions;
 use crate::config::HostedAgent;
 use crate::content::{Cost, Part, StopReason};
 use crate::context::commands::SlashCommand;
@@ -43,9 +43,9 @@ pub(super) struct Opening {
     pub opencode: Arc<OpencodeServers>,
 }
 
-/// The facts that a running agent has reported.
+/// The properties and state that a running agent has reported.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AgentFacts {
+pub(super) struct AgentReport {
     pub version: Option<String>,
     /// The account with which the agent is logged in, if it reports one.
     pub login: Option<String>,
@@ -57,7 +57,7 @@ pub(super) struct AgentFacts {
 }
 
 /// A turn that another client of an agent has begun.
-pub(super) struct ForeignTurn {
+pub(super) struct ExternalTurn {
     pub prompt: Vec<Part>,
     /// The name of the client.
     pub by: &'static str,
@@ -75,11 +75,11 @@ pub(super) trait HostedConversation: Send + Sync {
         &'a self,
         parts: &'a [Part],
         events: &'a mut TurnEvents<'_>,
-        questions: &'a mut OpenQuestions<'_>,
+        requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>>;
 
     /// Waits until another client of the agent has begun a turn in the session. Cancel-safe.
-    fn foreign_turn(&self) -> BoxFuture<'_, Result<ForeignTurn>> {
+    fn external_turn(&self) -> BoxFuture<'_, Result<ExternalTurn>> {
         Box::pin(std::future::pending())
     }
 
@@ -87,7 +87,7 @@ pub(super) trait HostedConversation: Send + Sync {
     fn follow<'a>(
         &'a self,
         _events: &'a mut TurnEvents<'_>,
-        _questions: &'a mut OpenQuestions<'_>,
+        _questions: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
         Box::pin(async { Err(Error::internal("nuncio is the only client of the agent")) })
     }
@@ -95,9 +95,9 @@ pub(super) trait HostedConversation: Send + Sync {
     /// Returns the process of the agent.
     fn process(&self) -> &AgentProcess;
 
-    fn facts(&self) -> AgentFacts;
+    fn report(&self) -> AgentReport;
 
-    /// Sets an option. [`HostedConversation::facts`] then has the value that the agent reports.
+    /// Sets an option. [`HostedConversation::report`] then has the value that the agent reports.
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>>;
 
     /// Returns whether another process of the agent can resume the session.

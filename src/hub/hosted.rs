@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::conversation::{ForeignTurn, HostedConversation};
+use super::conversation::{ExternalTurn, HostedConversation};
 use super::events::TurnEvents;
+use super::open_requests::OpenRequests;
 use super::opencode::OpencodeServers;
 use super::permission::PermissionDecider;
 use super::process::AgentProcess;
-use super::questions::OpenQuestions;
 use super::start::{LiveSetup, Start, Started};
 use super::turn_commands::{CommandTurn, TurnCommands};
 use super::turn_size::BoundedTurn;
@@ -135,14 +135,14 @@ impl HostedSession {
         let workspace = self.workspace(turn, loaded, cwd);
         let mut events = TurnEvents::new(turn);
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace);
-        let mut questions = OpenQuestions::new(&permissions, turn.cancel.child_token());
+        let mut requests = OpenRequests::new(&permissions, turn.cancel.child_token());
         let exceeded = events.bytes().exceeded;
         let started = StartTime::now();
         let (services, parent) = (&self.services, self.setup.parent.as_ref());
         let during = CommandTurn { services, turn, parent, conversation: &*conversation };
         let work = match turn.adopted {
-            true => conversation.follow(&mut events, &mut questions),
-            false => conversation.prompt(&turn.prompt, &mut events, &mut questions),
+            true => conversation.follow(&mut events, &mut requests),
+            false => conversation.prompt(&turn.prompt, &mut events, &mut requests),
         };
         let work = within_size(&self.name, &exceeded, self.commands.serve(during, work));
         let result = match with_login_notice(&self.name, turn, conversation.process(), work).await {
@@ -150,7 +150,7 @@ impl HostedSession {
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
             result => result,
         };
-        questions.end().await;
+        requests.end().await;
         let why = match &result {
             Ok(StopReason::Cancelled) => "cancelled; the effect of the call is unknown",
             Ok(_) => "the agent ended its turn without the result of this call",
@@ -277,8 +277,8 @@ impl HostedSession {
         let Some(conversation) = running else { return };
         let adopt = self.adopt.clone();
         live.watch = Some(AbortOnDropHandle::new(crate::task::spawn(async move {
-            let adopted = match conversation.foreign_turn().await {
-                Ok(ForeignTurn { prompt, by }) => adopt(prompt, by),
+            let adopted = match conversation.external_turn().await {
+                Ok(ExternalTurn { prompt, by }) => adopt(prompt, by),
                 Err(error) => Err(error),
             };
             if let Err(error) = adopted {
@@ -351,7 +351,7 @@ impl Agent for HostedSession {
     fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
         Box::pin(async move {
             let tokens = log.state(|state| state.context_tokens);
-            let context_window = self.current().map_or(0, |conversation| conversation.facts().context_window);
+            let context_window = self.current().map_or(0, |conversation| conversation.report().context_window);
             let free = context_window.saturating_sub(tokens);
             let sources = ContextSources { messages: tokens, free, ..ContextSources::default() };
             Ok(ContextReport { model: self.name.clone(), context_window, tokens, measured: tokens > 0, compact_at: None, sources })
@@ -367,12 +367,12 @@ impl Agent for HostedSession {
     }
 
     fn commands<'a>(&'a self, _cwd: &'a Path, _check: bool) -> BoxFuture<'a, Arc<[SlashCommand]>> {
-        let commands = self.current().map(|conversation| conversation.facts().commands).unwrap_or_default();
+        let commands = self.current().map(|conversation| conversation.report().commands).unwrap_or_default();
         Box::pin(async move { commands.into() })
     }
 
     fn options(&self) -> Vec<AgentOption> {
-        self.current().map(|conversation| conversation.facts().options).unwrap_or_default()
+        self.current().map(|conversation| conversation.report().options).unwrap_or_default()
     }
 
     /// Returns true if the session must stay open because the running agent cannot resume it in a

@@ -43,7 +43,7 @@ pub(super) async fn apply(name: &str, conversation: &dyn HostedConversation, tur
 
 /// Sets an option, and checks the value that the agent then reports.
 async fn set(name: &str, conversation: &dyn HostedConversation, id: &str, value: &str) -> Result<()> {
-    let current = || conversation.facts().options.into_iter().find(|option| option.id == id).map(|option| option.current);
+    let current = || conversation.report().options.into_iter().find(|option| option.id == id).map(|option| option.current);
     match current() {
         Some(current) if current == value => return Ok(()),
         Some(_) => conversation.set_option(id, value).await?,
@@ -64,7 +64,7 @@ async fn plan_option(
     wanted: &BTreeMap<String, String>,
 ) -> Result<String> {
     let has_plan = |option: &AgentOption| option.is_mode() && option.choices.iter().any(|choice| choice.value == PLAN);
-    let Some(AgentOption { id, current, .. }) = conversation.facts().options.into_iter().find(has_plan) else {
+    let Some(AgentOption { id, current, .. }) = conversation.report().options.into_iter().find(has_plan) else {
         let message = format!("agent {name}: it has no mode plan, in which it changes nothing");
         return Err(Error::new(Kind::Unsupported, message).hint("choose another mode for the session"));
     };

@@ -29,7 +29,7 @@ pub(super) struct PermissionDecider<'a> {
 }
 
 /// A permission request of an agent.
-pub(super) struct AgentQuestion {
+pub(super) struct AgentRequest {
     pub call: Call,
     /// The options of the agent; each kind may occur several times.
     pub options: Vec<PermissionOption>,
@@ -43,8 +43,8 @@ pub(super) struct Choice {
     pub option_id: Option<String>,
 }
 
-impl AgentQuestion {
-    /// Returns a digest that is equal for questions about the same call.
+impl AgentRequest {
+    /// Returns a digest that is equal for requests about the same call.
     pub(super) fn key(&self) -> Vec<u8> {
         let Call { kind, title, input, locations, content, .. } = &self.call;
         let described = serde_json::to_vec(&(kind, title, input, locations, content)).unwrap_or_default();
@@ -59,8 +59,8 @@ impl<'a> PermissionDecider<'a> {
 
     /// Decides about a permission request: by the rules and the mode, else by asking the clients,
     /// until `cancel` is cancelled.
-    pub(super) async fn decide(&self, question: AgentQuestion, cancel: &CancellationToken) -> Choice {
-        let AgentQuestion { call, options } = question;
+    pub(super) async fn decide(&self, request: AgentRequest, cancel: &CancellationToken) -> Choice {
+        let AgentRequest { call, options } = request;
         if cancel.is_cancelled() {
             let answer = PermissionAnswer::without_choice(PermissionOutcome::Cancelled, "cancel", None);
             let choice = chosen(&answer, &options);
@@ -86,12 +86,12 @@ impl<'a> PermissionDecider<'a> {
         choice
     }
 
-    /// Denies a question that was denied earlier in the turn.
-    pub(super) async fn deny_again(&self, question: AgentQuestion, outcome: PermissionOutcome) -> Choice {
+    /// Denies a permission request that was denied earlier in the turn.
+    pub(super) async fn deny_again(&self, request: AgentRequest, outcome: PermissionOutcome) -> Choice {
         let reason = Some("the same question was denied in this turn");
         let answer = PermissionAnswer::without_choice(outcome, "repeated", reason);
-        let choice = chosen(&answer, &question.options);
-        self.resolved(&question.call, None, answer, None).await;
+        let choice = chosen(&answer, &request.options);
+        self.resolved(&request.call, None, answer, None).await;
         choice
     }
 

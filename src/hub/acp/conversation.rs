@@ -12,12 +12,12 @@ use super::update::{self, AcpState};
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
-use crate::hub::conversation::{AgentFacts, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::events::TurnEvents;
+use crate::hub::open_requests::OpenRequests;
 use crate::hub::peer::{AgentMessage, Observer, Peer, Response};
-use crate::hub::permission::AgentQuestion;
+use crate::hub::permission::AgentRequest;
 use crate::hub::process::{AgentProcess, lost, unavailable};
-use crate::hub::questions::OpenQuestions;
 use crate::limits;
 use crate::protocol::content;
 
@@ -88,7 +88,7 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
     })
 }
 
-/// The facts about a session in an agent that was started.
+/// The session and the capabilities of an agent that was started.
 struct Started {
     session: String,
     /// `promptCapabilities` of the agent.
@@ -216,9 +216,9 @@ impl AcpConversation {
         parts.iter().map(block).collect()
     }
 
-    /// Records an update, and starts to decide about a request. Returns the question of a request
-    /// for permission.
-    async fn receive(&self, incoming: AgentMessage, events: &mut TurnEvents<'_>) -> Option<(Value, AgentQuestion)> {
+    /// Records an update, and starts to decide about a request. Returns a permission request with its
+    /// id.
+    async fn receive(&self, incoming: AgentMessage, events: &mut TurnEvents<'_>) -> Option<(Value, AgentRequest)> {
         match incoming {
             AgentMessage::Notification { method, params } => {
                 if method == "session/update" && params["sessionId"] == self.session.as_str() {
@@ -232,7 +232,7 @@ impl AcpConversation {
                 events.call(given, update::call_update(tool_call)).await;
                 let options = update::options(&params["options"]);
                 match events.open_call(given) {
-                    Some(call) if !options.is_empty() => Some((id, AgentQuestion { call: call.clone(), options })),
+                    Some(call) if !options.is_empty() => Some((id, AgentRequest { call: call.clone(), options })),
                     _ => {
                         self.answer(id, None).await;
                         None
@@ -264,7 +264,7 @@ impl AcpConversation {
         Ok(StopReason::Cancelled)
     }
 
-    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, questions: &mut OpenQuestions<'_>) -> Result<StopReason> {
+    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, requests: &mut OpenRequests<'_>) -> Result<StopReason> {
         let cancel = events.turn().cancel.clone();
         let params = json!({ "sessionId": self.session, "prompt": self.blocks(parts)? });
         let stderr_before = self.peer.process().stderr();
@@ -273,8 +273,8 @@ impl AcpConversation {
         let mut deadline: Option<Instant> = None;
         let mut told = false;
         let response = loop {
-            // The open questions end as cancelled, and are answered first.
-            if deadline.is_some() && questions.is_empty() && !told {
+            // The open permission requests end as cancelled, and are answered first.
+            if deadline.is_some() && requests.is_empty() && !told {
                 told = true;
                 if self.peer.notify("session/cancel", json!({ "sessionId": self.session })).await.is_err() {
                     return self.end_process().await;
@@ -282,21 +282,21 @@ impl AcpConversation {
             }
             tokio::select! {
                 biased;
-                (id, choice) = questions.next() => self.answer(id, choice.option_id.as_deref()).await,
+                (id, choice) = requests.next() => self.answer(id, choice.option_id.as_deref()).await,
                 () = cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + limits::AGENT_CANCEL),
                 () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                     return self.end_process().await;
                 }
                 response = &mut reply => break response,
                 Some(message) = incoming.recv() => {
-                    if let Some((id, question)) = self.receive(message, events).await {
-                        questions.ask(&id, question);
+                    if let Some((id, request)) = self.receive(message, events).await {
+                        requests.ask(&id, request);
                     }
                 }
                 why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
             }
         };
-        for (id, choice) in questions.end().await {
+        for (id, choice) in requests.end().await {
             self.answer(id, choice.option_id.as_deref()).await;
         }
         // All updates before the response are in the queue. Later messages find no turn.
@@ -346,17 +346,17 @@ impl HostedConversation for AcpConversation {
         &'a self,
         parts: &'a [Part],
         events: &'a mut TurnEvents<'_>,
-        questions: &'a mut OpenQuestions<'_>,
+        requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(parts, events, questions))
+        Box::pin(self.run(parts, events, requests))
     }
 
     fn process(&self) -> &AgentProcess {
         self.peer.process()
     }
 
-    fn facts(&self) -> AgentFacts {
-        self.state.with(|state| state.facts())
+    fn report(&self) -> AgentReport {
+        self.state.with(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

@@ -11,7 +11,7 @@ use crate::content::{
     ToolStatus, Usage,
 };
 use crate::context::commands::SlashCommand;
-use crate::hub::conversation::{AgentFacts, option, slash_command};
+use crate::hub::conversation::{AgentReport, option, slash_command};
 use crate::hub::events::{CallUpdate, TurnEvents};
 use crate::hub::raw_output;
 use crate::limits;
@@ -45,8 +45,8 @@ impl AcpState {
         AcpState { cost, ..AcpState::default() }
     }
 
-    pub(super) fn facts(&self) -> AgentFacts {
-        AgentFacts {
+    pub(super) fn report(&self) -> AgentReport {
+        AgentReport {
             version: self.version.clone(),
             login: None,
             commands: self.commands.clone(),

@@ -12,12 +12,12 @@ use super::update::{self, ClaudeTurn};
 use crate::config::{McpServer, SecretText};
 use crate::content::{PDF, Part, StopReason};
 use crate::error::{Error, Kind, Result};
-use crate::hub::conversation::{AgentFacts, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::events::TurnEvents;
+use crate::hub::open_requests::OpenRequests;
 use crate::hub::permission::Choice;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
-use crate::hub::questions::OpenQuestions;
 use crate::limits;
 
 /// The arguments after those of the settings. Hooks and MCP servers of the repository do not run.
@@ -129,7 +129,7 @@ impl ClaudeConversation {
         parts.iter().map(block).collect()
     }
 
-    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, questions: &mut OpenQuestions<'_>) -> Result<StopReason> {
+    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, requests: &mut OpenRequests<'_>) -> Result<StopReason> {
         let cancel = events.turn().cancel.clone();
         let mut incoming = self.peer.attach();
         let message = json!({ "role": "user", "content": self.content(parts)? });
@@ -138,15 +138,15 @@ impl ClaudeConversation {
         let mut interrupted = false;
         let mut deadline: Option<Instant> = None;
         let result = loop {
-            // The open questions end as cancelled, and are answered first.
-            if deadline.is_some() && questions.is_empty() && !interrupted {
+            // The open permission requests end as cancelled, and are answered first.
+            if deadline.is_some() && requests.is_empty() && !interrupted {
                 interrupted = true;
                 // The end of the turn is the response that matters.
                 drop(self.peer.begin(json!({ "subtype": "interrupt" })).await?);
             }
             tokio::select! {
                 biased;
-                (token, choice) = questions.next() => self.answer(&token, &choice).await,
+                (token, choice) = requests.next() => self.answer(&token, &choice).await,
                 () = cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + limits::AGENT_CANCEL),
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                     self.peer.process().end().await;
@@ -156,12 +156,12 @@ impl ClaudeConversation {
                     if message["type"] == "result" && !is_of_background_task(&message) {
                         break message;
                     }
-                    self.receive(message, &mut turn, questions, events).await;
+                    self.receive(message, &mut turn, requests, events).await;
                 }
                 why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
             }
         };
-        for (token, choice) in questions.end().await {
+        for (token, choice) in requests.end().await {
             self.answer(&token, &choice).await;
         }
         // Later messages find no turn.
@@ -180,19 +180,19 @@ impl ClaudeConversation {
     }
 
     /// Records a message, and starts to decide about a request.
-    async fn receive(&self, message: Value, turn: &mut ClaudeTurn, questions: &mut OpenQuestions<'_>, events: &mut TurnEvents<'_>) {
+    async fn receive(&self, message: Value, turn: &mut ClaudeTurn, requests: &mut OpenRequests<'_>, events: &mut TurnEvents<'_>) {
         let id = &message["request_id"];
         match message["type"].as_str() {
             Some("control_request") => {
                 let request = &message["request"];
                 let token = json!({ "id": id, "request": request });
-                match update::question(request, events).await {
-                    Ok(question) => questions.ask(&token, question),
+                match update::permission_request(request, events).await {
+                    Ok(request) => requests.ask(&token, request),
                     Err(Some(denial)) => self.respond(success(id, denial)).await,
                     Err(None) => self.respond(failure(id, "not supported")).await,
                 }
             }
-            Some("control_cancel_request") => questions.withdraw(|token| token["id"] == *id),
+            Some("control_cancel_request") => requests.withdraw(|token| token["id"] == *id),
             _ => turn.record(&message, events).await,
         }
     }
@@ -253,17 +253,17 @@ impl HostedConversation for ClaudeConversation {
         &'a self,
         parts: &'a [Part],
         events: &'a mut TurnEvents<'_>,
-        questions: &'a mut OpenQuestions<'_>,
+        requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(parts, events, questions))
+        Box::pin(self.run(parts, events, requests))
     }
 
     fn process(&self) -> &AgentProcess {
         self.peer.process()
     }
 
-    fn facts(&self) -> AgentFacts {
-        self.peer.with(|state| state.facts())
+    fn report(&self) -> AgentReport {
+        self.peer.with(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

@@ -11,9 +11,9 @@ use crate::content::{
 };
 use crate::context::commands::SlashCommand;
 use crate::event::Severity;
-use crate::hub::conversation::{AgentFacts, choice, option, slash_command};
+use crate::hub::conversation::{AgentReport, choice, option, slash_command};
 use crate::hub::events::{CallUpdate, TurnEvents};
-use crate::hub::permission::{AgentQuestion, Choice};
+use crate::hub::permission::{AgentRequest, Choice};
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 
@@ -49,13 +49,13 @@ impl ClaudeState {
         self.model = current.map_or(applied, |model| &model["value"]).as_str().unwrap_or_default().into();
     }
 
-    pub(super) fn facts(&self) -> AgentFacts {
+    pub(super) fn report(&self) -> AgentReport {
         let mut options = vec![self.mode_option()];
         if !self.models.is_empty() {
             options.push(option("model", "Model", &self.model, self.models.clone()));
         }
         let (version, commands) = (self.version.clone(), self.commands.clone());
-        AgentFacts { version, login: None, commands, options, context_window: self.context_window }
+        AgentReport { version, login: None, commands, options, context_window: self.context_window }
     }
 
     /// Records that an option was set.
@@ -313,7 +313,7 @@ const REJECT: &str = "reject_once";
 
 /// Converts a control request to a permission request. The error is the response to a request that
 /// cannot be shown to the user, or `None` if the type of the request is unknown.
-pub(super) async fn question(request: &Value, events: &mut TurnEvents<'_>) -> Result<AgentQuestion, Option<Value>> {
+pub(super) async fn permission_request(request: &Value, events: &mut TurnEvents<'_>) -> Result<AgentRequest, Option<Value>> {
     if request["subtype"] != "can_use_tool" {
         return Err(None);
     }
@@ -332,7 +332,7 @@ pub(super) async fn question(request: &Value, events: &mut TurnEvents<'_>) -> Re
         options.push(option(ALLOW_ALWAYS, "Allow for this session", PermissionOptionKind::AllowAlways));
     }
     options.push(option(REJECT, "Reject", PermissionOptionKind::RejectOnce));
-    Ok(AgentQuestion { call, options })
+    Ok(AgentRequest { call, options })
 }
 
 /// Returns the suggested rules and directories, changed to apply to the session only: Claude Code

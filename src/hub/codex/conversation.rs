@@ -13,12 +13,12 @@ use super::update::CodexItems;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
-use crate::hub::conversation::{AgentFacts, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::events::TurnEvents;
+use crate::hub::open_requests::OpenRequests;
 use crate::hub::peer::{Observer, Peer, Response};
 use crate::hub::process::{AgentProcess, lost, not_logged_in, unavailable};
 use crate::hub::project_config::untrusted_projects;
-use crate::hub::questions::OpenQuestions;
 use crate::limits;
 
 /// How to log in to Codex.
@@ -216,18 +216,18 @@ impl HostedConversation for CodexConversation {
         &'a self,
         parts: &'a [Part],
         events: &'a mut TurnEvents<'_>,
-        questions: &'a mut OpenQuestions<'_>,
+        requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(parts, events, questions))
+        Box::pin(self.run(parts, events, requests))
     }
 
     fn process(&self) -> &AgentProcess {
         self.peer.process()
     }
 
-    fn facts(&self) -> AgentFacts {
+    fn report(&self) -> AgentReport {
         let (options, context_window) = self.state.with(|state| (state.options.list(), state.context_window));
-        AgentFacts { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
+        AgentReport { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

@@ -11,9 +11,9 @@ use super::update;
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
 use crate::hub::events::TurnEvents;
+use crate::hub::open_requests::OpenRequests;
 use crate::hub::peer::{AgentMessage, Response};
 use crate::hub::permission::Choice;
-use crate::hub::questions::OpenQuestions;
 use crate::limits;
 use crate::session::message::QueuedMessage;
 
@@ -60,10 +60,10 @@ impl CodexConversation {
         &self,
         parts: &[Part],
         events: &mut TurnEvents<'_>,
-        questions: &mut OpenQuestions<'_>,
+        requests: &mut OpenRequests<'_>,
     ) -> Result<StopReason> {
         let mut turn = RunningTurn::default();
-        let result = self.run_turn(parts, &mut turn, events, questions).await;
+        let result = self.run_turn(parts, &mut turn, events, requests).await;
         for (message, _) in turn.steering {
             events.turn().put_back(&message.message.id);
         }
@@ -75,7 +75,7 @@ impl CodexConversation {
         parts: &[Part],
         turn: &mut RunningTurn,
         events: &mut TurnEvents<'_>,
-        questions: &mut OpenQuestions<'_>,
+        requests: &mut OpenRequests<'_>,
     ) -> Result<StopReason> {
         let cancel = events.turn().cancel.clone();
         let stderr_before = self.peer.process().stderr();
@@ -89,13 +89,13 @@ impl CodexConversation {
             if let Some(completed) = turn.completed.take_if(|_| answered) {
                 break completed;
             }
-            // The open questions end as cancelled, and are answered first.
-            if deadline.is_some() && questions.is_empty() && !turn.interrupted {
+            // The open permission requests end as cancelled, and are answered first.
+            if deadline.is_some() && requests.is_empty() && !turn.interrupted {
                 self.interrupt(turn).await?;
             }
             tokio::select! {
                 biased;
-                (id, choice) = questions.next() => self.answer(id, &choice).await,
+                (id, choice) = requests.next() => self.answer(id, &choice).await,
                 () = cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + limits::AGENT_CANCEL),
                 () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                     self.peer.process().end().await;
@@ -112,11 +112,11 @@ impl CodexConversation {
                 messages = events.turn().wait_for_steered(), if turn.can_be_steered() && deadline.is_none() => {
                     self.steer(messages, turn, events).await;
                 }
-                Some(message) = incoming.recv() => self.receive(message, turn, questions, events).await,
+                Some(message) = incoming.recv() => self.receive(message, turn, requests, events).await,
                 why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
             }
         };
-        for (id, choice) in questions.end().await {
+        for (id, choice) in requests.end().await {
             self.answer(id, &choice).await;
         }
         // Later messages find no turn.
@@ -163,7 +163,7 @@ impl CodexConversation {
         &self,
         incoming: AgentMessage,
         turn: &mut RunningTurn,
-        questions: &mut OpenQuestions<'_>,
+        requests: &mut OpenRequests<'_>,
         events: &mut TurnEvents<'_>,
     ) {
         match incoming {
@@ -175,8 +175,8 @@ impl CodexConversation {
             }
             AgentMessage::Request { id, method, params } => {
                 let token = json!([method, id]);
-                match update::question(&method, &params, events).await {
-                    Some(question) => questions.ask(&token, question),
+                match update::permission_request(&method, &params, events).await {
+                    Some(request) => requests.ask(&token, request),
                     None => self.respond(id, refusal(&method)).await,
                 }
             }

@@ -13,7 +13,7 @@ use crate::content::{
 };
 use crate::event::Severity;
 use crate::hub::events::{Call, CallUpdate, TurnEvents};
-use crate::hub::permission::AgentQuestion;
+use crate::hub::permission::AgentRequest;
 use crate::limits;
 
 /// The reported parts of items, and the usage of the thread.
@@ -315,7 +315,7 @@ fn differences(change: &Value, cwd: &Path) -> Vec<ToolContent> {
 
 /// Converts a request of Codex to a permission request. Returns `None` if the user cannot decide
 /// it.
-pub(super) async fn question(method: &str, params: &Value, events: &mut TurnEvents<'_>) -> Option<AgentQuestion> {
+pub(super) async fn permission_request(method: &str, params: &Value, events: &mut TurnEvents<'_>) -> Option<AgentRequest> {
     let id = params["itemId"].as_str().unwrap_or_default();
     match method {
         "item/commandExecution/requestApproval" => {
@@ -330,20 +330,20 @@ pub(super) async fn question(method: &str, params: &Value, events: &mut TurnEven
                 (None, None) => CallUpdate { kind: Some(ToolKind::Execute), ..CallUpdate::default() },
             };
             let call = asked(id, update, events).await?;
-            Some(AgentQuestion { call, options: options(true) })
+            Some(AgentRequest { call, options: options(true) })
         }
         "item/fileChange/requestApproval" => {
             if events.open_call(id).is_none() {
                 events.call(id, changes(&Value::Null, PathBuf::new())).await;
             }
-            Some(AgentQuestion { call: events.open_call(id)?.clone(), options: options(true) })
+            Some(AgentRequest { call: events.open_call(id)?.clone(), options: options(true) })
         }
         "mcpServer/elicitation/request" if params["_meta"]["codex_approval_kind"] == "mcp_tool_call" => {
             let (server, meta) = (params["serverName"].as_str()?, &params["_meta"]);
             let title = format!("{server}: {}", meta["tool_name"].as_str()?);
             let call = events.find_open_call(|call| call.title == title)?.clone();
             let persists = meta["persist"].as_array().is_some_and(|list| list.iter().any(|value| value == "session"));
-            Some(AgentQuestion { call, options: options(persists) })
+            Some(AgentRequest { call, options: options(persists) })
         }
         _ => None,
     }

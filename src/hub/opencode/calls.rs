@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind, ToolStatus};
 use crate::hub::events::{Call, CallUpdate};
-use crate::hub::permission::AgentQuestion;
+use crate::hub::permission::AgentRequest;
 
 /// Answers to permission requests.
 pub(super) const ONCE: &str = "once";
@@ -12,14 +12,14 @@ pub(super) const ALWAYS: &str = "always";
 pub(super) const REJECT: &str = "reject";
 
 /// Creates the permission request for a call.
-pub(super) fn question(call: Call) -> AgentQuestion {
+pub(super) fn permission_request(call: Call) -> AgentRequest {
     let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let options = vec![
         option(ONCE, "Allow once", PermissionOptionKind::AllowOnce),
         option(ALWAYS, "Allow always", PermissionOptionKind::AllowAlways),
         option(REJECT, "Reject", PermissionOptionKind::RejectOnce),
     ];
-    AgentQuestion { call, options }
+    AgentRequest { call, options }
 }
 
 /// Converts the fields of a tool call.

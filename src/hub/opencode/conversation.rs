@@ -15,11 +15,11 @@ use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, McpServer, SESSION_VARIA
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::hub::attach;
-use crate::hub::conversation::{AgentFacts, ForeignTurn, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, ExternalTurn, HostedConversation, Opening};
 use crate::hub::events::TurnEvents;
+use crate::hub::open_requests::OpenRequests;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
-use crate::hub::questions::OpenQuestions;
 use crate::limits;
 
 /// A session in a server of OpenCode.
@@ -199,12 +199,12 @@ impl OpencodeConversation {
         &self,
         prompt: Option<&[Part]>,
         events: &mut TurnEvents<'_>,
-        questions: &mut OpenQuestions<'_>,
+        requests: &mut OpenRequests<'_>,
     ) -> Result<StopReason> {
         let late = overdue(events.turn().cancel.clone());
         tokio::select! {
             biased;
-            result = self.run(prompt, events, questions) => result,
+            result = self.run(prompt, events, requests) => result,
             () = late => {
                 self.process().end().await;
                 Ok(StopReason::Cancelled)
@@ -228,30 +228,30 @@ impl HostedConversation for OpencodeConversation {
         &'a self,
         parts: &'a [Part],
         events: &'a mut TurnEvents<'_>,
-        questions: &'a mut OpenQuestions<'_>,
+        requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.bounded(Some(parts), events, questions))
+        Box::pin(self.bounded(Some(parts), events, requests))
     }
 
-    fn foreign_turn(&self) -> BoxFuture<'_, Result<ForeignTurn>> {
-        Box::pin(self.wait_for_foreign_turn())
+    fn external_turn(&self) -> BoxFuture<'_, Result<ExternalTurn>> {
+        Box::pin(self.wait_for_external_turn())
     }
 
     fn follow<'a>(
         &'a self,
         events: &'a mut TurnEvents<'_>,
-        questions: &'a mut OpenQuestions<'_>,
+        requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.bounded(None, events, questions))
+        Box::pin(self.bounded(None, events, requests))
     }
 
     fn process(&self) -> &AgentProcess {
         self.server().process()
     }
 
-    fn facts(&self) -> AgentFacts {
+    fn report(&self) -> AgentReport {
         let OpencodeState { agent, model, window, .. } = self.with(|state| state.clone());
-        AgentFacts {
+        AgentReport {
             login: None,
             version: self.version.clone(),
             commands: self.catalog.commands.clone(),

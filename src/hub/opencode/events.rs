@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::{call_update, kind, question};
+use super::calls::{call_update, kind, permission_request};
 use super::stream::ServerState;
 use super::tree::SessionTree;
 use crate::content::{Cost, Part, Role, StopReason, Usage};
 use crate::event::{Body, Severity};
 use crate::hub::events::{CallUpdate, TurnEvents};
-use crate::hub::permission::AgentQuestion;
+use crate::hub::permission::AgentRequest;
 use crate::limits;
 
 /// The state of a turn in a session of OpenCode.
@@ -80,7 +80,7 @@ pub(super) struct WaitingRequest {
 /// A report that needs an answer.
 pub(super) enum Asked {
     /// A permission request with its id.
-    Permission(String, Box<AgentQuestion>),
+    Permission(String, Box<AgentRequest>),
     /// The id of a question with answers to choose from.
     Question(String),
     /// The id of a permission request that has an answer, perhaps of another client.
@@ -396,5 +396,5 @@ async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<A
     if events.open_call(&call)?.input == json!({}) && metadata.is_object() {
         events.call(&call, CallUpdate { input: Some(metadata), ..CallUpdate::default() }).await;
     }
-    Some(Asked::Permission(id, Box::new(question(events.open_call(&call)?.clone()))))
+    Some(Asked::Permission(id, Box::new(permission_request(events.open_call(&call)?.clone()))))
 }

@@ -16,10 +16,10 @@ use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::PermissionOutcome;
-use crate::hub::conversation::ForeignTurn;
+use crate::hub::conversation::ExternalTurn;
 use crate::hub::events::TurnEvents;
+use crate::hub::open_requests::OpenRequests;
 use crate::hub::permission::Choice;
-use crate::hub::questions::OpenQuestions;
 use crate::limits;
 
 /// The client that `opencode attach` starts.
@@ -132,7 +132,7 @@ impl OpencodeConversation {
         &self,
         prompt: Option<&[Part]>,
         events: &mut TurnEvents<'_>,
-        questions: &mut OpenQuestions<'_>,
+        requests: &mut OpenRequests<'_>,
     ) -> Result<StopReason> {
         let request = prompt.map(|parts| self.request(parts)).transpose()?;
         let own = match &request {
@@ -141,7 +141,7 @@ impl OpencodeConversation {
         };
         let (sessions, after) = self.with(|state| (state.sessions.clone(), state.last.clone()));
         let mut turn = OpencodeTurn::new(sessions, after, own, &self.name, self.catalog.windows.clone());
-        let result = self.run_turn(request, &mut turn, events, questions).await;
+        let result = self.run_turn(request, &mut turn, events, requests).await;
         self.with(|state| (state.sessions, state.last, state.window) = (turn.sessions.clone(), turn.last.clone(), turn.window));
         result?;
         // A summary or a command of the other client may have no answer.
@@ -159,7 +159,7 @@ impl OpencodeConversation {
         request: Option<StartRequest>,
         turn: &mut OpencodeTurn,
         events: &mut TurnEvents<'_>,
-        questions: &mut OpenQuestions<'_>,
+        requests: &mut OpenRequests<'_>,
     ) -> Result<()> {
         let cancel = events.turn().cancel.clone();
         let mut stream = ServerEvents::open(self.server().clone()).await?;
@@ -178,7 +178,7 @@ impl OpencodeConversation {
         let mut aborted = false;
         loop {
             for asked in std::mem::take(&mut asked) {
-                self.decide(asked, questions).await;
+                self.decide(asked, requests).await;
             }
             if turn.has_ended() {
                 return Ok(());
@@ -189,7 +189,7 @@ impl OpencodeConversation {
             }
             tokio::select! {
                 biased;
-                (id, choice) = questions.next() => self.answer(id.as_str().unwrap_or_default(), &choice).await,
+                (id, choice) = requests.next() => self.answer(id.as_str().unwrap_or_default(), &choice).await,
                 () = cancel.cancelled(), if turn.began && !aborted => {}
                 () = sleep_until(turn.wake().unwrap_or_else(Instant::now)), if turn.wake().is_some() => {
                     asked = turn.overdue(events).await;
@@ -212,13 +212,13 @@ impl OpencodeConversation {
     }
 
     /// Starts to decide about a report that needs an answer.
-    async fn decide(&self, asked: Asked, questions: &mut OpenQuestions<'_>) {
+    async fn decide(&self, asked: Asked, requests: &mut OpenRequests<'_>) {
         match asked {
             Asked::Question(id) => drop(self.server().post(&format!("/question/{id}/reject"), &json!({})).await),
-            Asked::Answered(id) => questions.withdraw(|open| *open == id.as_str()),
-            Asked::Permission(id, question) => match self.denied_by_mode(question.call.kind) {
+            Asked::Answered(id) => requests.withdraw(|open| *open == id.as_str()),
+            Asked::Permission(id, request) => match self.denied_by_mode(request.call.kind) {
                 Some(denied) => self.answer(&id, &denied).await,
-                None => questions.ask(&json!(id), *question),
+                None => requests.ask(&json!(id), *request),
             },
         }
     }
@@ -232,13 +232,13 @@ impl OpencodeConversation {
     }
 
     /// Waits until the server works on a message that nuncio did not send.
-    pub(super) async fn wait_for_foreign_turn(&self) -> Result<ForeignTurn> {
+    pub(super) async fn wait_for_external_turn(&self) -> Result<ExternalTurn> {
         let mut stream = ServerEvents::open(self.server().clone()).await?;
         let after = self.with(|state| state.last.clone());
         loop {
             // Events from before the stream was opened are in the state only.
-            if let Some(prompt) = foreign_prompt(&self.state().await?, &self.session, &after) {
-                return Ok(ForeignTurn { prompt, by: TERMINAL_CLIENT });
+            if let Some(prompt) = external_prompt(&self.state().await?, &self.session, &after) {
+                return Ok(ExternalTurn { prompt, by: TERMINAL_CLIENT });
             }
             while let ServerItem::Event(event) = stream.next().await? {
                 let properties = &event["properties"];
@@ -258,7 +258,7 @@ impl OpencodeConversation {
 
 /// Returns the texts of the first user message after the message `after`. Returns `None` if there
 /// is no such message, or if the session is idle and no assistant message follows it.
-fn foreign_prompt(state: &ServerState, session: &str, after: &str) -> Option<Vec<Part>> {
+fn external_prompt(state: &ServerState, session: &str, after: &str) -> Option<Vec<Part>> {
     let messages: Vec<&Value> = state.messages.as_array().into_iter().flatten().collect();
     let id = |message: &Value| message["info"]["id"].as_str().unwrap_or_default().to_owned();
     let is_new = |message: &&&Value| message["info"]["role"] == "user" && id(message).as_str() > after;

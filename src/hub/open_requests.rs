@@ -8,43 +8,43 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::permission::{AgentQuestion, Choice, PermissionDecider};
+use super::permission::{AgentRequest, Choice, PermissionDecider};
 use crate::event::PermissionOutcome;
 
 /// The open requests of a turn. The agent identifies each by a JSON value. An agent that repeats a
-/// denied question in the same turn gets the same answer.
-pub(super) struct OpenQuestions<'a> {
+/// denied request in the same turn gets the same answer.
+pub(super) struct OpenRequests<'a> {
     permissions: &'a PermissionDecider<'a>,
     deciding: FuturesUnordered<BoxFuture<'a, (Value, Vec<u8>, Choice)>>,
     open: Vec<(Value, CancellationToken)>,
-    /// How the denied questions of the turn ended, by their keys.
+    /// How the denied requests of the turn ended, by their keys.
     denied: HashMap<Vec<u8>, PermissionOutcome>,
     cancel: CancellationToken,
 }
 
-impl<'a> OpenQuestions<'a> {
+impl<'a> OpenRequests<'a> {
     /// Creates an empty list of permission requests. When `cancel` is cancelled, all of them end as
     /// cancelled.
-    pub(super) fn new(permissions: &'a PermissionDecider<'a>, cancel: CancellationToken) -> OpenQuestions<'a> {
-        OpenQuestions { permissions, deciding: FuturesUnordered::new(), open: Vec::new(), denied: HashMap::new(), cancel }
+    pub(super) fn new(permissions: &'a PermissionDecider<'a>, cancel: CancellationToken) -> OpenRequests<'a> {
+        OpenRequests { permissions, deciding: FuturesUnordered::new(), open: Vec::new(), denied: HashMap::new(), cancel }
     }
 
-    /// Starts to decide about a request. [`OpenQuestions::next`] returns the decision.
-    pub(super) fn ask(&mut self, id: &Value, question: AgentQuestion) {
+    /// Starts to decide about a request. [`OpenRequests::next`] returns the decision.
+    pub(super) fn ask(&mut self, id: &Value, request: AgentRequest) {
         let (id, cancel, permissions) = (id.clone(), self.cancel.child_token(), self.permissions);
-        let key = question.key();
+        let key = request.key();
         let denied = self.denied.get(&key).copied();
         self.open.push((id.clone(), cancel.clone()));
         self.deciding.push(Box::pin(async move {
             let choice = match denied {
-                Some(outcome) => permissions.deny_again(question, outcome).await,
-                None => permissions.decide(question, &cancel).await,
+                Some(outcome) => permissions.deny_again(request, outcome).await,
+                None => permissions.decide(request, &cancel).await,
             };
             (id, key, choice)
         }));
     }
 
-    /// Waits for the next decision. Never returns while no question is open.
+    /// Waits for the next decision. Never returns while no request is open.
     pub(super) async fn next(&mut self) -> (Value, Choice) {
         let Some((id, key, choice)) = self.deciding.next().await else { return std::future::pending().await };
         self.open.retain(|(open, _)| *open != id);
@@ -54,13 +54,13 @@ impl<'a> OpenQuestions<'a> {
         (id, choice)
     }
 
-    /// Ends the questions that the agent withdrew, as cancelled.
+    /// Ends the requests that the agent withdrew, as cancelled.
     pub(super) fn withdraw(&self, withdrawn: impl Fn(&Value) -> bool) {
         let withdrawn = self.open.iter().filter(|(id, _)| withdrawn(id));
         withdrawn.for_each(|(_, cancel)| cancel.cancel());
     }
 
-    /// Ends all questions as cancelled. Returns them for the answer to an agent that still runs.
+    /// Ends all requests as cancelled. Returns them for the answer to an agent that still runs.
     pub(super) async fn end(&mut self) -> Vec<(Value, Choice)> {
         self.cancel.cancel();
         let mut ended = Vec::new();
@@ -71,7 +71,7 @@ impl<'a> OpenQuestions<'a> {
         ended
     }
 
-    /// Returns whether no question is open.
+    /// Returns whether no request is open.
     pub(super) fn is_empty(&self) -> bool {
         self.deciding.is_empty()
     }
