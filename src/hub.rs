@@ -7,6 +7,7 @@ mod check;
 mod claude_code;
 mod codex;
 mod conversation;
+mod driver;
 mod events;
 mod hosted;
 mod known;

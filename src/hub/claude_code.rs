@@ -2,6 +2,7 @@
 
 mod conversation;
 mod peer;
+mod turn;
 mod update;
 
 pub(super) use conversation::{ARGUMENTS, LOGIN, open};

@@ -42,6 +42,20 @@ impl<T> MessageSender<T> {
 pub(super) struct MessageReceiver<T>(mpsc::Receiver<(T, OwnedSemaphorePermit)>);
 
 impl<T> MessageReceiver<T> {
+    /// Waits for the next message. Never returns after the agent's process has ended.
+    pub(super) async fn next(&mut self) -> T {
+        match self.0.recv().await {
+            Some((message, _)) => message,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Refuses further messages, and returns the next one that is in the queue.
+    pub(super) async fn rest(&mut self) -> Option<T> {
+        self.0.close();
+        self.0.recv().await.map(|(message, _)| message)
+    }
+
     /// Waits for the next message. Returns `None` when the queue is closed and empty.
     pub(super) async fn recv(&mut self) -> Option<T> {
         self.0.recv().await.map(|(message, _)| message)

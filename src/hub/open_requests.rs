@@ -54,9 +54,9 @@ impl<'a> OpenRequests<'a> {
         (id, choice)
     }
 
-    /// Ends the requests that the agent withdrew, as cancelled.
-    pub(super) fn withdraw(&self, withdrawn: impl Fn(&Value) -> bool) {
-        let withdrawn = self.open.iter().filter(|(id, _)| withdrawn(id));
+    /// Ends the permission request with this id as cancelled, because the agent withdrew it.
+    pub(super) fn withdraw(&self, id: &Value) {
+        let withdrawn = self.open.iter().filter(|(open, _)| open == id);
         withdrawn.for_each(|(_, cancel)| cancel.cancel());
     }
 

@@ -5,17 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep_until};
 
-use super::peer::{ClaudePeer, NO_TURN, failure, success};
-use super::update::{self, ClaudeTurn};
+use super::peer::ClaudePeer;
 use crate::config::{McpServer, SecretText};
-use crate::content::{PDF, Part, StopReason};
-use crate::error::{Error, Kind, Result};
+use crate::content::{Part, StopReason};
+use crate::error::Result;
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::events::TurnEvents;
 use crate::hub::open_requests::OpenRequests;
-use crate::hub::permission::Choice;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::limits;
@@ -40,10 +37,10 @@ pub(in crate::hub) const ARGUMENTS: [&str; 12] = [
 pub(in crate::hub) const LOGIN: &str = "run claude, then /login; or add ANTHROPIC_API_KEY to env_pass";
 
 /// A session of Claude Code.
-struct ClaudeConversation {
-    name: String,
+pub(super) struct ClaudeConversation {
+    pub name: String,
     session: String,
-    peer: Arc<ClaudePeer>,
+    pub peer: Arc<ClaudePeer>,
     /// The file of `--settings`.
     _settings: Option<PrivateFile>,
 }
@@ -112,136 +109,6 @@ fn servers(servers: &BTreeMap<String, McpServer>) -> (Value, Vec<(String, String
         entries.insert(name.clone(), entry);
     }
     (json!({ "mcpServers": entries }), secrets)
-}
-
-impl ClaudeConversation {
-    /// Converts a prompt to the content of a message. Fails if Claude Code does not accept a part.
-    fn content(&self, parts: &[Part]) -> Result<Vec<Value>> {
-        let source = |mime_type: &str, data: &str| json!({ "type": "base64", "media_type": mime_type, "data": data });
-        let block = |part: &Part| match part {
-            Part::Image { mime_type, data } => Ok(json!({ "type": "image", "source": source(mime_type, data) })),
-            Part::Document { mime_type, data, .. } if mime_type == PDF => {
-                Ok(json!({ "type": "document", "source": source(mime_type, data) }))
-            }
-            Part::Audio { .. } => Err(Error::invalid_params(format!("prompt: the agent {} does not accept audio", self.name))),
-            part => Ok(json!({ "type": "text", "text": part.as_text() })),
-        };
-        parts.iter().map(block).collect()
-    }
-
-    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, requests: &mut OpenRequests<'_>) -> Result<StopReason> {
-        let cancel = events.turn().cancel.clone();
-        let mut incoming = self.peer.attach();
-        let message = json!({ "role": "user", "content": self.content(parts)? });
-        self.peer.send(&json!({ "type": "user", "message": message })).await?;
-        let mut turn = ClaudeTurn::new(&self.name);
-        let mut interrupted = false;
-        let mut deadline: Option<Instant> = None;
-        let result = loop {
-            // The open permission requests end as cancelled, and are answered first.
-            if deadline.is_some() && requests.is_empty() && !interrupted {
-                interrupted = true;
-                // The end of the turn is the response that matters.
-                drop(self.peer.begin(json!({ "subtype": "interrupt" })).await?);
-            }
-            tokio::select! {
-                biased;
-                (token, choice) = requests.next() => self.answer(&token, &choice).await,
-                () = cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + limits::AGENT_CANCEL),
-                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    self.peer.process().end().await;
-                    return Ok(StopReason::Cancelled);
-                }
-                Some(message) = incoming.recv() => {
-                    if message["type"] == "result" && !is_of_background_task(&message) {
-                        break message;
-                    }
-                    self.receive(message, &mut turn, requests, events).await;
-                }
-                why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
-            }
-        };
-        for (token, choice) in requests.end().await {
-            self.answer(&token, &choice).await;
-        }
-        // Later messages find no turn.
-        incoming.close();
-        while let Some(message) = incoming.recv().await {
-            if message["type"] == "control_request" {
-                self.respond(failure(&message["request_id"], NO_TURN)).await;
-            }
-        }
-        let cost = self.peer.with(|state| state.spent(&result));
-        turn.end(&result, cost, events).await;
-        if deadline.is_some() {
-            return Ok(StopReason::Cancelled);
-        }
-        self.outcome(&result, events.active)
-    }
-
-    /// Records a message, and starts to decide about a request.
-    async fn receive(&self, message: Value, turn: &mut ClaudeTurn, requests: &mut OpenRequests<'_>, events: &mut TurnEvents<'_>) {
-        let id = &message["request_id"];
-        match message["type"].as_str() {
-            Some("control_request") => {
-                let request = &message["request"];
-                let token = json!({ "id": id, "request": request });
-                match update::permission_request(request, events).await {
-                    Ok(request) => requests.ask(&token, request),
-                    Err(Some(denial)) => self.respond(success(id, denial)).await,
-                    Err(None) => self.respond(failure(id, "not supported")).await,
-                }
-            }
-            Some("control_cancel_request") => requests.withdraw(|token| token["id"] == *id),
-            _ => turn.record(&message, events).await,
-        }
-    }
-
-    /// Answers a permission request.
-    async fn answer(&self, token: &Value, choice: &Choice) {
-        let response = update::answer(&token["request"], choice);
-        self.respond(success(&token["id"], response)).await;
-    }
-
-    async fn respond(&self, response: Value) {
-        // Fails if the process has ended, which ends the turn.
-        let _ = self.peer.send(&response).await;
-    }
-
-    /// Returns how a turn ended that nuncio did not cancel. `subtype` may be `success` for a failed
-    /// turn.
-    fn outcome(&self, result: &Value, active: bool) -> Result<StopReason> {
-        let reason = result["terminal_reason"].as_str().unwrap_or_default();
-        let failed = |why: &str| Error::new(Kind::ModelError, format!("agent {}: {why}", self.name));
-        if reason.starts_with("aborted") {
-            // nuncio sent no cancel: the user refused a call.
-            return Ok(StopReason::Refusal);
-        }
-        if reason == "max_turns" || result["subtype"] == "error_max_turns" {
-            return Ok(StopReason::MaxTurnRequests);
-        }
-        if result["is_error"] == true {
-            let errors = result["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let errors = errors.collect::<Vec<_>>().join("; ");
-            let why = result["result"].as_str().filter(|text| !text.is_empty()).unwrap_or(&errors);
-            let error = failed(if why.is_empty() { "its turn failed" } else { why });
-            return Err(match result["api_error_status"] == 401 || why.contains("/login") {
-                true => Error { kind: Kind::Unauthenticated, ..error }.hint(LOGIN),
-                false => error,
-            });
-        }
-        match result["stop_reason"].as_str() {
-            Some("max_tokens") => Ok(StopReason::MaxTokens),
-            Some("refusal") => Ok(StopReason::Refusal),
-            _ if active => Ok(StopReason::EndTurn),
-            _ => Err(failed("it ended the turn without an answer")),
-        }
-    }
-}
-
-/// Returns whether a result ends a turn that Claude Code began without a prompt.
-fn is_of_background_task(result: &Value) -> bool {
-    result["origin"]["kind"] == "task-notification"
 }
 
 impl HostedConversation for ClaudeConversation {

@@ -98,8 +98,8 @@ impl ClaudeState {
     }
 }
 
-/// The state of a turn.
-pub(super) struct ClaudeTurn {
+/// Records the messages of a turn.
+pub(super) struct ClaudeRecorder {
     name: String,
     /// The id of the message that is streamed.
     message: String,
@@ -109,9 +109,9 @@ pub(super) struct ClaudeTurn {
     context_tokens: u64,
 }
 
-impl ClaudeTurn {
-    pub(super) fn new(name: &str) -> ClaudeTurn {
-        ClaudeTurn { name: name.into(), message: String::new(), streamed: HashSet::new(), context_tokens: 0 }
+impl ClaudeRecorder {
+    pub(super) fn new(name: &str) -> ClaudeRecorder {
+        ClaudeRecorder { name: name.into(), message: String::new(), streamed: HashSet::new(), context_tokens: 0 }
     }
 
     /// Records a message of the turn.

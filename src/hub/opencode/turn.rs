@@ -215,7 +215,7 @@ impl OpencodeConversation {
     async fn decide(&self, asked: Asked, requests: &mut OpenRequests<'_>) {
         match asked {
             Asked::Question(id) => drop(self.server().post(&format!("/question/{id}/reject"), &json!({})).await),
-            Asked::Answered(id) => requests.withdraw(|open| *open == id.as_str()),
+            Asked::Answered(id) => requests.withdraw(&json!(id)),
             Asked::Permission(id, request) => match self.denied_by_mode(request.call.kind) {
                 Some(denied) => self.answer(&id, &denied).await,
                 None => requests.ask(&json!(id), *request),

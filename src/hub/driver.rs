@@ -1,0 +1,126 @@
+//! Drives the turns of hosted agents: permission requests, messages, cancel and end come in the
+//! same order for each protocol.
+
+use serde_json::Value;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::events::TurnEvents;
+use super::open_requests::OpenRequests;
+use super::permission::{AgentRequest, Choice};
+use super::process::AgentProcess;
+use crate::content::StopReason;
+use crate::error::Result;
+use crate::limits;
+
+/// A report of an agent on which the driver acts.
+pub(super) enum Signal {
+    /// The agent asks for permission. The id is passed to [`TurnProtocol::answer`].
+    Ask(Value, AgentRequest),
+    /// The agent no longer waits for the answer to the permission request with this id.
+    Withdrawn(Value),
+    /// The agent has ended its turn.
+    Ended,
+}
+
+/// A running turn in the protocol of an agent. Dropping the value ends only nuncio's part of it.
+pub(super) trait TurnProtocol: Send {
+    /// A message of the agent that is not recorded yet.
+    type Message: Send;
+
+    /// Waits for the next message. Cancel-safe: it records nothing and sends nothing.
+    fn receive(&mut self) -> impl Future<Output = Result<Self::Message>> + Send;
+
+    /// Records a message, and answers to requests that need no decision.
+    fn record(&mut self, message: Self::Message, events: &mut TurnEvents<'_>) -> impl Future<Output = Result<Vec<Signal>>> + Send;
+
+    /// Sends the answer to a permission request.
+    fn answer(&mut self, id: Value, choice: Choice) -> impl Future<Output = ()> + Send;
+
+    /// Asks the agent to end its turn. Returns false if the agent cannot be asked yet.
+    fn interrupt(&mut self) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Handles the messages that arrived together with the end of the turn, and records the usage
+    /// of the turn.
+    fn finish(&mut self, events: &mut TurnEvents<'_>) -> impl Future<Output = ()> + Send;
+
+    /// Returns how a turn ended that nuncio did not cancel.
+    fn outcome(&mut self, events: &TurnEvents<'_>) -> impl Future<Output = Result<StopReason>> + Send;
+}
+
+/// Runs a turn until the agent has ended it, and records its events. `begin` sends the prompt. An
+/// agent that does not end its turn within [`limits::AGENT_CANCEL`] after a cancel is stopped.
+pub(super) async fn run_turn<T: TurnProtocol>(
+    begin: impl Future<Output = Result<T>>,
+    process: &AgentProcess,
+    events: &mut TurnEvents<'_>,
+    requests: &mut OpenRequests<'_>,
+) -> Result<StopReason> {
+    let cancel = events.turn().cancel.clone();
+    let overdue = async {
+        cancel.cancelled().await;
+        sleep(limits::AGENT_CANCEL).await;
+    };
+    let turn = async {
+        let mut turn = begin.await?;
+        if !drive(&mut turn, process, events, requests, &cancel).await? {
+            return Ok(None);
+        }
+        for (id, choice) in requests.end().await {
+            turn.answer(id, choice).await;
+        }
+        turn.finish(events).await;
+        if cancel.is_cancelled() { Ok(Some(StopReason::Cancelled)) } else { turn.outcome(events).await.map(Some) }
+    };
+    let ended = tokio::select! {
+        biased;
+        ended = turn => ended?,
+        () = overdue => None,
+    };
+    if ended.is_none() {
+        process.end().await;
+    }
+    Ok(ended.unwrap_or(StopReason::Cancelled))
+}
+
+/// Passes on messages and decisions until the agent has ended its turn. Returns false if the agent
+/// must be stopped, because it cannot be interrupted.
+async fn drive<T: TurnProtocol>(
+    turn: &mut T,
+    process: &AgentProcess,
+    events: &mut TurnEvents<'_>,
+    requests: &mut OpenRequests<'_>,
+    cancel: &CancellationToken,
+) -> Result<bool> {
+    let (mut cancelled, mut interrupted) = (false, false);
+    loop {
+        // The cancel ends the open permission requests. Agents require their answers first.
+        if cancelled && !interrupted && requests.is_empty() {
+            match turn.interrupt().await {
+                Ok(sent) => interrupted = sent,
+                Err(_) => return Ok(false),
+            }
+        }
+        let signals = tokio::select! {
+            biased;
+            (id, choice) = requests.next() => {
+                turn.answer(id, choice).await;
+                continue;
+            }
+            () = cancel.cancelled(), if !cancelled => {
+                cancelled = true;
+                continue;
+            }
+            message = turn.receive() => turn.record(message?, events).await?,
+            // Messages that arrived before the end are recorded first.
+            why = process.ended() => return Err(process.ended_error(why)),
+        };
+        for signal in signals {
+            match signal {
+                Signal::Ask(id, request) => requests.ask(&id, request),
+                Signal::Withdrawn(id) => requests.withdraw(&id),
+                Signal::Ended => return Ok(true),
+            }
+        }
+    }
+}
