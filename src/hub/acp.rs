@@ -2,6 +2,7 @@
 
 mod conversation;
 mod gemini_command;
+mod turn;
 mod update;
 
 pub(super) use conversation::open;

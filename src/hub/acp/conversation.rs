@@ -6,43 +6,41 @@ use std::sync::{Arc, OnceLock};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use super::update::{self, AcpState};
+use super::update::AcpState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::events::TurnEvents;
 use crate::hub::open_requests::OpenRequests;
-use crate::hub::peer::{AgentMessage, Observer, Peer, Response};
-use crate::hub::permission::AgentRequest;
+use crate::hub::peer::{Observer, Peer, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::limits;
-use crate::protocol::content;
 
 /// The error code of ACP for an agent that needs a login.
 const AUTH_REQUIRED: i64 = -32000;
 
 /// A session in an ACP agent.
-struct AcpConversation {
-    name: String,
-    session: String,
-    peer: Arc<Peer>,
-    state: Arc<AcpObserver>,
+pub(super) struct AcpConversation {
+    pub name: String,
+    pub session: String,
+    pub peer: Arc<Peer>,
+    pub state: Arc<AcpObserver>,
     /// `promptCapabilities` of the agent.
-    accepts: Value,
+    pub accepts: Value,
     /// True if another process of the agent can load the session.
     resumable: bool,
     /// Names of MCP servers that the agent does not support.
     unused_servers: Vec<String>,
     /// `authMethods` of the agent.
-    login_methods: Value,
+    pub login_methods: Value,
 }
 
 /// The parts of the agent's state that notifications change.
-struct AcpObserver {
-    state: Mutex<AcpState>,
+pub(super) struct AcpObserver {
+    pub state: Mutex<AcpState>,
     /// The id of the session, once it is known. A process has one session.
     session: OnceLock<String>,
 }
@@ -176,7 +174,7 @@ fn is_login_error(error: &Error) -> bool {
 
 /// Adds to an error that requires a login how to log in: the line that the agent wrote after the
 /// text `before` to its standard error, which may follow the error, and its login methods.
-async fn needs_login(process: &AgentProcess, mut error: Error, methods: &Value, before: &str) -> Error {
+pub(super) async fn needs_login(process: &AgentProcess, mut error: Error, methods: &Value, before: &str) -> Error {
     if !is_login_error(&error) {
         return error;
     }
@@ -197,143 +195,6 @@ fn server((name, server): (&String, &McpServer)) -> Option<Value> {
         (Some(url), _) => Some(json!({ "type": "http", "name": name, "url": url, "headers": pairs(&server.headers) })),
         (None, Some((program, args))) => Some(json!({ "name": name, "command": program, "args": args, "env": pairs(&server.env) })),
         (None, None) => None,
-    }
-}
-
-impl AcpConversation {
-    /// Converts a prompt to content blocks. Fails if the agent does not accept a part.
-    fn blocks(&self, parts: &[Part]) -> Result<Vec<Value>> {
-        let refused = |what: &str| Error::invalid_params(format!("prompt: the agent {} does not accept {what}", self.name));
-        let block = |part: &Part| match part {
-            Part::Image { .. } if self.accepts["image"] != true => Err(refused("images")),
-            Part::Audio { .. } if self.accepts["audio"] != true => Err(refused("audio")),
-            Part::Document { .. } if self.accepts["embeddedContext"] != true => Err(refused("documents")),
-            Part::Resource { .. } if self.accepts["embeddedContext"] != true => {
-                Ok(json!({ "type": "text", "text": part.as_text() }))
-            }
-            part => Ok(json!(content::block(part))),
-        };
-        parts.iter().map(block).collect()
-    }
-
-    /// Records an update, and starts to decide about a request. Returns a permission request with its
-    /// id.
-    async fn receive(&self, incoming: AgentMessage, events: &mut TurnEvents<'_>) -> Option<(Value, AgentRequest)> {
-        match incoming {
-            AgentMessage::Notification { method, params } => {
-                if method == "session/update" && params["sessionId"] == self.session.as_str() {
-                    update::record(&params["update"], events, &self.name, &self.state.state).await;
-                }
-                None
-            }
-            AgentMessage::Request { id, method, params } if method == "session/request_permission" => {
-                let tool_call = &params["toolCall"];
-                let given = tool_call["toolCallId"].as_str().unwrap_or_default();
-                events.call(given, update::call_update(tool_call)).await;
-                let options = update::options(&params["options"]);
-                match events.open_call(given) {
-                    Some(call) if !options.is_empty() => Some((id, AgentRequest { call: call.clone(), options })),
-                    _ => {
-                        self.answer(id, None).await;
-                        None
-                    }
-                }
-            }
-            AgentMessage::Request { id, method, .. } => {
-                let error = json!({ "code": -32601, "message": format!("{method} is not supported") });
-                // Fails if the process has ended, which ends the turn.
-                let _ = self.peer.respond(id, Err(error)).await;
-                None
-            }
-        }
-    }
-
-    /// Answers a permission request.
-    async fn answer(&self, id: Value, option: Option<&str>) {
-        let outcome = match option {
-            Some(option) => json!({ "outcome": "selected", "optionId": option }),
-            None => json!({ "outcome": "cancelled" }),
-        };
-        // Fails if the process has ended, which ends the turn.
-        let _ = self.peer.respond(id, Ok(json!({ "outcome": outcome }))).await;
-    }
-
-    /// Ends the process of an agent that did not end its turn.
-    async fn end_process(&self) -> Result<StopReason> {
-        self.peer.process().end().await;
-        Ok(StopReason::Cancelled)
-    }
-
-    async fn run(&self, parts: &[Part], events: &mut TurnEvents<'_>, requests: &mut OpenRequests<'_>) -> Result<StopReason> {
-        let cancel = events.turn().cancel.clone();
-        let params = json!({ "sessionId": self.session, "prompt": self.blocks(parts)? });
-        let stderr_before = self.peer.process().stderr();
-        let mut incoming = self.peer.attach();
-        let mut reply = self.peer.begin("session/prompt", params).await?;
-        let mut deadline: Option<Instant> = None;
-        let mut told = false;
-        let response = loop {
-            // The open permission requests end as cancelled, and are answered first.
-            if deadline.is_some() && requests.is_empty() && !told {
-                told = true;
-                if self.peer.notify("session/cancel", json!({ "sessionId": self.session })).await.is_err() {
-                    return self.end_process().await;
-                }
-            }
-            tokio::select! {
-                biased;
-                (id, choice) = requests.next() => self.answer(id, choice.option_id.as_deref()).await,
-                () = cancel.cancelled(), if deadline.is_none() => deadline = Some(Instant::now() + limits::AGENT_CANCEL),
-                () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                    return self.end_process().await;
-                }
-                response = &mut reply => break response,
-                Some(message) = incoming.recv() => {
-                    if let Some((id, request)) = self.receive(message, events).await {
-                        requests.ask(&id, request);
-                    }
-                }
-                why = self.peer.process().ended() => return Err(self.peer.process().ended_error(why)),
-            }
-        };
-        for (id, choice) in requests.end().await {
-            self.answer(id, choice.option_id.as_deref()).await;
-        }
-        // All updates before the response are in the queue. Later messages find no turn.
-        incoming.close();
-        while let Some(message) = incoming.recv().await {
-            if let Some((id, _)) = self.receive(message, events).await {
-                self.answer(id, None).await;
-            }
-        }
-        let response = response.map_err(|_| self.peer.process().ended_error("the connection has ended".into()))?;
-        let response = match response {
-            Ok(response) => response,
-            Err(error) => {
-                let refused = Error { kind: Kind::ModelError, ..self.peer.refused("session/prompt", &error) };
-                return Err(needs_login(self.peer.process(), refused, &self.login_methods, &stderr_before).await);
-            }
-        };
-        update::record_usage(&response, events, &self.name, &self.state.state).await;
-        self.outcome(&response, cancel.is_cancelled(), events.active, &stderr_before).await
-    }
-
-    /// Returns how the turn ended. Some agents report a failed model request as a normal end.
-    async fn outcome(&self, response: &Value, cancelled: bool, active: bool, stderr_before: &str) -> Result<StopReason> {
-        let failed = |why: String| Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name)));
-        let system_error =
-            response.pointer("/_meta/codex/threadStatus").is_some_and(|status| status.to_string().contains("systemError"));
-        match response["stopReason"].as_str() {
-            _ if cancelled => Ok(StopReason::Cancelled),
-            Some("end_turn") if system_error => failed("its request to the model failed; see its last message".into()),
-            Some("end_turn") if !active => Err(self.peer.process().unanswered(stderr_before).await),
-            Some("end_turn") => Ok(StopReason::EndTurn),
-            Some("max_tokens") => Ok(StopReason::MaxTokens),
-            Some("max_turn_requests") => Ok(StopReason::MaxTurnRequests),
-            // nuncio sent no cancel: the user refused a call, or the model refused to answer.
-            Some("refusal" | "cancelled") => Ok(StopReason::Refusal),
-            other => failed(format!("unknown stop reason {}", other.unwrap_or("(none)"))),
-        }
     }
 }
 
