@@ -55,14 +55,4 @@ impl<T> MessageReceiver<T> {
         self.0.close();
         self.0.recv().await.map(|(message, _)| message)
     }
-
-    /// Waits for the next message. Returns `None` when the queue is closed and empty.
-    pub(super) async fn recv(&mut self) -> Option<T> {
-        self.0.recv().await.map(|(message, _)| message)
-    }
-
-    /// Refuses further messages. Those that are in the queue can still be taken.
-    pub(super) fn close(&mut self) {
-        self.0.close();
-    }
 }

@@ -128,7 +128,7 @@ impl Peer {
             biased;
             response = timeout(bound, response) => match response {
                 Ok(Ok(response)) => response.map_err(|error| self.refused(method, &error)),
-                Ok(Err(_)) => Err(self.process.ended_error("the connection has ended".into())),
+                Ok(Err(_)) => Err(self.closed_error()),
                 Err(_) => Err(self.process.late(method, bound)),
             },
             error = failure => Err(error),
@@ -146,6 +146,11 @@ impl Peer {
             return Err(error);
         }
         Ok(response)
+    }
+
+    /// Creates the error for a request whose response cannot arrive any more.
+    pub(super) fn closed_error(&self) -> Error {
+        self.process.ended_error("the connection has ended".into())
     }
 
     /// Sends a notification.

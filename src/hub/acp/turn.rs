@@ -112,14 +112,11 @@ impl TurnProtocol for AcpTurn<'_> {
     type Message = AcpInput;
 
     async fn receive(&mut self) -> Result<AcpInput> {
-        tokio::select! {
+        Ok(tokio::select! {
             biased;
-            reply = &mut self.reply => {
-                let ended = |_| self.conversation.peer.process().ended_error("the connection has ended".into());
-                reply.map(AcpInput::Reply).map_err(ended)
-            }
-            message = self.inbox.next() => Ok(AcpInput::Message(message)),
-        }
+            response = &mut self.reply => AcpInput::Reply(response.map_err(|_| self.conversation.peer.closed_error())?),
+            message = self.inbox.next() => AcpInput::Message(message),
+        })
     }
 
     async fn record(&mut self, input: AcpInput, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
