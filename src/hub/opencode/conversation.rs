@@ -5,8 +5,6 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 use super::server::{OpencodeServer, ServerLease, ServerStart};
@@ -20,7 +18,6 @@ use crate::hub::events::TurnEvents;
 use crate::hub::open_requests::OpenRequests;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
-use crate::limits;
 
 /// A session in a server of OpenCode.
 pub(super) struct OpencodeConversation {
@@ -193,30 +190,6 @@ impl OpencodeConversation {
     pub(super) fn with<R>(&self, read: impl FnOnce(&mut OpencodeState) -> R) -> R {
         read(&mut self.state.lock())
     }
-
-    /// Runs a turn, and ends the server if the turn does not end in time after a cancel.
-    async fn bounded(
-        &self,
-        prompt: Option<&[Part]>,
-        events: &mut TurnEvents<'_>,
-        requests: &mut OpenRequests<'_>,
-    ) -> Result<StopReason> {
-        let late = overdue(events.turn().cancel.clone());
-        tokio::select! {
-            biased;
-            result = self.run(prompt, events, requests) => result,
-            () = late => {
-                self.process().end().await;
-                Ok(StopReason::Cancelled)
-            }
-        }
-    }
-}
-
-/// Completes when an agent did not end its turn in time after a cancel.
-async fn overdue(cancel: CancellationToken) {
-    cancel.cancelled().await;
-    sleep(limits::AGENT_CANCEL).await;
 }
 
 impl HostedConversation for OpencodeConversation {
@@ -230,7 +203,7 @@ impl HostedConversation for OpencodeConversation {
         events: &'a mut TurnEvents<'_>,
         requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.bounded(Some(parts), events, requests))
+        Box::pin(self.run(Some(parts), events, requests))
     }
 
     fn external_turn(&self) -> BoxFuture<'_, Result<ExternalTurn>> {
@@ -242,7 +215,7 @@ impl HostedConversation for OpencodeConversation {
         events: &'a mut TurnEvents<'_>,
         requests: &'a mut OpenRequests<'_>,
     ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.bounded(None, events, requests))
+        Box::pin(self.run(None, events, requests))
     }
 
     fn process(&self) -> &AgentProcess {

@@ -15,8 +15,8 @@ use crate::hub::events::{CallUpdate, TurnEvents};
 use crate::hub::permission::AgentRequest;
 use crate::limits;
 
-/// The state of a turn in a session of OpenCode.
-pub(super) struct OpencodeTurn {
+/// Records a turn in a session of OpenCode.
+pub(super) struct OpencodeRecorder {
     /// The session, and those of its subagents.
     pub sessions: SessionTree,
     /// The id of the last message before the turn. Ids of later messages are greater.
@@ -96,7 +96,7 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-impl OpencodeTurn {
+impl OpencodeRecorder {
     /// Creates the state of a turn. `after` is the id of the last message before the turn. `own`
     /// contains the texts of the prompt; `None` in it matches any text.
     pub(super) fn new(
@@ -105,8 +105,8 @@ impl OpencodeTurn {
         own: Vec<Option<String>>,
         name: &str,
         windows: HashMap<String, u64>,
-    ) -> OpencodeTurn {
-        OpencodeTurn {
+    ) -> OpencodeRecorder {
+        OpencodeRecorder {
             sessions,
             last: after.clone(),
             after,
@@ -220,8 +220,8 @@ impl OpencodeTurn {
         self.idle.is_some_and(|since| complete || since.elapsed() >= limits::AGENT_SETTLE)
     }
 
-    /// Returns the earliest time at which the result of [`OpencodeTurn::has_ended`] or
-    /// [`OpencodeTurn::overdue`] may change without an event.
+    /// Returns the earliest time at which the result of [`OpencodeRecorder::has_ended`] or
+    /// [`OpencodeRecorder::overdue`] may change without an event.
     pub(super) fn wake(&self) -> Option<Instant> {
         let settled = self.idle.map(|since| since + limits::AGENT_SETTLE);
         settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()

@@ -4,23 +4,26 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::calls::{ALWAYS, ONCE, REJECT};
 use super::catalog::PLAN;
 use super::conversation::{OpencodeConversation, OpencodeState};
-use super::events::{Asked, OpencodeTurn, Outcome};
+use super::events::{Asked, OpencodeRecorder, Outcome};
 use super::stream::{ServerEvents, ServerItem, ServerState};
 use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::PermissionOutcome;
 use crate::hub::conversation::ExternalTurn;
+use crate::hub::driver::{Signal, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::open_requests::OpenRequests;
 use crate::hub::permission::Choice;
 use crate::limits;
+use crate::session::Turn;
 
 /// The client that `opencode attach` starts.
 const TERMINAL_CLIENT: &str = "opencode-tui";
@@ -32,6 +35,28 @@ struct StartRequest {
     /// The texts of the prompt; `None` is any text.
     own: Vec<Option<String>>,
     bound: Duration,
+}
+
+/// A running turn.
+pub(super) struct OpencodeTurn<'a> {
+    conversation: &'a OpencodeConversation,
+    /// Another client of the server has begun the turn.
+    adopted: bool,
+    recorder: OpencodeRecorder,
+    stream: ServerEvents,
+    /// The request that starts the turn.
+    starting: Fuse<BoxFuture<'a, Result<Value>>>,
+    /// Events may be missing, so the state of the server must be read before the next event.
+    must_read_state: bool,
+}
+
+/// The next input of a turn.
+pub(super) enum OpencodeInput {
+    Event(Value),
+    /// The state of the server after events that may be missing.
+    State(Box<ServerState>),
+    /// The time of [`OpencodeRecorder::wake`] has come.
+    Wake,
 }
 
 impl OpencodeConversation {
@@ -134,74 +159,28 @@ impl OpencodeConversation {
         events: &mut TurnEvents<'_>,
         requests: &mut OpenRequests<'_>,
     ) -> Result<StopReason> {
+        run_turn(self.begin(prompt, events.turn()), self.server().process(), events, requests).await
+    }
+
+    async fn begin(&self, prompt: Option<&[Part]>, turn: &Turn) -> Result<OpencodeTurn<'_>> {
         let request = prompt.map(|parts| self.request(parts)).transpose()?;
         let own = match &request {
             Some(request) => request.own.clone(),
-            None => events.turn().prompt.iter().map(|part| Some(part.as_text())).collect(),
+            None => turn.prompt.iter().map(|part| Some(part.as_text())).collect(),
         };
         let (sessions, after) = self.with(|state| (state.sessions.clone(), state.last.clone()));
-        let mut turn = OpencodeTurn::new(sessions, after, own, &self.name, self.catalog.windows.clone());
-        let result = self.run_turn(request, &mut turn, events, requests).await;
-        self.with(|state| (state.sessions, state.last, state.window) = (turn.sessions.clone(), turn.last.clone(), turn.window));
-        result?;
-        // A summary or a command of the other client may have no answer.
-        match turn.outcome(events.active || events.turn().adopted) {
-            _ if events.turn().cancel.is_cancelled() => Ok(StopReason::Cancelled),
-            Outcome::Aborted if events.turn().adopted => Ok(StopReason::Cancelled),
-            Outcome::Aborted => Ok(StopReason::Refusal),
-            Outcome::Stopped(reason) => Ok(reason),
-            Outcome::Failed(why) => Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name))),
-        }
-    }
-
-    async fn run_turn(
-        &self,
-        request: Option<StartRequest>,
-        turn: &mut OpencodeTurn,
-        events: &mut TurnEvents<'_>,
-        requests: &mut OpenRequests<'_>,
-    ) -> Result<()> {
-        let cancel = events.turn().cancel.clone();
-        let mut stream = ServerEvents::open(self.server().clone()).await?;
-        let mut asked = Vec::new();
-        let mut starting = match request {
+        let mut recorder = OpencodeRecorder::new(sessions, after, own, &self.name, self.catalog.windows.clone());
+        recorder.began = request.is_none();
+        let stream = ServerEvents::open(self.server().clone()).await?;
+        let starting = match request {
             Some(StartRequest { path, body, bound, .. }) => {
                 let path = self.path(path);
-                async move { self.server().post_within(&path, &body, bound).await }.boxed().fuse()
+                async move { self.server().post_within(&path, &body, bound).await }.boxed()
             }
-            None => {
-                turn.began = true;
-                asked = turn.catch_up(&self.state().await?, events).await;
-                std::future::pending().boxed().fuse()
-            }
+            None => std::future::pending().boxed(),
         };
-        let mut aborted = false;
-        loop {
-            for asked in std::mem::take(&mut asked) {
-                self.decide(asked, requests).await;
-            }
-            if turn.has_ended() {
-                return Ok(());
-            }
-            if cancel.is_cancelled() && turn.began && !aborted {
-                aborted = true;
-                self.server().post(&self.path("/abort"), &json!({})).await?;
-            }
-            tokio::select! {
-                biased;
-                (id, choice) = requests.next() => self.answer(id.as_str().unwrap_or_default(), &choice).await,
-                () = cancel.cancelled(), if turn.began && !aborted => {}
-                () = sleep_until(turn.wake().unwrap_or_else(Instant::now)), if turn.wake().is_some() => {
-                    asked = turn.overdue(events).await;
-                }
-                started = &mut starting => drop(started.map_err(|error| self.refused(error))?),
-                item = stream.next() => asked = match item? {
-                    ServerItem::Event(event) => turn.on(&event, events).await.into_iter().collect(),
-                    ServerItem::Reopened => turn.catch_up(&self.state().await?, events).await,
-                },
-                why = self.server().process().ended() => return Err(self.server().process().ended_error(why)),
-            }
-        }
+        let (starting, must_read_state) = (starting.fuse(), prompt.is_none());
+        Ok(OpencodeTurn { conversation: self, adopted: turn.adopted, recorder, stream, starting, must_read_state })
     }
 
     /// Converts the error of a request that starts a turn. An error response becomes a model error:
@@ -211,14 +190,21 @@ impl OpencodeConversation {
         Error { kind, ..error }
     }
 
-    /// Starts to decide about a report that needs an answer.
-    async fn decide(&self, asked: Asked, requests: &mut OpenRequests<'_>) {
+    /// Answers a report that needs no decision. Returns the signal for other reports.
+    async fn decide(&self, asked: Asked) -> Option<Signal> {
         match asked {
-            Asked::Question(id) => drop(self.server().post(&format!("/question/{id}/reject"), &json!({})).await),
-            Asked::Answered(id) => requests.withdraw(&json!(id)),
+            Asked::Question(id) => {
+                // Fails if another client of the server has answered.
+                let _ = self.server().post(&format!("/question/{id}/reject"), &json!({})).await;
+                None
+            }
+            Asked::Answered(id) => Some(Signal::Withdrawn(json!(id))),
             Asked::Permission(id, request) => match self.denied_by_mode(request.call.kind) {
-                Some(denied) => self.answer(&id, &denied).await,
-                None => requests.ask(&json!(id), *request),
+                Some(denied) => {
+                    self.answer(&id, &denied).await;
+                    None
+                }
+                None => Some(Signal::Ask(json!(id), *request)),
             },
         }
     }
@@ -253,6 +239,74 @@ impl OpencodeConversation {
                 }
             }
         }
+    }
+}
+
+impl TurnProtocol for OpencodeTurn<'_> {
+    type Message = OpencodeInput;
+
+    async fn receive(&mut self) -> Result<OpencodeInput> {
+        let wake = self.recorder.wake();
+        loop {
+            tokio::select! {
+                biased;
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => return Ok(OpencodeInput::Wake),
+                started = &mut self.starting => drop(started.map_err(|error| self.conversation.refused(error))?),
+                state = self.conversation.state(), if self.must_read_state => {
+                    self.must_read_state = false;
+                    return Ok(OpencodeInput::State(Box::new(state?)));
+                }
+                item = self.stream.next(), if !self.must_read_state => match item? {
+                    ServerItem::Event(event) => return Ok(OpencodeInput::Event(event)),
+                    ServerItem::Reopened => self.must_read_state = true,
+                },
+            }
+        }
+    }
+
+    async fn record(&mut self, input: OpencodeInput, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
+        let asked = match input {
+            OpencodeInput::Event(event) => self.recorder.on(&event, events).await.into_iter().collect(),
+            OpencodeInput::State(state) => self.recorder.catch_up(&state, events).await,
+            OpencodeInput::Wake => self.recorder.overdue(events).await,
+        };
+        let mut signals = Vec::new();
+        for asked in asked {
+            signals.extend(self.conversation.decide(asked).await);
+        }
+        signals.extend(self.recorder.has_ended().then_some(Signal::Ended));
+        Ok(signals)
+    }
+
+    async fn answer(&mut self, id: Value, choice: Choice) {
+        self.conversation.answer(id.as_str().unwrap_or_default(), &choice).await;
+    }
+
+    async fn interrupt(&mut self) -> Result<bool> {
+        if self.recorder.began {
+            self.conversation.server().post(&self.conversation.path("/abort"), &json!({})).await?;
+        }
+        Ok(self.recorder.began)
+    }
+
+    async fn finish(&mut self, _events: &mut TurnEvents<'_>) {}
+
+    async fn outcome(&mut self, events: &TurnEvents<'_>) -> Result<StopReason> {
+        // A summary or a command of another client may have no answer.
+        match self.recorder.outcome(events.active || self.adopted) {
+            Outcome::Aborted if self.adopted => Ok(StopReason::Cancelled),
+            Outcome::Aborted => Ok(StopReason::Refusal),
+            Outcome::Stopped(reason) => Ok(reason),
+            Outcome::Failed(why) => Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.conversation.name))),
+        }
+    }
+}
+
+impl Drop for OpencodeTurn<'_> {
+    /// Keeps what later turns need.
+    fn drop(&mut self) {
+        let OpencodeRecorder { sessions, last, window, .. } = &self.recorder;
+        self.conversation.with(|state| (state.sessions, state.last, state.window) = (sessions.clone(), last.clone(), *window));
     }
 }
 
