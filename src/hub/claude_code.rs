@@ -1,7 +1,7 @@
 //! Hosts Claude Code over its stream of JSON lines.
 
 mod conversation;
-mod peer;
+mod observer;
 mod turn;
 mod update;
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::events::TurnEvents;
+use super::driver::TurnIo;
 use super::mcp_servers::AgentMcp;
-use super::open_requests::OpenRequests;
 use super::opencode::OpencodeServers;
 use super::process::AgentProcess;
 use crate::config::HostedAgent;
@@ -71,12 +70,7 @@ pub(super) trait HostedConversation: Send + Sync {
     /// Runs a prompt until the agent has ended its turn, and records its events. After
     /// `turn.cancel`, the agent gets a request to stop; the future ends within
     /// [`crate::limits::AGENT_CANCEL`], if need be by ending the process.
-    fn prompt<'a>(
-        &'a self,
-        parts: &'a [Part],
-        events: &'a mut TurnEvents<'_>,
-        requests: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>>;
+    fn prompt<'a>(&'a self, parts: &'a [Part], io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>>;
 
     /// Waits until another client of the agent has begun a turn in the session. Cancel-safe.
     fn external_turn(&self) -> BoxFuture<'_, Result<ExternalTurn>> {
@@ -84,11 +78,7 @@ pub(super) trait HostedConversation: Send + Sync {
     }
 
     /// Runs a turn that another client has begun, like [`HostedConversation::prompt`].
-    fn follow<'a>(
-        &'a self,
-        _events: &'a mut TurnEvents<'_>,
-        _questions: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>> {
+    fn follow<'a>(&'a self, _io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>> {
         Box::pin(async { Err(Error::internal("nuncio is the only client of the agent")) })
     }
 

@@ -13,6 +13,12 @@ use crate::content::StopReason;
 use crate::error::Result;
 use crate::limits;
 
+/// The effects of a turn in its session.
+pub(super) struct TurnIo<'a> {
+    pub events: TurnEvents<'a>,
+    pub requests: OpenRequests<'a>,
+}
+
 /// A report of an agent on which the driver acts.
 pub(super) enum Signal {
     /// The agent asks for permission. The id is passed to [`TurnProtocol::answer`].
@@ -53,53 +59,45 @@ pub(super) trait TurnProtocol: Send {
 pub(super) async fn run_turn<T: TurnProtocol>(
     begin: impl Future<Output = Result<T>>,
     process: &AgentProcess,
-    events: &mut TurnEvents<'_>,
-    requests: &mut OpenRequests<'_>,
+    io: &mut TurnIo<'_>,
 ) -> Result<StopReason> {
-    let cancel = events.turn().cancel.clone();
+    let cancel = io.events.turn().cancel.clone();
     let overdue = async {
         cancel.cancelled().await;
         sleep(limits::AGENT_CANCEL).await;
     };
     let turn = async {
         let mut turn = begin.await?;
-        if !drive(&mut turn, process, events, requests, &cancel).await? {
-            return Ok(None);
-        }
-        for (id, choice) in requests.end().await {
+        drive(&mut turn, process, io, &cancel).await?;
+        for (id, choice) in io.requests.end().await {
             turn.answer(id, choice).await;
         }
-        turn.finish(events).await;
-        if cancel.is_cancelled() { Ok(Some(StopReason::Cancelled)) } else { turn.outcome(events).await.map(Some) }
+        turn.finish(&mut io.events).await;
+        if cancel.is_cancelled() { Ok(StopReason::Cancelled) } else { turn.outcome(&io.events).await }
     };
-    let ended = tokio::select! {
+    tokio::select! {
         biased;
-        ended = turn => ended?,
-        () = overdue => None,
-    };
-    if ended.is_none() {
-        process.end().await;
+        result = turn => result,
+        () = overdue => {
+            process.end().await;
+            Ok(StopReason::Cancelled)
+        }
     }
-    Ok(ended.unwrap_or(StopReason::Cancelled))
 }
 
-/// Passes on messages and decisions until the agent has ended its turn. Returns false if the agent
-/// must be stopped, because it cannot be interrupted.
+/// Passes on messages and decisions until the agent has ended its turn.
 async fn drive<T: TurnProtocol>(
     turn: &mut T,
     process: &AgentProcess,
-    events: &mut TurnEvents<'_>,
-    requests: &mut OpenRequests<'_>,
+    TurnIo { events, requests }: &mut TurnIo<'_>,
     cancel: &CancellationToken,
-) -> Result<bool> {
+) -> Result<()> {
     let (mut cancelled, mut interrupted) = (false, false);
     loop {
         // The cancel ends the open permission requests. Agents require their answers first.
         if cancelled && !interrupted && requests.is_empty() {
-            match turn.interrupt().await {
-                Ok(sent) => interrupted = sent,
-                Err(_) => return Ok(false),
-            }
+            // An agent that cannot be reached ends, or is stopped in time.
+            interrupted = turn.interrupt().await.unwrap_or(true);
         }
         let signals = tokio::select! {
             biased;
@@ -119,7 +117,7 @@ async fn drive<T: TurnProtocol>(
             match signal {
                 Signal::Ask(id, request) => requests.ask(&id, request),
                 Signal::Withdrawn(id) => requests.withdraw(&id),
-                Signal::Ended => return Ok(true),
+                Signal::Ended => return Ok(()),
             }
         }
     }

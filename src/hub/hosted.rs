@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::conversation::{ExternalTurn, HostedConversation};
+use super::driver::TurnIo;
 use super::events::TurnEvents;
 use super::open_requests::OpenRequests;
 use super::opencode::OpencodeServers;
@@ -133,16 +134,16 @@ impl HostedSession {
         };
         let conversation = started?;
         let workspace = self.workspace(turn, loaded, cwd);
-        let mut events = TurnEvents::new(turn);
+        let events = TurnEvents::new(turn);
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace);
-        let mut requests = OpenRequests::new(&permissions, turn.cancel.child_token());
         let exceeded = events.bytes().exceeded;
+        let mut io = TurnIo { events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
         let started = StartTime::now();
         let (services, parent) = (&self.services, self.setup.parent.as_ref());
         let during = CommandTurn { services, turn, parent, conversation: &*conversation };
         let work = match turn.adopted {
-            true => conversation.follow(&mut events, &mut requests),
-            false => conversation.prompt(&turn.prompt, &mut events, &mut requests),
+            true => conversation.follow(&mut io),
+            false => conversation.prompt(&turn.prompt, &mut io),
         };
         let work = within_size(&self.name, &exceeded, self.commands.serve(during, work));
         let result = match with_login_notice(&self.name, turn, conversation.process(), work).await {
@@ -150,13 +151,13 @@ impl HostedSession {
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
             result => result,
         };
-        requests.end().await;
+        io.requests.end().await;
         let why = match &result {
             Ok(StopReason::Cancelled) => "cancelled; the effect of the call is unknown",
             Ok(_) => "the agent ended its turn without the result of this call",
             Err(_) => "the agent failed during this call; its effect is unknown",
         };
-        events.close(why).await;
+        io.events.close(why).await;
         let unusable = result.as_ref().is_err_and(|error| error.kind == Kind::AgentUnavailable);
         if unusable || conversation.process().has_ended() {
             self.end_live(&mut live).await;

@@ -1,5 +1,6 @@
-//! The JSON-RPC 2.0 connection with a hosted agent. Decoding is lenient, because agents differ:
-//! unknown methods and fields are skipped, and Codex leaves out `jsonrpc`.
+//! The connection with a hosted agent: requests, responses and notifications in both directions,
+//! each a line of JSON. Decoding is lenient, because agents differ: unknown methods and fields are
+//! skipped, and Codex omits `jsonrpc`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,33 +23,67 @@ use crate::rpc::message::InvalidMessage;
 /// The error code of JSON-RPC for a message that is not JSON.
 const PARSE_ERROR: i64 = -32700;
 
-/// A message of an agent that is not a response.
+/// A message of either side.
 #[derive(Debug)]
 pub(super) enum AgentMessage {
     Notification {
         method: String,
         params: Value,
     },
-    /// The agent waits for a response.
+    /// The sender waits for a response.
     Request {
         id: Value,
         method: String,
         params: Value,
     },
+    /// The response to the request with this id.
+    Response {
+        id: Value,
+        result: Response,
+    },
 }
 
-/// Receives the messages of an agent, also while no turn runs.
+/// The result of a request, or its error object.
+pub(super) type Response = Result<Value, Value>;
+
+/// Receives the messages of an agent, also while no turn runs, and converts messages to the form of
+/// the agent.
 pub(super) trait Observer: Send + Sync + 'static {
     /// Handles a notification. Called for each notification, in order, with or without a running
     /// turn.
     fn notified(&self, method: &str, params: &Value);
 
-    /// Returns the response to a request. It is sent only if no turn runs.
-    fn idle_request(&self, method: &str) -> Result<Value, Value>;
-}
+    /// Returns the response to a request that arrives while no turn runs.
+    fn idle_request(&self, method: &str) -> Response;
 
-/// The response to a request, or its error object.
-pub(super) type Response = Result<Value, Value>;
+    /// Converts a received JSON object. Returns `None` if it is no message.
+    fn decode(&self, mut message: Value) -> Option<AgentMessage> {
+        let id = message.get_mut("id").map(Value::take);
+        let method = message["method"].as_str().map(str::to_owned);
+        let params = message["params"].take();
+        Some(match (method, id) {
+            (Some(method), Some(id)) => AgentMessage::Request { id, method, params },
+            (Some(method), None) => AgentMessage::Notification { method, params },
+            (None, Some(id)) => {
+                let error = message.get_mut("error").map(Value::take);
+                AgentMessage::Response { id, result: error.map_or_else(|| Ok(message["result"].take()), Err) }
+            }
+            (None, None) => return None,
+        })
+    }
+
+    /// Converts a message to a JSON object.
+    fn encode(&self, message: AgentMessage) -> Value {
+        let mut message = match message {
+            AgentMessage::Notification { method, params } => json!({ "method": method, "params": params }),
+            AgentMessage::Request { id, method, params } => json!({ "id": id, "method": method, "params": params }),
+            AgentMessage::Response { id, result: Ok(result) } => json!({ "id": id, "result": result }),
+            AgentMessage::Response { id, result: Err(error) } => json!({ "id": id, "error": error }),
+        };
+        message["jsonrpc"] = "2.0".into();
+        message
+    }
+}
 
 /// A connection to an agent.
 pub(super) struct Peer {
@@ -59,8 +94,8 @@ pub(super) struct Peer {
 
 struct Shared {
     next: AtomicU64,
-    pending: Mutex<HashMap<u64, oneshot::Sender<Response>>>,
-    /// The running turn, which gets the messages.
+    pending: Mutex<HashMap<Value, oneshot::Sender<Response>>>,
+    /// The inbox of the running turn.
     turn: Mutex<Option<MessageSender<AgentMessage>>>,
     observer: Arc<dyn Observer>,
     /// Responses to requests outside of a turn.
@@ -85,7 +120,7 @@ impl Peer {
             while let Some(response) = responses.recv().await {
                 let Some(peer) = weak.upgrade() else { return };
                 // Fails if the process has ended.
-                let _ = peer.send(response).await;
+                let _ = peer.process.send(&response).await;
             }
         });
         Ok(peer)
@@ -96,11 +131,21 @@ impl Peer {
         &self.process
     }
 
-    /// Queues further notifications and requests for the caller, until it drops the receiver.
+    /// Queues further messages for the caller, until it drops the receiver. Responses that
+    /// [`Peer::request`] awaits are not among them.
     pub(super) fn attach(&self) -> MessageReceiver<AgentMessage> {
         let (sender, receiver) = message_queue();
         *self.shared.turn.lock() = Some(sender);
         receiver
+    }
+
+    /// Answers the requests in the inbox of a turn that has ended, as if they came after the turn.
+    pub(super) async fn detach(&self, inbox: &mut MessageReceiver<AgentMessage>) {
+        while let Some(message) = inbox.rest().await {
+            if let AgentMessage::Request { id, method, .. } = message {
+                self.respond(id, self.shared.observer.idle_request(&method)).await;
+            }
+        }
     }
 
     /// Sends a request and waits for its result, at most `bound`.
@@ -123,47 +168,46 @@ impl Peer {
         bound: Duration,
         failure: impl Future<Output = Error>,
     ) -> Result<Value> {
-        let response = self.begin(method, params).await?;
-        tokio::select! {
-            biased;
-            response = timeout(bound, response) => match response {
-                Ok(Ok(response)) => response.map_err(|error| self.refused(method, &error)),
-                Ok(Err(_)) => Err(self.closed_error()),
-                Err(_) => Err(self.process.late(method, bound)),
-            },
-            error = failure => Err(error),
-        }
-    }
-
-    /// Sends a request. The receiver gets the response.
-    pub(super) async fn begin(&self, method: &str, params: Value) -> Result<oneshot::Receiver<Response>> {
-        let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let (sender, response) = oneshot::channel();
-        self.pending().insert(id, sender);
-        let sent = self.send(json!({ "id": id, "method": method, "params": params })).await;
-        if let Err(error) = sent {
-            self.pending().remove(&id);
-            return Err(error);
-        }
-        Ok(response)
+        let id = self.shared.next_id();
+        self.shared.pending.lock().insert(id.clone(), sender);
+        let response = async {
+            self.send(AgentMessage::Request { id: id.clone(), method: method.into(), params }).await?;
+            match timeout(bound, response).await {
+                Ok(Ok(response)) => response.map_err(|error| self.refused(method, &error)),
+                Ok(Err(_)) => Err(self.process.ended_error("the connection has ended".into())),
+                Err(_) => Err(self.process.late(method, bound)),
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            response = response => response,
+            error = failure => Err(error),
+        };
+        self.shared.pending.lock().remove(&id);
+        result
     }
 
-    /// Creates the error for a request whose response cannot arrive any more.
-    pub(super) fn closed_error(&self) -> Error {
-        self.process.ended_error("the connection has ended".into())
+    /// Sends a request whose response is queued for the running turn, after the messages before it.
+    /// Returns the id of the request.
+    pub(super) async fn begin(&self, method: &str, params: Value) -> Result<Value> {
+        let id = self.shared.next_id();
+        self.send(AgentMessage::Request { id: id.clone(), method: method.into(), params }).await?;
+        Ok(id)
     }
 
     /// Sends a notification.
     pub(super) async fn notify(&self, method: &str, params: Value) -> Result<()> {
-        self.send(json!({ "method": method, "params": params })).await
+        self.send(AgentMessage::Notification { method: method.into(), params }).await
     }
 
-    /// Responds to a request of the agent.
-    pub(super) async fn respond(&self, id: Value, response: Response) -> Result<()> {
-        self.send(reply(id, response)).await
+    /// Responds to a request of the agent, unless its process has ended.
+    pub(super) async fn respond(&self, id: Value, result: Response) {
+        let _ = self.send(AgentMessage::Response { id, result }).await;
     }
 
-    /// Converts an error object of the agent to an error, which contains the object in its details.
+    /// Converts an error object of the agent to an error, which contains the object of a JSON-RPC
+    /// error in its details.
     pub(super) fn refused(&self, method: &str, error: &Value) -> Error {
         let message = error["message"].as_str().unwrap_or("an error without a message");
         let details = ["/data/details", "/data/message", "/data"].iter().find_map(|path| error.pointer(path)?.as_str());
@@ -172,79 +216,67 @@ impl Peer {
         unavailable(&self.name, format_args!("{method}: {message}{details}")).details(json!({ "error": error }))
     }
 
-    async fn send(&self, mut message: Value) -> Result<()> {
-        message["jsonrpc"] = "2.0".into();
-        self.process.send(&message).await
-    }
-
-    fn pending(&self) -> parking_lot::MutexGuard<'_, HashMap<u64, oneshot::Sender<Response>>> {
-        self.shared.pending.lock()
-    }
-}
-
-fn reply(id: Value, response: Response) -> Value {
-    match response {
-        Ok(result) => json!({ "id": id, "result": result }),
-        Err(error) => json!({ "id": id, "error": error }),
+    async fn send(&self, message: AgentMessage) -> Result<()> {
+        self.process.send(&self.shared.observer.encode(message)).await
     }
 }
 
 impl LineHandler for Shared {
     /// Fails the request that the message answers, or answers the request with an error.
-    fn unreadable(&self, message: &InvalidMessage) -> bool {
-        let id = json!(message.id);
-        let error = || json!({ "code": PARSE_ERROR, "message": message.error.message });
-        match (message.is_response, id.as_u64()) {
-            (true, Some(id)) => {
-                let pending = self.pending.lock().remove(&id);
-                // Fails if nothing waits for the response any more.
-                pending.into_iter().for_each(|pending| _ = pending.send(Err(error())));
-                true
+    fn unreadable<'a>(&'a self, message: &'a InvalidMessage) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let id = json!(message.id);
+            let result = Err(json!({ "code": PARSE_ERROR, "message": message.error.message }));
+            match message.is_response {
+                _ if id.is_null() => return false,
+                true => self.received(AgentMessage::Response { id, result }, 0).await,
+                false => self.refuse(id, result),
             }
-            (false, _) if !id.is_null() => {
-                // Fails if the agent sends requests without reading the responses.
-                let _ = self.refused.try_send(reply(id, Err(error())));
-                true
-            }
-            _ => false,
-        }
+            true
+        })
     }
 
-    fn message(&self, mut message: Value, bytes: usize) -> BoxFuture<'_, ()> {
+    fn message(&self, message: Value, bytes: usize) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let id = message.get_mut("id").map(Value::take);
-            let method = message["method"].as_str().map(str::to_owned);
-            let params = message["params"].take();
-            match (method, id) {
-                (Some(method), Some(id)) => self.request(id, method, params, bytes).await,
-                (Some(method), None) => {
-                    self.observer.notified(&method, &params);
-                    // Fails if no turn runs: only the observer receives the notification.
-                    let _ = self.forward(AgentMessage::Notification { method, params }, bytes).await;
-                }
-                (None, Some(id)) => {
-                    let response = match message.get_mut("error") {
-                        Some(error) => Err(error.take()),
-                        None => Ok(message["result"].take()),
-                    };
-                    let pending = id.as_u64().and_then(|id| self.pending.lock().remove(&id));
-                    if let Some(pending) = pending {
-                        // Fails if nothing waits for the response any more.
-                        let _ = pending.send(response);
-                    }
-                }
-                (None, None) => {}
+            if let Some(message) = self.observer.decode(message) {
+                self.received(message, bytes).await;
             }
         })
     }
 }
 
 impl Shared {
-    async fn request(&self, id: Value, method: String, params: Value, bytes: usize) {
-        let response = self.observer.idle_request(&method);
-        if self.forward(AgentMessage::Request { id: id.clone(), method, params }, bytes).await.is_err() {
-            // Fails if the agent sends requests without reading the responses.
-            let _ = self.refused.try_send(reply(id, response));
+    fn next_id(&self) -> Value {
+        self.next.fetch_add(1, Ordering::Relaxed).into()
+    }
+
+    /// Queues a response that is sent without waiting. Fails if the agent sends requests without
+    /// reading the responses.
+    fn refuse(&self, id: Value, result: Response) {
+        let _ = self.refused.try_send(self.observer.encode(AgentMessage::Response { id, result }));
+    }
+
+    async fn received(&self, message: AgentMessage, bytes: usize) {
+        match message {
+            AgentMessage::Notification { ref method, ref params } => {
+                self.observer.notified(method, params);
+                // Without a turn, the observer has read all that matters.
+                let _ = self.forward(message, bytes).await;
+            }
+            AgentMessage::Request { ref id, ref method, .. } => {
+                let (id, response) = (id.clone(), self.observer.idle_request(method));
+                if self.forward(message, bytes).await.is_err() {
+                    self.refuse(id, response);
+                }
+            }
+            AgentMessage::Response { id, result } => {
+                let pending = self.pending.lock().remove(&id);
+                // Both fail if nothing waits for the response any more.
+                match pending {
+                    Some(pending) => _ = pending.send(result),
+                    None => _ = self.forward(AgentMessage::Response { id, result }, bytes).await,
+                }
+            }
         }
     }
 

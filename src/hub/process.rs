@@ -35,8 +35,8 @@ pub(super) trait LineHandler: Send + Sync + 'static {
 
     /// Handles a message that cannot be read. Returns false if the sender or the receiver of a call
     /// cannot be told, so that the loss must end the connection.
-    fn unreadable(&self, _message: &InvalidMessage) -> bool {
-        false
+    fn unreadable<'a>(&'a self, _message: &'a InvalidMessage) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
     }
 
     /// Returns whether the process exits when its standard input ends.
@@ -313,7 +313,7 @@ async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Optio
             Ok(None) => return None,
             Err(error) => return Some(format!("reading its output: {error}")),
         };
-        if !handler.unreadable(&unreadable) {
+        if !handler.unreadable(&unreadable).await {
             return Some(unreadable.error.message);
         }
     }

@@ -13,8 +13,7 @@ use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
-use crate::hub::events::TurnEvents;
-use crate::hub::open_requests::OpenRequests;
+use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Observer, Peer, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::limits;
@@ -203,13 +202,8 @@ impl HostedConversation for AcpConversation {
         &self.session
     }
 
-    fn prompt<'a>(
-        &'a self,
-        parts: &'a [Part],
-        events: &'a mut TurnEvents<'_>,
-        requests: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(parts, events, requests))
+    fn prompt<'a>(&'a self, parts: &'a [Part], io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(parts, io))
     }
 
     fn process(&self) -> &AgentProcess {

@@ -1,16 +1,14 @@
 //! A turn of an ACP agent: the request `session/prompt`, and the messages before its response.
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use super::conversation::{AcpConversation, needs_login};
 use super::update;
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
-use crate::hub::driver::{Signal, TurnProtocol, run_turn};
+use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::message_queue::MessageReceiver;
-use crate::hub::open_requests::OpenRequests;
 use crate::hub::peer::{AgentMessage, Response};
 use crate::hub::permission::{AgentRequest, Choice};
 use crate::protocol::content;
@@ -20,27 +18,16 @@ pub(super) struct AcpTurn<'a> {
     conversation: &'a AcpConversation,
     stderr_before: String,
     inbox: MessageReceiver<AgentMessage>,
-    reply: oneshot::Receiver<Response>,
-    /// The response to `session/prompt`. Null while the turn runs.
+    /// The id of the request `session/prompt`.
+    id: Value,
+    /// The response to it. Null while the turn runs.
     response: Response,
-}
-
-/// The next input of a turn.
-pub(super) enum AcpInput {
-    Message(AgentMessage),
-    /// The response to `session/prompt`.
-    Reply(Response),
 }
 
 impl AcpConversation {
     /// Runs a prompt until the agent has ended its turn.
-    pub(super) async fn run(
-        &self,
-        prompt: &[Part],
-        events: &mut TurnEvents<'_>,
-        requests: &mut OpenRequests<'_>,
-    ) -> Result<StopReason> {
-        run_turn(self.begin(prompt), self.peer.process(), events, requests).await
+    pub(super) async fn run(&self, prompt: &[Part], io: &mut TurnIo<'_>) -> Result<StopReason> {
+        run_turn(self.begin(prompt), self.peer.process(), io).await
     }
 
     /// Sends a prompt.
@@ -48,8 +35,8 @@ impl AcpConversation {
         let params = json!({ "sessionId": self.session, "prompt": self.blocks(prompt)? });
         let stderr_before = self.peer.process().stderr();
         let inbox = self.peer.attach();
-        let reply = self.peer.begin("session/prompt", params).await?;
-        Ok(AcpTurn { conversation: self, stderr_before, inbox, reply, response: Ok(Value::Null) })
+        let id = self.peer.begin("session/prompt", params).await?;
+        Ok(AcpTurn { conversation: self, stderr_before, inbox, id, response: Ok(Value::Null) })
     }
 
     /// Converts a prompt to content blocks. Fails if the agent does not accept a part.
@@ -90,9 +77,9 @@ impl AcpTurn<'_> {
             }
             AgentMessage::Request { id, method, .. } => {
                 let error = json!({ "code": -32601, "message": format!("{method} is not supported") });
-                // Fails if the process has ended, which ends the turn.
-                let _ = self.conversation.peer.respond(id, Err(error)).await;
+                self.conversation.peer.respond(id, Err(error)).await;
             }
+            AgentMessage::Response { .. } => {}
         }
         None
     }
@@ -103,29 +90,24 @@ impl AcpTurn<'_> {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
             None => json!({ "outcome": "cancelled" }),
         };
-        // Fails if the process has ended, which ends the turn.
-        let _ = self.conversation.peer.respond(id, Ok(json!({ "outcome": outcome }))).await;
+        self.conversation.peer.respond(id, Ok(json!({ "outcome": outcome }))).await;
     }
 }
 
 impl TurnProtocol for AcpTurn<'_> {
-    type Message = AcpInput;
+    type Message = AgentMessage;
 
-    async fn receive(&mut self) -> Result<AcpInput> {
-        Ok(tokio::select! {
-            biased;
-            response = &mut self.reply => AcpInput::Reply(response.map_err(|_| self.conversation.peer.closed_error())?),
-            message = self.inbox.next() => AcpInput::Message(message),
-        })
+    async fn receive(&mut self) -> Result<AgentMessage> {
+        Ok(self.inbox.next().await)
     }
 
-    async fn record(&mut self, input: AcpInput, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
-        let signal = match input {
-            AcpInput::Message(message) => self.message(message, events).await.map(|(id, request)| Signal::Ask(id, request)),
-            AcpInput::Reply(response) => {
-                self.response = response;
+    async fn record(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
+        let signal = match message {
+            AgentMessage::Response { id, result } if id == self.id => {
+                self.response = result;
                 Some(Signal::Ended)
             }
+            message => self.message(message, events).await.map(|(id, request)| Signal::Ask(id, request)),
         };
         Ok(signal.into_iter().collect())
     }
@@ -139,7 +121,7 @@ impl TurnProtocol for AcpTurn<'_> {
         peer.notify("session/cancel", json!({ "sessionId": session })).await.map(|()| true)
     }
 
-    /// Records the updates that the agent sent before its response, and the usage in the response.
+    /// Records the updates that arrived with the response, and the usage in the response.
     async fn finish(&mut self, events: &mut TurnEvents<'_>) {
         while let Some(message) = self.inbox.rest().await {
             if let Some((id, _)) = self.message(message, events).await {

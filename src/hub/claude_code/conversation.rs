@@ -6,13 +6,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::peer::ClaudePeer;
+use super::observer::ClaudeObserver;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::Result;
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
-use crate::hub::events::TurnEvents;
-use crate::hub::open_requests::OpenRequests;
+use crate::hub::driver::TurnIo;
+use crate::hub::peer::Peer;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::limits;
@@ -40,7 +40,8 @@ pub(in crate::hub) const LOGIN: &str = "run claude, then /login; or add ANTHROPI
 pub(super) struct ClaudeConversation {
     pub name: String,
     session: String,
-    pub peer: Arc<ClaudePeer>,
+    pub peer: Arc<Peer>,
+    pub state: Arc<ClaudeObserver>,
     /// The file of `--settings`.
     _settings: Option<PrivateFile>,
 }
@@ -66,14 +67,15 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
             arguments.extend(["--mcp-config".into(), config.to_string()]);
             command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         }
-        let peer = ClaudePeer::start(&opening.name, &opening.launcher, &command.arguments(arguments))?;
-        let initialized = peer.start_request(json!({ "subtype": "initialize" })).await;
+        let state = Arc::new(ClaudeObserver::default());
+        let peer = Peer::start(&opening.name, &opening.launcher, &command.arguments(arguments), state.clone())?;
+        let initialized = peer.start_request("initialize", json!({})).await;
         match initialized {
             Ok(response) => {
                 // Earlier versions do not know the request.
-                let settings = peer.request(json!({ "subtype": "get_settings" }), limits::AGENT_REQUEST).await;
-                peer.with(|state| state.initialized(&response, &settings.unwrap_or_default()));
-                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, _settings: file })
+                let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
+                state.with(|state| state.initialized(&response, &settings.unwrap_or_default()));
+                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, state, _settings: file })
                     as Arc<dyn HostedConversation>)
             }
             Err(error) => {
@@ -116,13 +118,8 @@ impl HostedConversation for ClaudeConversation {
         &self.session
     }
 
-    fn prompt<'a>(
-        &'a self,
-        parts: &'a [Part],
-        events: &'a mut TurnEvents<'_>,
-        requests: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(parts, events, requests))
+    fn prompt<'a>(&'a self, parts: &'a [Part], io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(parts, io))
     }
 
     fn process(&self) -> &AgentProcess {
@@ -130,18 +127,18 @@ impl HostedConversation for ClaudeConversation {
     }
 
     fn report(&self) -> AgentReport {
-        self.peer.with(|state| state.report())
+        self.state.with(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let request = match id {
-                "mode" => json!({ "subtype": "set_permission_mode", "mode": value }),
-                "model" => json!({ "subtype": "set_model", "model": value }),
+            let method = match id {
+                "mode" => "set_permission_mode",
+                "model" => "set_model",
                 _ => return Err(unavailable(&self.name, format_args!("no option {id}"))),
             };
-            self.peer.request(request, limits::AGENT_REQUEST).await?;
-            self.peer.with(|state| state.set(id, value));
+            self.peer.request(method, json!({ (id): value }), limits::AGENT_REQUEST).await?;
+            self.state.with(|state| state.set(id, value));
             Ok(())
         })
     }

@@ -5,20 +5,19 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::conversation::{ClaudeConversation, LOGIN};
-use super::peer::{NO_TURN, failure, success};
 use super::update::{self, ClaudeRecorder};
 use crate::content::{PDF, Part, StopReason};
 use crate::error::{Error, Kind, Result};
-use crate::hub::driver::{Signal, TurnProtocol, run_turn};
+use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::message_queue::MessageReceiver;
-use crate::hub::open_requests::OpenRequests;
+use crate::hub::peer::AgentMessage;
 use crate::hub::permission::Choice;
 
 /// A running turn.
 pub(super) struct ClaudeTurn<'a> {
     conversation: &'a ClaudeConversation,
-    inbox: MessageReceiver<Value>,
+    inbox: MessageReceiver<AgentMessage>,
     recorder: ClaudeRecorder,
     /// The control requests that wait for a decision, by id.
     asked: HashMap<Value, Value>,
@@ -28,88 +27,70 @@ pub(super) struct ClaudeTurn<'a> {
 
 impl ClaudeConversation {
     /// Runs a prompt until Claude Code has ended its turn.
-    pub(super) async fn run(
-        &self,
-        prompt: &[Part],
-        events: &mut TurnEvents<'_>,
-        requests: &mut OpenRequests<'_>,
-    ) -> Result<StopReason> {
-        run_turn(self.begin(prompt), self.peer.process(), events, requests).await
+    pub(super) async fn run(&self, prompt: &[Part], io: &mut TurnIo<'_>) -> Result<StopReason> {
+        run_turn(self.begin(prompt), self.peer.process(), io).await
     }
 
     /// Sends a prompt.
     async fn begin(&self, prompt: &[Part]) -> Result<ClaudeTurn<'_>> {
         let inbox = self.peer.attach();
         let message = json!({ "role": "user", "content": content(&self.name, prompt)? });
-        self.peer.send(&json!({ "type": "user", "message": message })).await?;
+        self.peer.notify("user", message).await?;
         let recorder = ClaudeRecorder::new(&self.name);
         Ok(ClaudeTurn { conversation: self, inbox, recorder, asked: HashMap::new(), result: Value::Null })
     }
 }
 
-impl ClaudeTurn<'_> {
-    async fn respond(&self, response: Value) {
-        // Fails if the process has ended, which ends the turn.
-        let _ = self.conversation.peer.send(&response).await;
-    }
-}
-
 impl TurnProtocol for ClaudeTurn<'_> {
-    type Message = Value;
+    type Message = AgentMessage;
 
-    async fn receive(&mut self) -> Result<Value> {
+    async fn receive(&mut self) -> Result<AgentMessage> {
         Ok(self.inbox.next().await)
     }
 
-    async fn record(&mut self, mut message: Value, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
-        let id = message["request_id"].clone();
-        let signal = match message["type"].as_str() {
-            // Claude Code began this turn without a prompt, for a task in the background.
-            Some("result") if message["origin"]["kind"] == "task-notification" => None,
-            Some("result") => {
-                self.result = message;
-                Some(Signal::Ended)
-            }
-            Some("control_request") => match update::permission_request(&message["request"], events).await {
+    async fn record(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
+        let signal = match message {
+            AgentMessage::Request { id, params, .. } => match update::permission_request(&params, events).await {
                 Ok(request) => {
-                    self.asked.insert(id.clone(), message["request"].take());
+                    self.asked.insert(id.clone(), params);
                     Some(Signal::Ask(id, request))
                 }
-                Err(Some(denial)) => {
-                    self.respond(success(&id, denial)).await;
-                    None
-                }
-                Err(None) => {
-                    self.respond(failure(&id, "not supported")).await;
+                Err(response) => {
+                    self.conversation.peer.respond(id, response).await;
                     None
                 }
             },
-            Some("control_cancel_request") => Some(Signal::Withdrawn(id)),
-            _ => {
-                self.recorder.record(&message, events).await;
-                None
-            }
+            AgentMessage::Notification { method, mut params } => match method.as_str() {
+                // Claude Code began this turn without a prompt, for a task in the background.
+                "result" if params["origin"]["kind"] == "task-notification" => None,
+                "result" => {
+                    self.result = params;
+                    Some(Signal::Ended)
+                }
+                "control_cancel_request" => Some(Signal::Withdrawn(params["request_id"].take())),
+                _ => {
+                    self.recorder.record(&params, events).await;
+                    None
+                }
+            },
+            // The end of the turn is the response that matters to an interrupt.
+            AgentMessage::Response { .. } => None,
         };
         Ok(signal.into_iter().collect())
     }
 
     async fn answer(&mut self, id: Value, choice: Choice) {
         let request = self.asked.remove(&id).unwrap_or_default();
-        self.respond(success(&id, update::answer(&request, &choice))).await;
+        self.conversation.peer.respond(id, Ok(update::answer(&request, &choice))).await;
     }
 
     async fn interrupt(&mut self) -> Result<bool> {
-        // The end of the turn is the response that matters.
-        self.conversation.peer.begin(json!({ "subtype": "interrupt" })).await.map(|_| true)
+        self.conversation.peer.begin("interrupt", json!({})).await.map(|_| true)
     }
 
     async fn finish(&mut self, events: &mut TurnEvents<'_>) {
-        while let Some(message) = self.inbox.rest().await {
-            if message["type"] == "control_request" {
-                self.respond(failure(&message["request_id"], NO_TURN)).await;
-            }
-        }
-        let cost = self.conversation.peer.with(|state| state.spent(&self.result));
+        self.conversation.peer.detach(&mut self.inbox).await;
+        let cost = self.conversation.state.with(|state| state.spent(&self.result));
         self.recorder.end(&self.result, cost, events).await;
     }
 

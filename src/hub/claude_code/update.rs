@@ -13,6 +13,7 @@ use crate::context::commands::SlashCommand;
 use crate::event::Severity;
 use crate::hub::conversation::{AgentReport, choice, option, slash_command};
 use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::peer::Response;
 use crate::hub::permission::{AgentRequest, Choice};
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
@@ -312,19 +313,19 @@ const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject_once";
 
 /// Converts a control request to a permission request. The error is the response to a request that
-/// cannot be shown to the user, or `None` if the type of the request is unknown.
-pub(super) async fn permission_request(request: &Value, events: &mut TurnEvents<'_>) -> Result<AgentRequest, Option<Value>> {
+/// cannot be shown to the user.
+pub(super) async fn permission_request(request: &Value, events: &mut TurnEvents<'_>) -> Result<AgentRequest, Response> {
     if request["subtype"] != "can_use_tool" {
-        return Err(None);
+        return Err(Err("not supported".into()));
     }
     let tool = request["tool_name"].as_str().unwrap_or_default();
     if tool == "AskUserQuestion" {
-        return Err(Some(denial("Questions cannot be shown here. Write the question as your answer.")));
+        return Err(Ok(denial("Questions cannot be shown here. Write the question as your answer.")));
     }
     let id = request["tool_use_id"].as_str().or(request["request_id"].as_str()).unwrap_or_default();
     events.call(id, call_update(tool, &request["input"])).await;
     let Some(call) = events.open_call(id).cloned() else {
-        return Err(Some(denial("The call has ended.")));
+        return Err(Ok(denial("The call has ended.")));
     };
     let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let mut options = vec![option(ALLOW, "Allow", PermissionOptionKind::AllowOnce)];

@@ -14,8 +14,7 @@ use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
-use crate::hub::events::TurnEvents;
-use crate::hub::open_requests::OpenRequests;
+use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Observer, Peer, Response};
 use crate::hub::process::{AgentProcess, lost, not_logged_in, unavailable};
 use crate::hub::project_config::untrusted_projects;
@@ -212,13 +211,8 @@ impl HostedConversation for CodexConversation {
         &self.thread
     }
 
-    fn prompt<'a>(
-        &'a self,
-        parts: &'a [Part],
-        events: &'a mut TurnEvents<'_>,
-        requests: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(parts, events, requests))
+    fn prompt<'a>(&'a self, parts: &'a [Part], io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(parts, io))
     }
 
     fn process(&self) -> &AgentProcess {

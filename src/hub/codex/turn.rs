@@ -1,21 +1,15 @@
 //! The turns of Codex: from `turn/start` to `turn/completed`.
 
-use std::collections::VecDeque;
-
-use futures_util::FutureExt;
-use futures_util::future::Fuse;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::conversation::{CodexConversation, LOGIN, refusal};
 use super::update;
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
-use crate::hub::driver::{Signal, TurnProtocol, run_turn};
+use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::message_queue::MessageReceiver;
-use crate::hub::open_requests::OpenRequests;
 use crate::hub::peer::{AgentMessage, Response};
 use crate::hub::permission::Choice;
 use crate::limits;
@@ -28,15 +22,16 @@ pub(super) struct CodexTurn<'a> {
     turn: &'a Turn,
     stderr_before: String,
     inbox: MessageReceiver<AgentMessage>,
-    /// Receives the response to `turn/start`.
-    reply: Fuse<oneshot::Receiver<Response>>,
+    /// The id of the request `turn/start`.
+    start: Value,
     id: Option<String>,
     /// The last error that Codex reported.
     error: Value,
     /// `turn` of `turn/completed`.
     completed: Option<Value>,
-    /// Messages of the user for this turn that Codex has not accepted yet, oldest first.
-    steering: VecDeque<(QueuedMessage, oneshot::Receiver<Response>)>,
+    /// Messages of the user for this turn that Codex has not accepted yet, with the ids of the
+    /// requests that sent them.
+    steering: Vec<(Value, QueuedMessage)>,
     /// Codex refused such a message.
     refuses_messages: bool,
     /// After the end, how long to wait for the answers to such messages.
@@ -46,25 +41,16 @@ pub(super) struct CodexTurn<'a> {
 /// The next input of a turn.
 pub(super) enum CodexInput {
     Message(AgentMessage),
-    /// The response to `turn/start`.
-    Reply(Response),
     /// Messages of the user for this turn.
     Steering(Vec<QueuedMessage>),
-    /// Whether Codex accepted the oldest message of the user that it has not accepted yet.
-    Accepted(bool),
     /// Codex did not answer in time to messages of the user.
     AnswersOverdue,
 }
 
 impl CodexConversation {
     /// Runs a prompt until Codex has ended its turn.
-    pub(super) async fn run(
-        &self,
-        prompt: &[Part],
-        events: &mut TurnEvents<'_>,
-        requests: &mut OpenRequests<'_>,
-    ) -> Result<StopReason> {
-        run_turn(self.begin(prompt, events.turn()), self.peer.process(), events, requests).await
+    pub(super) async fn run(&self, prompt: &[Part], io: &mut TurnIo<'_>) -> Result<StopReason> {
+        run_turn(self.begin(prompt, io.events.turn()), self.peer.process(), io).await
     }
 
     /// Sends a prompt.
@@ -74,17 +60,17 @@ impl CodexConversation {
         params.insert("input".into(), self.input(prompt)?.into());
         let stderr_before = self.peer.process().stderr();
         let inbox = self.peer.attach();
-        let reply = self.peer.begin("turn/start", params.into()).await?.fuse();
+        let start = self.peer.begin("turn/start", params.into()).await?;
         Ok(CodexTurn {
             conversation: self,
             turn,
             stderr_before,
             inbox,
-            reply,
+            start,
             id: None,
             error: Value::Null,
             completed: None,
-            steering: VecDeque::new(),
+            steering: Vec::new(),
             refuses_messages: false,
             answers_until: None,
         })
@@ -101,11 +87,6 @@ impl CodexConversation {
         };
         parts.iter().map(input).collect()
     }
-
-    async fn respond(&self, id: Value, response: Response) {
-        // Fails if the process has ended, which ends the turn.
-        let _ = self.peer.respond(id, response).await;
-    }
 }
 
 impl CodexTurn<'_> {
@@ -121,7 +102,7 @@ impl CodexTurn<'_> {
                 Ok(input) => {
                     let params = json!({ "threadId": thread, "expectedTurnId": self.id, "input": input });
                     match peer.begin("turn/steer", params).await {
-                        Ok(response) => self.steering.push_back((message, response)),
+                        Ok(id) => self.steering.push((id, message)),
                         // The process has ended, which ends the turn.
                         Err(_) => self.turn.put_back(&message.message.id),
                     }
@@ -131,20 +112,27 @@ impl CodexTurn<'_> {
         }
     }
 
-    /// Records the oldest message of the user. A message that was not accepted stays in the queue.
-    async fn deliver(&mut self, accepted: bool, events: &mut TurnEvents<'_>) {
-        let Some((message, _)) = self.steering.pop_front() else { return };
-        if accepted {
-            events.end_text().await;
-            self.turn.emit(message.message.completed()).await;
-        } else {
-            self.refuses_messages = true;
-            self.turn.put_back(&message.message.id);
+    /// Reads the response to `turn/start` or `turn/steer`. A message of the user that was not
+    /// accepted stays in the queue.
+    async fn response(&mut self, id: &Value, response: Response, events: &mut TurnEvents<'_>) -> Result<()> {
+        if *id == self.start {
+            let mut started = response.map_err(|error| self.conversation.peer.refused("turn/start", &error))?;
+            self.id = started["turn"]["id"].take().as_str().map(str::to_owned);
+        } else if let Some(at) = self.steering.iter().position(|(steer, _)| steer == id) {
+            let (_, message) = self.steering.remove(at);
+            if response.is_ok() {
+                events.end_text().await;
+                self.turn.emit(message.message.completed()).await;
+            } else {
+                self.refuses_messages = true;
+                self.turn.put_back(&message.message.id);
+            }
         }
+        Ok(())
     }
 
-    /// Records a notification, and answers to an unsupported request. Returns a permission request.
-    async fn message(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Option<Signal> {
+    /// Records a message, and answers to an unsupported request. Returns a permission request.
+    async fn message(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Result<Option<Signal>> {
         match message {
             AgentMessage::Notification { method, params } => {
                 // Threads of subagents have other ids.
@@ -153,11 +141,12 @@ impl CodexTurn<'_> {
                 }
             }
             AgentMessage::Request { id, method, params } => match update::permission_request(&method, &params, events).await {
-                Some(request) => return Some(Signal::Ask(json!([method, id]), request)),
-                None => self.conversation.respond(id, refusal(&method)).await,
+                Some(request) => return Ok(Some(Signal::Ask(json!([method, id]), request))),
+                None => self.conversation.peer.respond(id, refusal(&method)).await,
             },
+            AgentMessage::Response { id, result } => self.response(&id, result, events).await?,
         }
-        None
+        Ok(None)
     }
 
     async fn notified(&mut self, method: &str, mut params: Value, events: &mut TurnEvents<'_>) {
@@ -193,36 +182,24 @@ impl TurnProtocol for CodexTurn<'_> {
 
     async fn receive(&mut self) -> Result<CodexInput> {
         let (can_be_steered, answers_until) = (self.can_be_steered(), self.answers_until);
-        let accepted = async {
-            match self.steering.front_mut() {
-                Some((_, response)) => matches!(response.await, Ok(Ok(_))),
-                None => std::future::pending().await,
-            }
-        };
         Ok(tokio::select! {
             biased;
-            response = &mut self.reply => CodexInput::Reply(response.map_err(|_| self.conversation.peer.closed_error())?),
             () = sleep_until(answers_until.unwrap_or_else(Instant::now)), if answers_until.is_some() => CodexInput::AnswersOverdue,
-            accepted = accepted => CodexInput::Accepted(accepted),
             messages = self.turn.wait_for_steered(), if can_be_steered => CodexInput::Steering(messages),
             message = self.inbox.next() => CodexInput::Message(message),
         })
     }
 
     async fn record(&mut self, input: CodexInput, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
-        let mut signals = Vec::new();
-        match input {
-            CodexInput::Message(message) => signals.extend(self.message(message, events).await),
-            CodexInput::Reply(response) => {
-                let mut response = response.map_err(|error| self.conversation.peer.refused("turn/start", &error))?;
-                self.id = response["turn"]["id"].take().as_str().map(str::to_owned);
+        let asked = match input {
+            CodexInput::Message(message) => self.message(message, events).await?,
+            CodexInput::Steering(messages) => {
+                self.steer(messages).await;
+                None
             }
-            CodexInput::Steering(messages) => self.steer(messages).await,
-            CodexInput::Accepted(accepted) => self.deliver(accepted, events).await,
-            CodexInput::AnswersOverdue => {}
-        }
-        signals.extend(self.has_ended().then_some(Signal::Ended));
-        Ok(signals)
+            CodexInput::AnswersOverdue => None,
+        };
+        Ok(asked.into_iter().chain(self.has_ended().then_some(Signal::Ended)).collect())
     }
 
     async fn answer(&mut self, token: Value, choice: Choice) {
@@ -231,7 +208,7 @@ impl TurnProtocol for CodexTurn<'_> {
             Some(option) => Ok(update::answer(method, option)),
             None => refusal(method),
         };
-        self.conversation.respond(id, response).await;
+        self.conversation.peer.respond(id, response).await;
     }
 
     async fn interrupt(&mut self) -> Result<bool> {
@@ -242,11 +219,7 @@ impl TurnProtocol for CodexTurn<'_> {
     }
 
     async fn finish(&mut self, _events: &mut TurnEvents<'_>) {
-        while let Some(message) = self.inbox.rest().await {
-            if let AgentMessage::Request { id, method, .. } = message {
-                self.conversation.respond(id, refusal(&method)).await;
-            }
-        }
+        self.conversation.peer.detach(&mut self.inbox).await;
     }
 
     async fn outcome(&mut self, events: &TurnEvents<'_>) -> Result<StopReason> {
@@ -276,7 +249,7 @@ impl TurnProtocol for CodexTurn<'_> {
 impl Drop for CodexTurn<'_> {
     /// Returns the messages of the user that Codex did not accept to the queue.
     fn drop(&mut self) {
-        for (message, _) in &self.steering {
+        for (_, message) in &self.steering {
             self.turn.put_back(&message.message.id);
         }
     }

@@ -14,8 +14,7 @@ use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::hub::attach;
 use crate::hub::conversation::{AgentReport, ExternalTurn, HostedConversation, Opening};
-use crate::hub::events::TurnEvents;
-use crate::hub::open_requests::OpenRequests;
+use crate::hub::driver::TurnIo;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
 
@@ -197,25 +196,16 @@ impl HostedConversation for OpencodeConversation {
         &self.session
     }
 
-    fn prompt<'a>(
-        &'a self,
-        parts: &'a [Part],
-        events: &'a mut TurnEvents<'_>,
-        requests: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(Some(parts), events, requests))
+    fn prompt<'a>(&'a self, parts: &'a [Part], io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(Some(parts), io))
     }
 
     fn external_turn(&self) -> BoxFuture<'_, Result<ExternalTurn>> {
         Box::pin(self.wait_for_external_turn())
     }
 
-    fn follow<'a>(
-        &'a self,
-        events: &'a mut TurnEvents<'_>,
-        requests: &'a mut OpenRequests<'_>,
-    ) -> BoxFuture<'a, Result<StopReason>> {
-        Box::pin(self.run(None, events, requests))
+    fn follow<'a>(&'a self, io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(self.run(None, io))
     }
 
     fn process(&self) -> &AgentProcess {

@@ -18,9 +18,8 @@ use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::PermissionOutcome;
 use crate::hub::conversation::ExternalTurn;
-use crate::hub::driver::{Signal, TurnProtocol, run_turn};
+use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
-use crate::hub::open_requests::OpenRequests;
 use crate::hub::permission::Choice;
 use crate::limits;
 use crate::session::Turn;
@@ -153,13 +152,8 @@ impl OpencodeConversation {
     }
 
     /// Runs a prompt, or follows the turn that another client has begun.
-    pub(super) async fn run(
-        &self,
-        prompt: Option<&[Part]>,
-        events: &mut TurnEvents<'_>,
-        requests: &mut OpenRequests<'_>,
-    ) -> Result<StopReason> {
-        run_turn(self.begin(prompt, events.turn()), self.server().process(), events, requests).await
+    pub(super) async fn run(&self, prompt: Option<&[Part]>, io: &mut TurnIo<'_>) -> Result<StopReason> {
+        run_turn(self.begin(prompt, io.events.turn()), self.server().process(), io).await
     }
 
     async fn begin(&self, prompt: Option<&[Part]>, turn: &Turn) -> Result<OpencodeTurn<'_>> {
