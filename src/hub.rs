@@ -22,6 +22,7 @@ mod private_file;
 mod process;
 mod project_config;
 pub(crate) mod project_files;
+mod protocols;
 mod raw_output;
 mod registry;
 mod start;

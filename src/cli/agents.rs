@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use serde::Deserialize;
-use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde_json::json;
 
 use super::output::{print, print_json};
@@ -60,14 +59,20 @@ pub(super) struct AgentsAddOptions {
     /// Name: claude-code, codex, gemini or opencode; with --kind or a command, any name
     pub name: String,
     /// Set the protocol: acp, claude-code, codex or opencode
-    #[arg(long, value_name = "KIND", value_parser = ["acp", "claude-code", "codex", "opencode"], hide_possible_values = true)]
-    pub kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = kind_parser(), hide_possible_values = true)]
+    pub kind: Option<AgentKind>,
     /// Pass an environment variable that nuncio hides from other programs (repeatable)
     #[arg(long = "env-pass", value_name = "VARIABLE")]
     pub env_pass: Vec<String>,
     /// Program and arguments of the agent, after `--`; without --kind, it speaks ACP
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Creates the parser of `--kind`.
+fn kind_parser() -> impl TypedValueParser<Value = AgentKind> {
+    let kind = |name: String| AgentKind::OFFERED.into_iter().find(|kind| kind.id() == name);
+    PossibleValuesParser::new(AgentKind::OFFERED.map(AgentKind::id)).map(move |name| kind(name).expect("a possible value"))
 }
 
 /// Runs `nuncio agents`. Returns the exit code.
@@ -86,10 +91,7 @@ fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
     let AgentsAddOptions { name, kind, env_pass, command } = options;
     let known = KNOWN.iter().find(|known| known.name == name);
     let mut agent = match (kind, known) {
-        (Some(kind), _) => {
-            let kind = AgentKind::deserialize(StrDeserializer::<ValueError>::new(&kind));
-            HostedAgent::new(kind.map_err(|error| Error::invalid_params(format!("--kind: {error}")))?)
-        }
+        (Some(kind), _) => HostedAgent::new(kind),
         (None, Some(known)) => known.settings(),
         (None, None) if !command.is_empty() => HostedAgent::new(AgentKind::Acp),
         (None, None) => {

@@ -48,26 +48,24 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    /// Returns the name in the settings.
-    pub(crate) fn id(self) -> &'static str {
+    /// The kinds that `nuncio agents add` offers.
+    pub(crate) const OFFERED: [AgentKind; 4] = [AgentKind::Acp, AgentKind::ClaudeCode, AgentKind::Codex, AgentKind::Opencode];
+
+    /// Returns the name in the settings, and the program that runs if the settings name none. The
+    /// program is empty if there is no default.
+    fn row(self) -> (&'static str, &'static str) {
         match self {
-            AgentKind::Acp => "acp",
-            AgentKind::Opencode => "opencode",
-            AgentKind::Codex => "codex",
-            AgentKind::ClaudeCode => "claude-code",
-            AgentKind::Fake => "fake",
+            AgentKind::Acp => ("acp", ""),
+            AgentKind::Opencode => ("opencode", "opencode"),
+            AgentKind::Codex => ("codex", "codex"),
+            AgentKind::ClaudeCode => ("claude-code", "claude"),
+            AgentKind::Fake => ("fake", "/proc/self/exe"),
         }
     }
 
-    /// Returns the program that runs if the settings name none. Empty if there is no default.
-    fn program(self) -> &'static [&'static str] {
-        match self {
-            AgentKind::Acp => &[],
-            AgentKind::Opencode => &["opencode"],
-            AgentKind::Codex => &["codex"],
-            AgentKind::ClaudeCode => &["claude"],
-            AgentKind::Fake => &["/proc/self/exe"],
-        }
+    /// Returns the name in the settings.
+    pub(crate) fn id(self) -> &'static str {
+        self.row().0
     }
 }
 
@@ -140,7 +138,7 @@ impl HostedAgent {
     pub(crate) fn command_line(&self) -> Vec<String> {
         let mut line = self.command.clone();
         if line.is_empty() {
-            line = self.kind.program().iter().map(|word| (*word).to_owned()).collect();
+            line.extend(Some(self.kind.row().1.to_owned()).filter(|program| !program.is_empty()));
         }
         line.extend(self.args.iter().cloned());
         line

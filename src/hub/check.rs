@@ -6,22 +6,20 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::claude_code;
-use super::conversation::{AgentReport, Opening};
+use super::conversation::AgentReport;
 use super::known::KnownAgent;
-use super::mcp_servers::AgentMcp;
 use super::process::not_logged_in;
+use super::protocols::LoginStatus;
 use super::registry;
 use crate::agent::Services;
-use crate::config::{AgentKind, HostedAgent};
-use crate::content::Cost;
+use crate::config::HostedAgent;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 use crate::workspace::create_private_dir;
 
 /// The result of a check.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentCheck {
     pub name: String,
@@ -49,17 +47,8 @@ pub(crate) struct AgentCheck {
 pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck> {
     let agents = &services.user.settings.agents.agents;
     let agent = agents.get(name).ok_or_else(|| Error::invalid_params(format!("agent {name} is unknown")))?;
-    let mut report = AgentCheck {
-        name: name.into(),
-        kind: agent.kind.id(),
-        command: agent.command_line(),
-        version: None,
-        ms: None,
-        options: Vec::new(),
-        login: None,
-        problem: None,
-        hint: None,
-    };
+    let mut report =
+        AgentCheck { name: name.into(), kind: agent.kind.id(), command: agent.command_line(), ..AgentCheck::default() };
     let started = Instant::now();
     match start(services, name, agent).await {
         Ok(facts) => {
@@ -87,44 +76,30 @@ pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck>
 /// in.
 async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<AgentReport> {
     registry::allowed(services, name)?;
-    let open = registry::protocol(agent.kind);
     // The directory has no files that the agent could run.
     let cwd = registry::data(services, name).join("empty");
     create_private_dir(&cwd)?;
-    let opening = Opening {
-        name: name.into(),
-        settings: agent.clone(),
-        data: registry::data(services, name),
-        command: registry::command(services, name, agent, &cwd, &registry::data(services, name))?,
-        launcher: services.launcher.clone(),
-        cwd: cwd.clone(),
-        directories: Vec::new(),
-        session: None,
-        cost: Cost::default(),
-        mcp: AgentMcp::default(),
-        config: registry::config(services, name, agent)?,
-        web: services.models.clients.clone(),
-        opencode: Arc::default(),
-    };
-    let conversation = open(opening).await?;
+    let opening = registry::opening(services, name, agent, &cwd, &Arc::default())?;
+    let conversation = (agent.kind.protocol().open)(opening).await?;
     let facts = conversation.report();
     conversation.close().await;
-    match agent.kind {
-        AgentKind::ClaudeCode => {
-            let command = registry::program(services, name, agent, &cwd)?.arguments(["auth", "status"]);
+    let login = KnownAgent::of(agent).map_or("", |known| known.login);
+    match agent.kind.protocol().login {
+        LoginStatus::Printed(arguments) => {
+            let command = registry::program(services, name, agent, &cwd)?.arguments(arguments);
             // Earlier versions do not know the command.
             let status = reported(&services.launcher, &command).await.unwrap_or_default();
             match (status["loggedIn"].as_bool(), status["email"].as_str(), status["authMethod"].as_str()) {
-                (Some(false), ..) => Err(not_logged_in(name, "not logged in").hint(claude_code::LOGIN)),
+                (Some(false), ..) => Err(not_logged_in(name, "not logged in").hint(login)),
                 (_, Some(email), Some(method)) => Ok(AgentReport { login: Some(format!("{email} ({method})")), ..facts }),
                 (_, None, Some(method)) => Ok(AgentReport { login: Some(method.to_owned()), ..facts }),
                 _ => Ok(facts),
             }
         }
-        AgentKind::Opencode if !facts.options.iter().any(|option| option.id == "model") => {
-            Err(not_logged_in(name, "no provider of models is set up").hint(KnownAgent::of(agent).map_or("", |known| known.login)))
+        LoginStatus::ModelOption if !facts.options.iter().any(|option| option.id == "model") => {
+            Err(not_logged_in(name, "no provider of models is set up").hint(login))
         }
-        _ => Ok(facts),
+        LoginStatus::ModelOption | LoginStatus::Start => Ok(facts),
     }
 }
 

@@ -38,7 +38,7 @@ const CODEX_LINKS: [&str; 8] =
 /// Completes the command of an agent, so that it does not load the configuration of the project.
 /// Variables in the agent's settings take precedence. Fails if the agent would load it anyway.
 pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, command: Command, data: &Path) -> Result<Command> {
-    if !matches!(agent.kind, AgentKind::Acp | AgentKind::Opencode) {
+    if !agent.kind.protocol().loads_project_config {
         return Ok(command);
     }
     let home = services.places.home.as_deref();

@@ -1,15 +1,19 @@
 //! The hosted agents of the settings: which exist, which may be used where, and what is missing.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::conversation::Open;
+use super::conversation::Opening;
+use super::mcp_servers::AgentMcp;
+use super::opencode::OpencodeServers;
 use super::project_files::project_files;
-use super::{acp, attach, claude_code, codex, opencode, process::unavailable, project_config};
+use super::{attach, process::unavailable, project_config};
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
+use crate::content::Cost;
 use crate::error::{Error, Kind, Result};
 use crate::process::{Command, find_program};
 use crate::session::AgentInfo;
@@ -45,14 +49,30 @@ pub(super) fn check_trust(services: &Services, name: &str, cwd: &Path) -> Result
     Err(Error::new(Kind::Forbidden, message).hint(hint))
 }
 
-/// Returns the function that opens a conversation with an agent of this kind.
-pub(super) fn protocol(kind: AgentKind) -> Open {
-    match kind {
-        AgentKind::Acp | AgentKind::Fake => acp::open,
-        AgentKind::Codex => codex::open,
-        AgentKind::ClaudeCode => claude_code::open,
-        AgentKind::Opencode => opencode::open,
-    }
+/// Returns the input for starting an agent in a directory with a new session, without MCP servers.
+pub(super) fn opening(
+    services: &Services,
+    name: &str,
+    settings: &HostedAgent,
+    cwd: &Path,
+    opencode: &Arc<OpencodeServers>,
+) -> Result<Opening> {
+    let data = data(services, name);
+    Ok(Opening {
+        name: name.into(),
+        settings: settings.clone(),
+        command: command(services, name, settings, cwd, &data)?,
+        config: config(services, name, settings)?,
+        data,
+        launcher: services.launcher.clone(),
+        cwd: cwd.into(),
+        directories: Vec::new(),
+        session: None,
+        cost: Cost::default(),
+        mcp: AgentMcp::default(),
+        web: services.models.clients.clone(),
+        opencode: opencode.clone(),
+    })
 }
 
 /// Returns the time without a turn after which the agent's process is stopped.
@@ -61,17 +81,12 @@ pub(super) fn idle_ttl(services: &Services, agent: &HostedAgent) -> Duration {
 }
 
 /// Returns the command that starts an agent in a directory, with its arguments and environment.
-pub(super) fn command(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path, data: &Path) -> Result<Command> {
-    let command = program(services, name, agent, cwd)?;
-    let command = match agent.kind {
-        AgentKind::Fake => {
-            let script = agent.config.as_deref().unwrap_or_default();
-            command.arguments(["acp", "--model", &format!("scripted:{script}"), "--data-dir", &data.to_string_lossy()])
-        }
-        AgentKind::Codex => command.arguments(["app-server"]),
-        AgentKind::ClaudeCode => command.arguments(claude_code::ARGUMENTS),
-        AgentKind::Acp | AgentKind::Opencode => command,
-    };
+fn command(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path, data: &Path) -> Result<Command> {
+    let mut command = program(services, name, agent, cwd)?.arguments(agent.kind.protocol().arguments);
+    if agent.kind == AgentKind::Fake {
+        let script = agent.config.as_deref().unwrap_or_default();
+        command = command.arguments(["acp", "--model", &format!("scripted:{script}"), "--data-dir", &data.to_string_lossy()]);
+    }
     project_config::exclude(services, name, agent, command, data)
 }
 
@@ -91,8 +106,10 @@ pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd:
         };
         command = command.env(key, value);
     }
-    if let Some(config) = config(services, name, agent)?.filter(|_| agent.kind == AgentKind::Opencode) {
-        command = command.env(project_config::OPENCODE_CONFIG, config);
+    if let Some(variable) = agent.kind.protocol().config_variable
+        && let Some(config) = config(services, name, agent)?
+    {
+        command = command.env(variable, config);
     }
     Ok(command)
 }

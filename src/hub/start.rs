@@ -48,11 +48,12 @@ impl Start<'_> {
         let Start { services, name, settings, turn, .. } = *self;
         let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
         let session = turn.log.state(|state| state.agent_session.clone());
-        let command = self.command(setup, session.as_deref(), depth)?;
+        let mut opening = registry::opening(services, name, settings, &setup.cwd, self.opencode)?;
+        opening.command = self.command(opening.command, setup, session.as_deref(), depth);
         let (mut mcp, mut token) = (AgentMcp::default(), None);
         if settings.mcp {
             mcp.give(services, setup.given.clone())?;
-            mcp.add_own(services, &command.env_set);
+            mcp.add_own(services, &opening.command.env_set);
             // The sessions of a shared server would use the token of one of them.
             if settings.scope == AgentScope::Session {
                 let access = McpAccess::hosted(&services.places.data, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
@@ -60,21 +61,13 @@ impl Start<'_> {
             }
         }
         let opening = Opening {
-            name: name.into(),
-            settings: settings.clone(),
-            data: registry::data(services, name),
-            command,
-            launcher: services.launcher.clone(),
-            cwd: setup.cwd.clone(),
             directories: setup.directories.clone(),
             session,
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
-            config: registry::config(services, name, settings)?,
-            web: services.models.clients.clone(),
-            opencode: self.opencode.clone(),
+            ..opening
         };
-        let conversation = registry::protocol(settings.kind)(opening).await?;
+        let conversation = (settings.kind.protocol().open)(opening).await?;
         if let Some(token) = &token {
             let weak = Arc::downgrade(&conversation);
             token.valid_while(move || weak.upgrade().is_some_and(|conversation| !conversation.process().has_ended()));
@@ -82,20 +75,19 @@ impl Start<'_> {
         Ok(Started { conversation, token })
     }
 
-    /// Returns the command of the agent. Removes the secrets of the session's settings from its
-    /// environment, except variables in the agent's own settings.
-    fn command(&self, setup: &LiveSetup, session: Option<&str>, depth: u32) -> Result<Command> {
-        let Start { services, name, settings, loaded, turn, .. } = *self;
+    /// Completes the environment of the agent. Removes the secrets of the session's settings,
+    /// except variables in the agent's own settings.
+    fn command(&self, mut command: Command, setup: &LiveSetup, session: Option<&str>, depth: u32) -> Command {
+        let Start { services, loaded, turn, .. } = *self;
         let mut variables = services.session_variables(Some(&turn.log.id), &setup.cwd);
         if let Some(session) = session {
             variables.set(AGENT_SESSION_VARIABLE, session);
         }
-        let mut command = registry::command(services, name, settings, &setup.cwd, &registry::data(services, name))?;
         for secret in Models::secret_names(&loaded.settings) {
             if !command.env_set.iter().any(|(name, _)| *name == *secret) {
                 command = command.env_remove(secret);
             }
         }
-        Ok(command.variables(variables.iter()).env(DEPTH_VARIABLE, depth.to_string()))
+        command.variables(variables.iter()).env(DEPTH_VARIABLE, depth.to_string())
     }
 }

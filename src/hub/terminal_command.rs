@@ -92,12 +92,11 @@ pub(crate) async fn terminal_command(
         return Err(unavailable(name, "its program was not found").hint(format!("run: nuncio agents check {name}")));
     }
     let command = registry::program(services, name, &agent, cwd)?;
-    Ok(match agent.kind {
-        AgentKind::ClaudeCode => claude_command(services, name, &agent, command, arguments, server).await?,
-        AgentKind::Codex if arguments.is_empty() => command.arguments(["resume", "--last"]),
-        AgentKind::Opencode if arguments.is_empty() => command.arguments(["--continue"]),
-        AgentKind::Acp | AgentKind::Fake | AgentKind::Codex | AgentKind::Opencode => command.arguments(arguments),
-    })
+    if agent.kind == AgentKind::ClaudeCode {
+        return claude_command(services, name, &agent, command, arguments, server).await;
+    }
+    let continues = if arguments.is_empty() { agent.kind.protocol().continues } else { &[] };
+    Ok(command.arguments(continues).arguments(arguments))
 }
 
 async fn claude_command(
