@@ -9,12 +9,15 @@ use super::events::TurnEvents;
 use super::open_requests::OpenRequests;
 use super::permission::{AgentRequest, Choice};
 use super::process::AgentProcess;
+use super::turn_size::BoundedTurn;
 use crate::content::StopReason;
 use crate::error::Result;
 use crate::limits;
 
 /// The effects of a turn in its session.
 pub(super) struct TurnIo<'a> {
+    /// The name of the agent.
+    pub name: &'a str,
     pub events: TurnEvents<'a>,
     pub requests: OpenRequests<'a>,
 }
@@ -22,7 +25,7 @@ pub(super) struct TurnIo<'a> {
 /// A report of an agent on which the driver acts.
 pub(super) enum Signal {
     /// The agent asks for permission. The id is passed to [`TurnProtocol::answer`].
-    Ask(Value, AgentRequest),
+    Ask(Value, Box<AgentRequest>),
     /// The agent no longer waits for the answer to the permission request with this id.
     Withdrawn(Value),
     /// The agent has ended its turn.
@@ -55,13 +58,14 @@ pub(super) trait TurnProtocol: Send {
 }
 
 /// Runs a turn until the agent has ended it, and records its events. `begin` sends the prompt. An
-/// agent that does not end its turn within [`limits::AGENT_CANCEL`] after a cancel is stopped.
+/// agent that does not end its turn within [`limits::AGENT_CANCEL`] after a cancel is stopped. Fails
+/// when the agent has sent more than a turn may have.
 pub(super) async fn run_turn<T: TurnProtocol>(
     begin: impl Future<Output = Result<T>>,
     process: &AgentProcess,
     io: &mut TurnIo<'_>,
 ) -> Result<StopReason> {
-    let cancel = io.events.turn().cancel.clone();
+    let (name, cancel, exceeded) = (io.name, io.events.turn().cancel.clone(), io.events.bytes().exceeded);
     let overdue = async {
         cancel.cancelled().await;
         sleep(limits::AGENT_CANCEL).await;
@@ -75,21 +79,24 @@ pub(super) async fn run_turn<T: TurnProtocol>(
         turn.finish(&mut io.events).await;
         if cancel.is_cancelled() { Ok(StopReason::Cancelled) } else { turn.outcome(&io.events).await }
     };
-    tokio::select! {
+    let result = tokio::select! {
         biased;
+        () = exceeded.cancelled() => Ok(StopReason::Cancelled),
         result = turn => result,
         () = overdue => {
             process.end().await;
             Ok(StopReason::Cancelled)
         }
-    }
+    };
+    // The last message of the turn may exceed the limit.
+    if exceeded.is_cancelled() { Err(BoundedTurn::error(name)) } else { result }
 }
 
 /// Passes on messages and decisions until the agent has ended its turn.
 async fn drive<T: TurnProtocol>(
     turn: &mut T,
     process: &AgentProcess,
-    TurnIo { events, requests }: &mut TurnIo<'_>,
+    TurnIo { events, requests, .. }: &mut TurnIo<'_>,
     cancel: &CancellationToken,
 ) -> Result<()> {
     let (mut cancelled, mut interrupted) = (false, false);
@@ -115,7 +122,7 @@ async fn drive<T: TurnProtocol>(
         };
         for signal in signals {
             match signal {
-                Signal::Ask(id, request) => requests.ask(&id, request),
+                Signal::Ask(id, request) => requests.ask(&id, *request),
                 Signal::Withdrawn(id) => requests.withdraw(&id),
                 Signal::Ended => return Ok(()),
             }

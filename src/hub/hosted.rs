@@ -9,7 +9,6 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::conversation::{ExternalTurn, HostedConversation};
@@ -21,7 +20,6 @@ use super::permission::PermissionDecider;
 use super::process::AgentProcess;
 use super::start::{LiveSetup, Start, Started};
 use super::turn_commands::{CommandTurn, TurnCommands};
-use super::turn_size::BoundedTurn;
 use super::{options, registry};
 use crate::agent::{AgentToken, Services};
 use crate::config::{self, HostedAgent, Loaded, McpServer};
@@ -136,8 +134,7 @@ impl HostedSession {
         let workspace = self.workspace(turn, loaded, cwd);
         let events = TurnEvents::new(turn);
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace);
-        let exceeded = events.bytes().exceeded;
-        let mut io = TurnIo { events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
+        let mut io = TurnIo { name: &self.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
         let started = StartTime::now();
         let (services, parent) = (&self.services, self.setup.parent.as_ref());
         let during = CommandTurn { services, turn, parent, conversation: &*conversation };
@@ -145,7 +142,7 @@ impl HostedSession {
             true => conversation.follow(&mut io),
             false => conversation.prompt(&turn.prompt, &mut io),
         };
-        let work = within_size(&self.name, &exceeded, self.commands.serve(during, work));
+        let work = self.commands.serve(during, work);
         let result = match with_login_notice(&self.name, turn, conversation.process(), work).await {
             // The agent answers to the cancel with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
@@ -307,17 +304,6 @@ impl HostedSession {
         let mut live = self.live.lock().await;
         self.end_live(&mut live).await;
     }
-}
-
-/// Runs the work of a turn. Fails when the agent has sent more than a turn may have.
-async fn within_size<R>(name: &str, exceeded: &CancellationToken, work: impl Future<Output = Result<R>>) -> Result<R> {
-    let result = tokio::select! {
-        biased;
-        () = exceeded.cancelled() => None,
-        result = work => Some(result),
-    };
-    // The last message of the turn may exceed the limit.
-    result.filter(|_| !exceeded.is_cancelled()).unwrap_or_else(|| Err(BoundedTurn::error(name)))
 }
 
 /// Runs the work of a turn, and emits a notice if the agent asks for a login during it.

@@ -107,7 +107,7 @@ impl TurnProtocol for AcpTurn<'_> {
                 self.response = result;
                 Some(Signal::Ended)
             }
-            message => self.message(message, events).await.map(|(id, request)| Signal::Ask(id, request)),
+            message => self.message(message, events).await.map(|(id, request)| Signal::Ask(id, Box::new(request))),
         };
         Ok(signal.into_iter().collect())
     }

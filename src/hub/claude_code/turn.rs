@@ -53,7 +53,7 @@ impl TurnProtocol for ClaudeTurn<'_> {
             AgentMessage::Request { id, params, .. } => match update::permission_request(&params, events).await {
                 Ok(request) => {
                     self.asked.insert(id.clone(), params);
-                    Some(Signal::Ask(id, request))
+                    Some(Signal::Ask(id, Box::new(request)))
                 }
                 Err(response) => {
                     self.conversation.peer.respond(id, response).await;

@@ -141,7 +141,7 @@ impl CodexTurn<'_> {
                 }
             }
             AgentMessage::Request { id, method, params } => match update::permission_request(&method, &params, events).await {
-                Some(request) => return Ok(Some(Signal::Ask(json!([method, id]), request))),
+                Some(request) => return Ok(Some(Signal::Ask(json!([method, id]), Box::new(request)))),
                 None => self.conversation.peer.respond(id, refusal(&method)).await,
             },
             AgentMessage::Response { id, result } => self.response(&id, result, events).await?,

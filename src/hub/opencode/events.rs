@@ -10,9 +10,10 @@ use super::calls::{call_update, kind, permission_request};
 use super::stream::ServerState;
 use super::tree::SessionTree;
 use crate::content::{Cost, Part, Role, StopReason, Usage};
+use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
+use crate::hub::driver::Signal;
 use crate::hub::events::{CallUpdate, TurnEvents};
-use crate::hub::permission::AgentRequest;
 use crate::limits;
 
 /// Records a turn in a session of OpenCode.
@@ -36,6 +37,8 @@ pub(super) struct OpencodeRecorder {
     texts: HashMap<String, Text>,
     /// Permission requests so far.
     asked: HashSet<String>,
+    /// The ids of questions with answers to choose from, which must be rejected.
+    pub questions: Vec<String>,
     /// Permission requests that wait for the input of their call.
     unclear: Vec<WaitingRequest>,
     /// Since when the session has been idle.
@@ -77,25 +80,6 @@ pub(super) struct WaitingRequest {
     until: Instant,
 }
 
-/// A report that needs an answer.
-pub(super) enum Asked {
-    /// A permission request with its id.
-    Permission(String, Box<AgentRequest>),
-    /// The id of a question with answers to choose from.
-    Question(String),
-    /// The id of a permission request that has an answer, perhaps of another client.
-    Answered(String),
-}
-
-/// How a turn ended.
-pub(super) enum Outcome {
-    Stopped(StopReason),
-    /// Another client of the server stopped the turn.
-    Aborted,
-    /// The message of a failed turn.
-    Failed(String),
-}
-
 impl OpencodeRecorder {
     /// Creates the state of a turn. `after` is the id of the last message before the turn. `own`
     /// contains the texts of the prompt; `None` in it matches any text.
@@ -118,6 +102,7 @@ impl OpencodeRecorder {
             messages: BTreeMap::new(),
             texts: HashMap::new(),
             asked: HashSet::new(),
+            questions: Vec::new(),
             unclear: Vec::new(),
             idle: None,
             began: false,
@@ -126,8 +111,8 @@ impl OpencodeRecorder {
         }
     }
 
-    /// Records an event. Returns a request that must be answered.
-    pub(super) async fn on(&mut self, event: &Value, events: &mut TurnEvents<'_>) -> Option<Asked> {
+    /// Records an event. Returns the signal for the driver.
+    pub(super) async fn on(&mut self, event: &Value, events: &mut TurnEvents<'_>) -> Option<Signal> {
         let properties = &event["properties"];
         let kind = event["type"].as_str().unwrap_or_default();
         let session = properties["sessionID"].as_str().or(properties["part"]["sessionID"].as_str());
@@ -141,9 +126,9 @@ impl OpencodeRecorder {
             "permission.replied" => {
                 let id = properties["requestID"].as_str()?;
                 self.unclear.retain(|request| request.id != id);
-                return Some(Asked::Answered(id.into()));
+                return Some(Signal::Withdrawn(id.into()));
             }
-            "question.asked" => return properties["id"].as_str().map(|id| Asked::Question(id.into())),
+            "question.asked" => self.questions.extend(properties["id"].as_str().map(String::from)),
             "message.part.updated" => return self.part(&properties["part"], own, false, events).await,
             _ if !own => {}
             "message.updated" => self.message(&properties["info"], events).await,
@@ -158,7 +143,7 @@ impl OpencodeRecorder {
 
     /// Records the state that the server has after a reconnection. Returns the requests that must
     /// be answered.
-    pub(super) async fn catch_up(&mut self, state: &ServerState, events: &mut TurnEvents<'_>) -> Vec<Asked> {
+    pub(super) async fn catch_up(&mut self, state: &ServerState, events: &mut TurnEvents<'_>) -> Vec<Signal> {
         let mut asked = Vec::new();
         for text in self.texts.values_mut() {
             text.incomplete = true;
@@ -227,15 +212,17 @@ impl OpencodeRecorder {
         settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()
     }
 
-    /// Returns how a turn ended that was not cancelled. If `active` is false, a turn that ended
-    /// without an error has failed, because it has no answer.
-    pub(super) fn outcome(&self, active: bool) -> Outcome {
-        let finish = self.messages.values().next_back().map_or("", |message| message.finish.as_str());
+    /// Returns how a turn ended that nuncio did not cancel. An adopted turn was begun by another
+    /// client; its summaries and commands may have no answer.
+    pub(super) fn outcome(&self, active: bool, adopted: bool) -> Result<StopReason> {
+        let failed = |why: &str| Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name)));
         match &self.problem {
-            Some((name, _)) if name == "MessageAbortedError" => Outcome::Aborted,
-            Some((_, message)) => Outcome::Failed(message.clone()),
-            None if !active => Outcome::Failed("it ended the turn without an answer".into()),
-            None => Outcome::Stopped(match finish {
+            // Another client of the server stopped the turn.
+            Some((name, _)) if name == "MessageAbortedError" && adopted => Ok(StopReason::Cancelled),
+            Some((name, _)) if name == "MessageAbortedError" => Ok(StopReason::Refusal),
+            Some((_, message)) => failed(message),
+            None if !active && !adopted => failed("it ended the turn without an answer"),
+            None => Ok(match self.messages.values().next_back().map_or("", |message| message.finish.as_str()) {
                 "length" => StopReason::MaxTokens,
                 "content-filter" => StopReason::Refusal,
                 _ => StopReason::EndTurn,
@@ -301,7 +288,7 @@ impl OpencodeRecorder {
     }
 
     /// Records a part of a message. Returns a permission request that waited for it.
-    async fn part(&mut self, part: &Value, own: bool, read: bool, events: &mut TurnEvents<'_>) -> Option<Asked> {
+    async fn part(&mut self, part: &Value, own: bool, read: bool, events: &mut TurnEvents<'_>) -> Option<Signal> {
         let message = part["messageID"].as_str().and_then(|id| self.messages.get(id));
         let (kind, id) = (part["type"].as_str()?, part["id"].as_str()?);
         match kind {
@@ -354,7 +341,7 @@ impl OpencodeRecorder {
         }
     }
 
-    async fn permission(&mut self, properties: &Value, events: &mut TurnEvents<'_>) -> Option<Asked> {
+    async fn permission(&mut self, properties: &Value, events: &mut TurnEvents<'_>) -> Option<Signal> {
         let id = properties["id"].as_str().filter(|id| self.asked.insert((*id).to_owned()))?;
         let call = properties["tool"]["callID"].as_str().unwrap_or(id);
         let metadata = properties["metadata"].clone();
@@ -377,7 +364,7 @@ impl OpencodeRecorder {
 
     /// Removes and returns the permission requests that waited too long for the input of their
     /// call.
-    pub(super) async fn overdue(&mut self, events: &mut TurnEvents<'_>) -> Vec<Asked> {
+    pub(super) async fn overdue(&mut self, events: &mut TurnEvents<'_>) -> Vec<Signal> {
         let now = Instant::now();
         let (overdue, waiting): (Vec<WaitingRequest>, Vec<WaitingRequest>) =
             std::mem::take(&mut self.unclear).into_iter().partition(|request| request.until <= now);
@@ -390,11 +377,11 @@ impl OpencodeRecorder {
     }
 }
 
-/// Creates the report of a permission request. Returns `None` if its call has ended.
-async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Asked> {
+/// Creates the signal for a permission request. Returns `None` if its call has ended.
+async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Signal> {
     let WaitingRequest { id, call, metadata, .. } = request;
     if events.open_call(&call)?.input == json!({}) && metadata.is_object() {
         events.call(&call, CallUpdate { input: Some(metadata), ..CallUpdate::default() }).await;
     }
-    Some(Asked::Permission(id, Box::new(permission_request(events.open_call(&call)?.clone()))))
+    Some(Signal::Ask(id.into(), Box::new(permission_request(events.open_call(&call)?.clone()))))
 }

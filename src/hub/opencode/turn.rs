@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::calls::{ALWAYS, ONCE, REJECT};
 use super::catalog::PLAN;
 use super::conversation::{OpencodeConversation, OpencodeState};
-use super::events::{Asked, OpencodeRecorder, Outcome};
+use super::events::OpencodeRecorder;
 use super::stream::{ServerEvents, ServerItem, ServerState};
 use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
@@ -184,31 +184,10 @@ impl OpencodeConversation {
         Error { kind, ..error }
     }
 
-    /// Answers a report that needs no decision. Returns the signal for other reports.
-    async fn decide(&self, asked: Asked) -> Option<Signal> {
-        match asked {
-            Asked::Question(id) => {
-                // Fails if another client of the server has answered.
-                let _ = self.server().post(&format!("/question/{id}/reject"), &json!({})).await;
-                None
-            }
-            Asked::Answered(id) => Some(Signal::Withdrawn(json!(id))),
-            Asked::Permission(id, request) => match self.denied_by_mode(request.call.kind) {
-                Some(denied) => {
-                    self.answer(&id, &denied).await;
-                    None
-                }
-                None => Some(Signal::Ask(json!(id), *request)),
-            },
-        }
-    }
-
-    /// Returns the denial of a call that changes files, if the agent `plan` is set. OpenCode asks
-    /// about such a call instead of denying it, because the session's rules follow the agent's own
-    /// rules.
-    fn denied_by_mode(&self, kind: ToolKind) -> Option<Choice> {
-        let denied = self.with(|state| state.agent.as_deref() == Some(PLAN)) && kind == ToolKind::Edit;
-        denied.then(|| Choice { outcome: PermissionOutcome::Denied, option_id: Some(REJECT.into()) })
+    /// Returns whether a call would change files although the agent `plan` is set. OpenCode asks about
+    /// such a call instead of denying it, because the session's rules follow the agent's own rules.
+    fn is_denied_by_mode(&self, kind: ToolKind) -> bool {
+        kind == ToolKind::Edit && self.with(|state| state.agent.as_deref() == Some(PLAN))
     }
 
     /// Waits until the server works on a message that nuncio did not send.
@@ -259,14 +238,24 @@ impl TurnProtocol for OpencodeTurn<'_> {
     }
 
     async fn record(&mut self, input: OpencodeInput, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
-        let asked = match input {
+        let found = match input {
             OpencodeInput::Event(event) => self.recorder.on(&event, events).await.into_iter().collect(),
             OpencodeInput::State(state) => self.recorder.catch_up(&state, events).await,
             OpencodeInput::Wake => self.recorder.overdue(events).await,
         };
+        for id in std::mem::take(&mut self.recorder.questions) {
+            // Fails if another client of the server has answered.
+            let _ = self.conversation.server().post(&format!("/question/{id}/reject"), &json!({})).await;
+        }
         let mut signals = Vec::new();
-        for asked in asked {
-            signals.extend(self.conversation.decide(asked).await);
+        for signal in found {
+            match signal {
+                Signal::Ask(id, request) if self.conversation.is_denied_by_mode(request.call.kind) => {
+                    let denied = Choice { outcome: PermissionOutcome::Denied, option_id: Some(REJECT.into()) };
+                    self.answer(id, denied).await;
+                }
+                signal => signals.push(signal),
+            }
         }
         signals.extend(self.recorder.has_ended().then_some(Signal::Ended));
         Ok(signals)
@@ -286,13 +275,7 @@ impl TurnProtocol for OpencodeTurn<'_> {
     async fn finish(&mut self, _events: &mut TurnEvents<'_>) {}
 
     async fn outcome(&mut self, events: &TurnEvents<'_>) -> Result<StopReason> {
-        // A summary or a command of another client may have no answer.
-        match self.recorder.outcome(events.active || self.adopted) {
-            Outcome::Aborted if self.adopted => Ok(StopReason::Cancelled),
-            Outcome::Aborted => Ok(StopReason::Refusal),
-            Outcome::Stopped(reason) => Ok(reason),
-            Outcome::Failed(why) => Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.conversation.name))),
-        }
+        self.recorder.outcome(events.active, self.adopted)
     }
 }
 
