@@ -1,8 +1,8 @@
 //! Hosts Claude Code over its stream of JSON lines.
 
 mod conversation;
-mod observer;
 mod turn;
 mod update;
+mod wire;
 
 pub(super) use conversation::{ARGUMENTS, LOGIN, open};

@@ -46,18 +46,17 @@ pub(super) enum AgentMessage {
 /// The result of a request, or its error object.
 pub(super) type Response = Result<Value, Value>;
 
-/// Receives the messages of an agent, also while no turn runs, and converts messages to the form of
-/// the agent.
-pub(super) trait Observer: Send + Sync + 'static {
+/// The state of an agent that its notifications change, and the form of its messages.
+pub(super) trait PeerState: Send + 'static {
     /// Handles a notification. Called for each notification, in order, with or without a running
     /// turn.
-    fn notified(&self, method: &str, params: &Value);
+    fn notified(&mut self, method: &str, params: &Value);
 
     /// Returns the response to a request that arrives while no turn runs.
-    fn idle_request(&self, method: &str) -> Response;
+    fn idle_request(method: &str) -> Response;
 
     /// Converts a received JSON object. Returns `None` if it is no message.
-    fn decode(&self, mut message: Value) -> Option<AgentMessage> {
+    fn decode(mut message: Value) -> Option<AgentMessage> {
         let id = message.get_mut("id").map(Value::take);
         let method = message["method"].as_str().map(str::to_owned);
         let params = message["params"].take();
@@ -73,7 +72,7 @@ pub(super) trait Observer: Send + Sync + 'static {
     }
 
     /// Converts a message to a JSON object.
-    fn encode(&self, message: AgentMessage) -> Value {
+    fn encode(message: AgentMessage) -> Value {
         let mut message = match message {
             AgentMessage::Notification { method, params } => json!({ "method": method, "params": params }),
             AgentMessage::Request { id, method, params } => json!({ "id": id, "method": method, "params": params }),
@@ -86,33 +85,28 @@ pub(super) trait Observer: Send + Sync + 'static {
 }
 
 /// A connection to an agent.
-pub(super) struct Peer {
+pub(super) struct Peer<S> {
     name: String,
     process: AgentProcess,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<S>>,
 }
 
-struct Shared {
+struct Shared<S> {
     next: AtomicU64,
     pending: Mutex<HashMap<Value, oneshot::Sender<Response>>>,
     /// The inbox of the running turn.
     turn: Mutex<Option<MessageSender<AgentMessage>>>,
-    observer: Arc<dyn Observer>,
+    state: Mutex<S>,
     /// Responses to requests outside of a turn.
     refused: mpsc::Sender<Value>,
 }
 
-impl Peer {
+impl<S: PeerState> Peer<S> {
     /// Starts the agent.
-    pub(super) fn start(
-        name: &str,
-        launcher: &ProcessLauncher,
-        command: &Command,
-        observer: Arc<dyn Observer>,
-    ) -> Result<Arc<Peer>> {
+    pub(super) fn start(name: &str, launcher: &ProcessLauncher, command: &Command, state: S) -> Result<Arc<Peer<S>>> {
         let (refused, mut responses) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
-        let shared =
-            Arc::new(Shared { next: AtomicU64::new(1), pending: Mutex::default(), turn: Mutex::default(), observer, refused });
+        let (pending, turn, state) = (Mutex::default(), Mutex::default(), Mutex::new(state));
+        let shared = Arc::new(Shared { next: AtomicU64::new(1), pending, turn, state, refused });
         let process = AgentProcess::start(name, launcher, command, shared.clone())?;
         let peer = Arc::new(Peer { name: name.into(), process, shared });
         let weak = Arc::downgrade(&peer);
@@ -131,6 +125,11 @@ impl Peer {
         &self.process
     }
 
+    /// Reads or changes the state.
+    pub(super) fn with<R>(&self, read: impl FnOnce(&mut S) -> R) -> R {
+        read(&mut self.shared.state.lock())
+    }
+
     /// Queues further messages for the caller, until it drops the receiver. Responses that
     /// [`Peer::request`] awaits are not among them.
     pub(super) fn attach(&self) -> MessageReceiver<AgentMessage> {
@@ -143,7 +142,7 @@ impl Peer {
     pub(super) async fn detach(&self, inbox: &mut MessageReceiver<AgentMessage>) {
         while let Some(message) = inbox.rest().await {
             if let AgentMessage::Request { id, method, .. } = message {
-                self.respond(id, self.shared.observer.idle_request(&method)).await;
+                self.respond(id, S::idle_request(&method)).await;
             }
         }
     }
@@ -217,11 +216,11 @@ impl Peer {
     }
 
     async fn send(&self, message: AgentMessage) -> Result<()> {
-        self.process.send(&self.shared.observer.encode(message)).await
+        self.process.send(&S::encode(message)).await
     }
 }
 
-impl LineHandler for Shared {
+impl<S: PeerState> LineHandler for Shared<S> {
     /// Fails the request that the message answers, or answers the request with an error.
     fn unreadable<'a>(&'a self, message: &'a InvalidMessage) -> BoxFuture<'a, bool> {
         Box::pin(async move {
@@ -238,14 +237,14 @@ impl LineHandler for Shared {
 
     fn message(&self, message: Value, bytes: usize) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            if let Some(message) = self.observer.decode(message) {
+            if let Some(message) = S::decode(message) {
                 self.received(message, bytes).await;
             }
         })
     }
 }
 
-impl Shared {
+impl<S: PeerState> Shared<S> {
     fn next_id(&self) -> Value {
         self.next.fetch_add(1, Ordering::Relaxed).into()
     }
@@ -253,18 +252,18 @@ impl Shared {
     /// Queues a response that is sent without waiting. Fails if the agent sends requests without
     /// reading the responses.
     fn refuse(&self, id: Value, result: Response) {
-        let _ = self.refused.try_send(self.observer.encode(AgentMessage::Response { id, result }));
+        let _ = self.refused.try_send(S::encode(AgentMessage::Response { id, result }));
     }
 
     async fn received(&self, message: AgentMessage, bytes: usize) {
         match message {
             AgentMessage::Notification { ref method, ref params } => {
-                self.observer.notified(method, params);
-                // Without a turn, the observer has read all that matters.
+                self.state.lock().notified(method, params);
+                // Without a turn, the state has all that matters.
                 let _ = self.forward(message, bytes).await;
             }
             AgentMessage::Request { ref id, ref method, .. } => {
-                let (id, response) = (id.clone(), self.observer.idle_request(method));
+                let (id, response) = (id.clone(), S::idle_request(method));
                 if self.forward(message, bytes).await.is_err() {
                     self.refuse(id, response);
                 }

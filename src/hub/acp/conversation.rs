@@ -1,10 +1,9 @@
 //! Agents that speak the Agent Client Protocol on standard input and output.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -14,7 +13,7 @@ use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::driver::TurnIo;
-use crate::hub::peer::{Observer, Peer, Response};
+use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::limits;
 
@@ -25,8 +24,7 @@ const AUTH_REQUIRED: i64 = -32000;
 pub(super) struct AcpConversation {
     pub name: String,
     pub session: String,
-    pub peer: Arc<Peer>,
-    pub state: Arc<AcpObserver>,
+    pub peer: Arc<Peer<AcpState>>,
     /// `promptCapabilities` of the agent.
     pub accepts: Value,
     /// True if another process of the agent can load the session.
@@ -37,28 +35,15 @@ pub(super) struct AcpConversation {
     pub login_methods: Value,
 }
 
-/// The parts of the agent's state that notifications change.
-pub(super) struct AcpObserver {
-    pub state: Mutex<AcpState>,
-    /// The id of the session, once it is known. A process has one session.
-    session: OnceLock<String>,
-}
-
-impl AcpObserver {
-    fn with<R>(&self, read: impl FnOnce(&mut AcpState) -> R) -> R {
-        read(&mut self.state.lock())
-    }
-}
-
-impl Observer for AcpObserver {
-    fn notified(&self, method: &str, params: &Value) {
-        let own = self.session.get().is_none_or(|session| params["sessionId"] == session.as_str());
+impl PeerState for AcpState {
+    fn notified(&mut self, method: &str, params: &Value) {
+        let own = self.session.as_ref().is_none_or(|session| params["sessionId"] == session.as_str());
         if method == "session/update" && own {
-            self.with(|state| state.on(&params["update"]));
+            self.on(&params["update"]);
         }
     }
 
-    fn idle_request(&self, method: &str) -> Response {
+    fn idle_request(method: &str) -> Response {
         match method {
             "session/request_permission" => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
             _ => Err(json!({ "code": -32601, "message": format!("{method} is not supported") })),
@@ -69,36 +54,19 @@ impl Observer for AcpObserver {
 /// Starts an agent, and creates or resumes its session.
 pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let state = Arc::new(AcpObserver { state: Mutex::new(AcpState::new(opening.cost)), session: OnceLock::new() });
-        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, state.clone())?;
-        let started = start(&opening, &peer, &state).await;
-        let Started { session, accepts, resumable, unused_servers, login_methods } = match started {
-            Ok(started) => started,
+        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, AcpState::new(opening.cost))?;
+        match start(&opening, &peer).await {
+            Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
             Err(error) => {
                 peer.process().end().await;
-                return Err(error);
+                Err(error)
             }
-        };
-        let name = opening.name;
-        Ok(Arc::new(AcpConversation { name, session, peer, state, accepts, resumable, unused_servers, login_methods })
-            as Arc<dyn HostedConversation>)
+        }
     })
 }
 
-/// The session and the capabilities of an agent that was started.
-struct Started {
-    session: String,
-    /// `promptCapabilities` of the agent.
-    accepts: Value,
-    /// True if another process of the agent can load the session.
-    resumable: bool,
-    unused_servers: Vec<String>,
-    /// `authMethods` of the agent.
-    login_methods: Value,
-}
-
 /// Initializes the connection and the session.
-async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<Started> {
+async fn start(opening: &Opening, peer: &Arc<Peer<AcpState>>) -> Result<AcpConversation> {
     let initialize = json!({
         "protocolVersion": 1,
         "clientCapabilities": {
@@ -135,10 +103,7 @@ async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<St
             resume.ok_or_else(|| lost(&opening.name, "it cannot load sessions"))?
         }
     };
-    if let Some(session) = &opening.session {
-        // Not set before.
-        let _ = state.session.set(session.clone());
-    }
+    peer.with(|state| state.session.clone_from(&opening.session));
     let response = match (peer.start_request(method, params).await, &opening.session) {
         (Ok(response), _) => response,
         (Err(error), Some(_)) if error.details.is_some() && !is_login_error(&error) => {
@@ -153,11 +118,19 @@ async fn start(opening: &Opening, peer: &Peer, state: &AcpObserver) -> Result<St
             id.ok_or_else(|| unavailable(&opening.name, "the response to session/new has no sessionId"))?
         }
     };
-    let _ = state.session.set(session.clone());
-    state.with(|state| state.opened(&initialized, &response));
-    let accepts = capabilities["promptCapabilities"].clone();
-    let login_methods = initialized["authMethods"].take();
-    Ok(Started { session, accepts, resumable: resume.is_some(), unused_servers, login_methods })
+    peer.with(|state| {
+        state.session = Some(session.clone());
+        state.opened(&initialized, &response);
+    });
+    Ok(AcpConversation {
+        name: opening.name.clone(),
+        session,
+        peer: peer.clone(),
+        accepts: capabilities["promptCapabilities"].clone(),
+        resumable: resume.is_some(),
+        unused_servers,
+        login_methods: initialized["authMethods"].take(),
+    })
 }
 
 /// Returns options for claude-agent-acp; other agents ignore them. With these options, it does not
@@ -211,20 +184,20 @@ impl HostedConversation for AcpConversation {
     }
 
     fn report(&self) -> AgentReport {
-        self.state.with(|state| state.report())
+        self.peer.with(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let unknown = || Error::invalid_params(format!("agent {}: no option {id}", self.name));
-            let (method, mut params) = self.state.with(|state| state.setter(id, value)).ok_or_else(unknown)?;
+            let (method, mut params) = self.peer.with(|state| state.setter(id, value)).ok_or_else(unknown)?;
             params["sessionId"] = self.session.as_str().into();
             // Not every response has the value, but a notification before it may.
-            let before = self.state.with(|state| state.set_current(id, value));
+            let before = self.peer.with(|state| state.set_current(id, value));
             let response = self.peer.request(method, params, limits::AGENT_REQUEST).await;
             match &response {
-                Ok(response) => self.state.with(|state| state.set_config_options(&response["configOptions"])),
-                Err(_) => _ = self.state.with(|state| state.set_current(id, &before)),
+                Ok(response) => self.peer.with(|state| state.set_config_options(&response["configOptions"])),
+                Err(_) => _ = self.peer.with(|state| state.set_current(id, &before)),
             }
             response.map(drop)
         })

@@ -58,11 +58,11 @@ impl AcpConversation {
 impl AcpTurn<'_> {
     /// Records a message. Returns a permission request with its id.
     async fn message(&self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Option<(Value, AgentRequest)> {
-        let AcpConversation { name, session, state, .. } = self.conversation;
+        let AcpConversation { name, session, peer, .. } = self.conversation;
         match message {
             AgentMessage::Notification { method, params } => {
                 if method == "session/update" && params["sessionId"] == session.as_str() {
-                    update::record(&params["update"], events, name, &state.state).await;
+                    update::record(&params["update"], events, name, peer).await;
                 }
             }
             AgentMessage::Request { id, method, params } if method == "session/request_permission" => {
@@ -129,7 +129,7 @@ impl TurnProtocol for AcpTurn<'_> {
             }
         }
         if let Ok(response) = &self.response {
-            update::record_usage(response, events, &self.conversation.name, &self.conversation.state.state).await;
+            update::record_usage(response, events, &self.conversation.name, &self.conversation.peer).await;
         }
     }
 

@@ -1,7 +1,6 @@
 //! Decodes the updates of ACP agents. Unknown updates and fields are skipped, because agents send
 //! extensions of their own.
 
-use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -13,6 +12,7 @@ use crate::content::{
 use crate::context::commands::SlashCommand;
 use crate::hub::conversation::{AgentReport, option, slash_command};
 use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::peer::Peer;
 use crate::hub::raw_output;
 use crate::limits;
 use crate::protocol::{acp, content};
@@ -21,6 +21,8 @@ use crate::session::{AgentChoice, AgentOption};
 /// The state of an agent that its notifications change.
 #[derive(Default)]
 pub(super) struct AcpState {
+    /// The id of the session, once it is known. A process has one session.
+    pub session: Option<String>,
     version: Option<String>,
     commands: Vec<SlashCommand>,
     options: Vec<KnownOption>,
@@ -194,7 +196,7 @@ fn choices(list: &Value, value_field: &str) -> Vec<AgentChoice> {
 }
 
 /// Records an update of a turn.
-pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &str, state: &Mutex<AcpState>) {
+pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &str, peer: &Peer<AcpState>) {
     match update["sessionUpdate"].as_str() {
         Some("agent_message_chunk") => chunk(Role::Assistant, update, events).await,
         Some("agent_thought_chunk") => chunk(Role::Thought, update, events).await,
@@ -208,11 +210,9 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
             events.plan(entries.map(plan_entry).collect()).await;
         }
         Some("usage_update") => {
-            let (cost, context) = {
-                let mut state = state.lock();
-                let dollars = Some(&update["cost"]).filter(|cost| cost["currency"].as_str().is_none_or(|unit| unit == "USD"));
-                (state.spent(dollars.and_then(|cost| cost["amount"].as_f64())), (state.context_tokens, state.context_window))
-            };
+            let dollars = Some(&update["cost"]).filter(|cost| cost["currency"].as_str().is_none_or(|unit| unit == "USD"));
+            let total = dollars.and_then(|cost| cost["amount"].as_f64());
+            let (cost, context) = peer.with(|state| (state.spent(total), (state.context_tokens, state.context_window)));
             events.usage(name.into(), Usage::default(), cost, context).await;
         }
         _ => {}
@@ -220,7 +220,7 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
 }
 
 /// Records the usage in the response to a prompt.
-pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name: &str, state: &Mutex<AcpState>) {
+pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name: &str, peer: &Peer<AcpState>) {
     let usage = &response["usage"];
     let tokens = |field: &str| usage[field].as_u64().unwrap_or(0);
     let (cached_read, cached_write) = (tokens("cachedReadTokens"), tokens("cachedWriteTokens"));
@@ -231,10 +231,7 @@ pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name
         cache_write_tokens: cached_write,
     };
     if usage != Usage::default() {
-        let context = {
-            let state = state.lock();
-            (state.context_tokens, state.context_window)
-        };
+        let context = peer.with(|state| (state.context_tokens, state.context_window));
         events.usage(name.into(), usage, None, context).await;
     }
 }

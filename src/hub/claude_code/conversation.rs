@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::observer::ClaudeObserver;
+use super::update::ClaudeState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::Result;
@@ -40,8 +40,7 @@ pub(in crate::hub) const LOGIN: &str = "run claude, then /login; or add ANTHROPI
 pub(super) struct ClaudeConversation {
     pub name: String,
     session: String,
-    pub peer: Arc<Peer>,
-    pub state: Arc<ClaudeObserver>,
+    pub peer: Arc<Peer<ClaudeState>>,
     /// The file of `--settings`.
     _settings: Option<PrivateFile>,
 }
@@ -67,15 +66,14 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
             arguments.extend(["--mcp-config".into(), config.to_string()]);
             command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         }
-        let state = Arc::new(ClaudeObserver::default());
-        let peer = Peer::start(&opening.name, &opening.launcher, &command.arguments(arguments), state.clone())?;
+        let peer = Peer::start(&opening.name, &opening.launcher, &command.arguments(arguments), ClaudeState::default())?;
         let initialized = peer.start_request("initialize", json!({})).await;
         match initialized {
             Ok(response) => {
                 // Earlier versions do not know the request.
                 let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
-                state.with(|state| state.initialized(&response, &settings.unwrap_or_default()));
-                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, state, _settings: file })
+                peer.with(|state| state.initialized(&response, &settings.unwrap_or_default()));
+                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, _settings: file })
                     as Arc<dyn HostedConversation>)
             }
             Err(error) => {
@@ -127,7 +125,7 @@ impl HostedConversation for ClaudeConversation {
     }
 
     fn report(&self) -> AgentReport {
-        self.state.with(|state| state.report())
+        self.peer.with(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
@@ -138,7 +136,7 @@ impl HostedConversation for ClaudeConversation {
                 _ => return Err(unavailable(&self.name, format_args!("no option {id}"))),
             };
             self.peer.request(method, json!({ (id): value }), limits::AGENT_REQUEST).await?;
-            self.state.with(|state| state.set(id, value));
+            self.peer.with(|state| state.set(id, value));
             Ok(())
         })
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::options::CodexOptions;
@@ -15,7 +14,7 @@ use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
 use crate::hub::driver::TurnIo;
-use crate::hub::peer::{Observer, Peer, Response};
+use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, not_logged_in, unavailable};
 use crate::hub::project_config::untrusted_projects;
 use crate::limits;
@@ -27,8 +26,7 @@ pub(in crate::hub) const LOGIN: &str = "run codex login";
 pub(super) struct CodexConversation {
     pub name: String,
     pub thread: String,
-    pub peer: Arc<Peer>,
-    pub state: Arc<CodexObserver>,
+    pub peer: Arc<Peer<CodexState>>,
     version: Option<String>,
     /// The account, if Codex reports one.
     login: Option<String>,
@@ -46,33 +44,23 @@ pub(super) struct CodexState {
     pub items: CodexItems,
 }
 
-/// Sees the notifications, also while no turn runs.
-#[derive(Default)]
-pub(super) struct CodexObserver(Mutex<CodexState>);
-
-impl CodexObserver {
-    pub(super) fn with<R>(&self, read: impl FnOnce(&mut CodexState) -> R) -> R {
-        read(&mut self.0.lock())
-    }
-}
-
-impl Observer for CodexObserver {
-    fn notified(&self, method: &str, params: &Value) {
+impl PeerState for CodexState {
+    fn notified(&mut self, method: &str, params: &Value) {
         match method {
             "thread/tokenUsage/updated" => {
                 if let Some(window) = params["tokenUsage"]["modelContextWindow"].as_u64() {
-                    self.with(|state| state.context_window = window);
+                    self.context_window = window;
                 }
             }
             "thread/settings/updated" => {
                 let settings = &params["threadSettings"];
-                self.with(|state| state.options.report(&settings["model"], &settings["effort"]));
+                self.options.report(&settings["model"], &settings["effort"]);
             }
             _ => {}
         }
     }
 
-    fn idle_request(&self, method: &str) -> Response {
+    fn idle_request(method: &str) -> Response {
         refusal(method)
     }
 }
@@ -91,9 +79,8 @@ pub(super) fn refusal(method: &str) -> Response {
 /// Starts Codex, and creates or resumes its thread.
 pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let state = Arc::new(CodexObserver::default());
-        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, state.clone())?;
-        match start(&opening, &peer, state).await {
+        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, CodexState::default())?;
+        match start(&opening, &peer).await {
             Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
             Err(error) => {
                 peer.process().end().await;
@@ -104,7 +91,7 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
 }
 
 /// Initializes the connection and the thread.
-async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -> Result<CodexConversation> {
+async fn start(opening: &Opening, peer: &Arc<Peer<CodexState>>) -> Result<CodexConversation> {
     let initialize = json!({
         "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
     });
@@ -136,7 +123,7 @@ async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -
     let login = login(&opening.name, peer, &response).await?;
     // The options are a convenience: without them, the agent works.
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
-    state.with(|state| state.options.opened(&response, &models));
+    peer.with(|state| state.options.opened(&response, &models));
     let mut sandbox = response["sandbox"].take();
     if sandbox["type"] == "workspaceWrite"
         && let Some(roots) = sandbox["writableRoots"].as_array_mut()
@@ -150,7 +137,6 @@ async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -
         name: opening.name.clone(),
         thread,
         peer: peer.clone(),
-        state,
         version: version.map(|(_, version)| version.to_owned()),
         login,
         sandbox,
@@ -160,7 +146,7 @@ async fn start(opening: &Opening, peer: &Arc<Peer>, state: Arc<CodexObserver>) -
 
 /// Returns the account of Codex, if it reports one. Fails if the model provider of the thread needs
 /// a login and Codex has no account: it would try each request for a minute.
-async fn login(name: &str, peer: &Peer, thread: &Value) -> Result<Option<String>> {
+async fn login(name: &str, peer: &Peer<CodexState>, thread: &Value) -> Result<Option<String>> {
     // Earlier versions do not know the request.
     let read = peer.request("account/read", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     let account = &read["account"];
@@ -220,13 +206,13 @@ impl HostedConversation for CodexConversation {
     }
 
     fn report(&self) -> AgentReport {
-        let (options, context_window) = self.state.with(|state| (state.options.list(), state.context_window));
+        let (options, context_window) = self.peer.with(|state| (state.options.list(), state.context_window));
         AgentReport { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            match self.state.with(|state| state.options.set(id, value)) {
+            match self.peer.with(|state| state.options.set(id, value)) {
                 true => Ok(()),
                 false => Err(Error::invalid_params(format!("agent {}: no option {id} with the value {value}", self.name))),
             }

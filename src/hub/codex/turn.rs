@@ -55,7 +55,7 @@ impl CodexConversation {
 
     /// Sends a prompt.
     async fn begin<'a>(&'a self, prompt: &[Part], turn: &'a Turn) -> Result<CodexTurn<'a>> {
-        let mut params = self.state.with(|state| state.options.turn(&self.sandbox, &self.approval));
+        let mut params = self.peer.with(|state| state.options.turn(&self.sandbox, &self.approval));
         params.insert("threadId".into(), self.thread.as_str().into());
         params.insert("input".into(), self.input(prompt)?.into());
         let stderr_before = self.peer.process().stderr();
@@ -150,7 +150,7 @@ impl CodexTurn<'_> {
     }
 
     async fn notified(&mut self, method: &str, mut params: Value, events: &mut TurnEvents<'_>) {
-        let CodexConversation { name, state, .. } = self.conversation;
+        let CodexConversation { name, peer, .. } = self.conversation;
         match method {
             "turn/started" => self.id = params["turn"]["id"].as_str().map(String::from),
             "turn/completed" => {
@@ -162,9 +162,9 @@ impl CodexTurn<'_> {
             }
             "error" => self.error = params["error"].take(),
             method => {
-                let mut items = state.with(|state| std::mem::take(&mut state.items));
+                let mut items = peer.with(|state| std::mem::take(&mut state.items));
                 items.record(method, &params, events, name).await;
-                state.with(|state| state.items = items);
+                peer.with(|state| state.items = items);
             }
         }
     }

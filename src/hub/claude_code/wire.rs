@@ -1,35 +1,24 @@
 //! The form of Claude Code's messages: both sides send control requests, and all other messages are
 //! notifications, named by their type.
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::update::ClaudeState;
-use crate::hub::peer::{AgentMessage, Observer, Response};
+use crate::hub::peer::{AgentMessage, PeerState, Response};
 
 /// The start of the ids of nuncio's requests, which are numbers.
 const ID: &str = "nuncio-";
 
-/// The state that messages change.
-#[derive(Default)]
-pub(super) struct ClaudeObserver(Mutex<ClaudeState>);
-
-impl ClaudeObserver {
-    pub(super) fn with<R>(&self, read: impl FnOnce(&mut ClaudeState) -> R) -> R {
-        read(&mut self.0.lock())
-    }
-}
-
-impl Observer for ClaudeObserver {
-    fn notified(&self, _method: &str, message: &Value) {
-        self.with(|state| state.on(message));
+impl PeerState for ClaudeState {
+    fn notified(&mut self, _method: &str, message: &Value) {
+        self.on(message);
     }
 
-    fn idle_request(&self, _method: &str) -> Response {
+    fn idle_request(_method: &str) -> Response {
         Err("no turn runs".into())
     }
 
-    fn decode(&self, mut message: Value) -> Option<AgentMessage> {
+    fn decode(mut message: Value) -> Option<AgentMessage> {
         let method = message["type"].as_str()?.to_owned();
         Some(match method.as_str() {
             "control_response" => {
@@ -48,7 +37,7 @@ impl Observer for ClaudeObserver {
         })
     }
 
-    fn encode(&self, message: AgentMessage) -> Value {
+    fn encode(message: AgentMessage) -> Value {
         match message {
             AgentMessage::Notification { method, params } => json!({ "type": method, "message": params }),
             AgentMessage::Request { id, method, mut params } => {
