@@ -58,8 +58,8 @@ pub(super) trait TurnProtocol: Send {
 }
 
 /// Runs a turn until the agent has ended it, and records its events. `begin` sends the prompt. An
-/// agent that does not end its turn within [`limits::AGENT_CANCEL`] after a cancel is stopped. Fails
-/// when the agent has sent more than a turn may have.
+/// agent that does not end its turn within [`limits::AGENT_CANCEL`] after a cancel is stopped.
+/// Fails when the agent has sent more than a turn may have.
 pub(super) async fn run_turn<T: TurnProtocol>(
     begin: impl Future<Output = Result<T>>,
     process: &AgentProcess,

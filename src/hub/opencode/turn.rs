@@ -184,8 +184,8 @@ impl OpencodeConversation {
         Error { kind, ..error }
     }
 
-    /// Returns whether a call would change files although the agent `plan` is set. OpenCode asks about
-    /// such a call instead of denying it, because the session's rules follow the agent's own rules.
+    /// Returns whether a call would change files although the agent `plan` is set. OpenCode asks
+    /// about such a call instead of denying it, because the session's rules follow the agent's own.
     fn is_denied_by_mode(&self, kind: ToolKind) -> bool {
         kind == ToolKind::Edit && self.with(|state| state.agent.as_deref() == Some(PLAN))
     }
