@@ -12,8 +12,9 @@ use super::skills::{self, Skill};
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, read_small_text};
 
-/// Starts the text of an instruction file.
+/// The start and the end of the text of an instruction file.
 const INSTRUCTIONS: &str = "<instructions file=\"";
+const INSTRUCTIONS_END: &str = "\n</instructions>";
 
 const OWN: &str = include_str!("system_prompt.md");
 
@@ -40,9 +41,11 @@ pub(crate) fn whole(base: &str, workspace: &Workspace, instructions: &[Instructi
     prompt
 }
 
-/// Returns the size of a system prompt from its first instruction file to its end, in bytes.
+/// Returns the size of a system prompt from its first instruction file to the end of the last one,
+/// in bytes.
 pub(crate) fn instructions_bytes(prompt: &str) -> usize {
-    prompt.find(INSTRUCTIONS).map_or(0, |start| prompt.len() - start)
+    let (Some(start), Some(end)) = (prompt.find(INSTRUCTIONS), prompt.rfind(INSTRUCTIONS_END)) else { return 0 };
+    (end + INSTRUCTIONS_END.len()).saturating_sub(start)
 }
 
 /// Returns the line that precedes the text of the instruction file `file` for a model.
@@ -52,5 +55,5 @@ pub(crate) fn instructions_start(file: &str) -> String {
 
 /// Returns the text that a model gets of the instruction file `file`.
 pub(crate) fn instructions(file: &str, text: &str) -> String {
-    format!("{}{}\n</instructions>", instructions_start(file), text.trim_end())
+    format!("{}{}{INSTRUCTIONS_END}", instructions_start(file), text.trim_end())
 }

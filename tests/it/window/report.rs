@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{asks_for_summary, calls, connect, home, says};
-use crate::harness::text;
+use crate::harness::{Agent, text};
 
 fn sum(report: &Value) -> u64 {
     let sources = report["sources"].as_object().unwrap();
@@ -58,5 +58,27 @@ async fn report_tells_tokens_by_source() {
     assert_eq!(compacted["sources"]["toolResults"], 0, "{compacted}");
     assert!(compacted["tokens"].as_u64() < after["tokens"].as_u64(), "{compacted}");
     server.stop().await;
+    provider.finish().await;
+}
+
+#[tokio::test]
+async fn list_of_skills_is_part_of_the_system_prompt() {
+    let (home, provider) = home(100_000, "").await;
+    home.put("AGENTS.md", &"Follow these instructions. ".repeat(40));
+    let mut agent = connect(&home).await;
+    let sources = async |agent: &mut Agent| {
+        let session = agent.new_session(&home).await;
+        let report = agent.call("_nuncio/session/context", json!({ "sessionId": session })).await;
+        ["system", "instructions"].map(|source| report["sources"][source].as_u64().unwrap())
+    };
+    let [system, instructions] = sources(&mut agent).await;
+    for name in ["paint", "sand", "wash"] {
+        let skill = format!("---\nname: {name}\ndescription: {}\n---\nText.", "Treats a wall. ".repeat(10));
+        home.put(&format!(".nuncio/skills/{name}/SKILL.md"), &skill);
+    }
+    let with_skills = sources(&mut agent).await;
+    assert!(with_skills[0] > system + 100, "{system}, then {with_skills:?}");
+    assert!(with_skills[1].abs_diff(instructions) <= 1, "{instructions}, then {with_skills:?}");
+    agent.finish().await;
     provider.finish().await;
 }
