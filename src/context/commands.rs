@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex::{Captures, Regex};
 
-use super::local_command::LOCAL_COMMANDS;
+use super::local_command::{LOCAL_COMMANDS, LocalCommandRow};
 use super::prompt_files::{PromptDirs, PromptFile, PromptFiles};
 use crate::content::Part;
 use crate::limits;
@@ -63,10 +63,10 @@ pub(crate) fn list(dirs: &PromptDirs<'_>) -> Vec<SlashCommand> {
 
 /// Returns the commands that nuncio runs itself.
 fn local(_: &PromptDirs<'_>) -> Vec<SlashCommand> {
-    let command = |(name, description, hint): &(&'static str, &'static str, &'static str)| SlashCommand {
-        name: Cow::Borrowed(name),
-        description: Cow::Borrowed(description),
-        hint: Cow::Borrowed(hint),
+    let command = |row: &LocalCommandRow| SlashCommand {
+        name: row.name.into(),
+        description: row.description.into(),
+        hint: row.hint.into(),
         text: None,
     };
     LOCAL_COMMANDS.iter().map(command).collect()

@@ -150,7 +150,7 @@ impl History {
     fn user(&mut self, parts: &[Part], extra: &MessageExtra) {
         self.close();
         if self.running && self.end.last == self.turn_start.last {
-            self.local = LocalCommand::of(parts);
+            self.local = LocalCommand::from_parts(parts);
         }
         if self.local.is_some() {
             return;

@@ -2,14 +2,33 @@
 
 use crate::content::Part;
 
-/// The names, descriptions and input hints of the local commands.
-pub(super) const LOCAL_COMMANDS: &[(&str, &str, &str)] = &[
-    ("compact", "Replace the conversation by a summary", "what to emphasize"),
-    ("context", "Show the tokens of the conversation by source", ""),
+/// A row of the table of local commands.
+pub(super) struct LocalCommandRow {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Describes the input that may follow the name.
+    pub hint: &'static str,
+    /// Reads the text that follows the name. `None` if the prompt is a message to the model.
+    read: fn(&str) -> Option<LocalCommand>,
+}
+
+pub(super) const LOCAL_COMMANDS: &[LocalCommandRow] = &[
+    LocalCommandRow {
+        name: "compact",
+        description: "Replace the conversation by a summary",
+        hint: "what to emphasize",
+        read: |text| Some(LocalCommand::Compact { focus: Some(text.to_string()).filter(|focus| !focus.is_empty()) }),
+    },
+    LocalCommandRow {
+        name: "context",
+        description: "Show the tokens of the conversation by source",
+        hint: "",
+        read: |text| text.is_empty().then_some(LocalCommand::Context),
+    },
 ];
 
 /// A prompt that is a local command. The prompt and its answer are not part of the conversation
-/// that models see.
+/// that models receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LocalCommand {
     /// Compacts the conversation; the summary emphasizes `focus`.
@@ -20,13 +39,11 @@ pub(crate) enum LocalCommand {
 
 impl LocalCommand {
     /// Returns the command that a prompt consists of.
-    pub(crate) fn of(parts: &[Part]) -> Option<LocalCommand> {
+    pub(crate) fn from_parts(parts: &[Part]) -> Option<LocalCommand> {
         let [Part::Text { text }] = parts else { return None };
-        let (name, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
-        match name {
-            "/compact" => Some(LocalCommand::Compact { focus: Some(rest.trim().to_string()).filter(|focus| !focus.is_empty()) }),
-            "/context" if rest.trim().is_empty() => Some(LocalCommand::Context),
-            _ => None,
-        }
+        let command = text.trim().strip_prefix('/')?;
+        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let row = LOCAL_COMMANDS.iter().find(|row| row.name == name)?;
+        (row.read)(rest.trim())
     }
 }
