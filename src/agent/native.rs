@@ -1,12 +1,26 @@
-//! Creates the native agents of this process.
+//! The native agents of this process, as sessions use them.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+
+use super::calls::background_jobs::background_jobs;
+use super::input::messages;
 use super::services::Services;
-use super::turn::turn_loop::NativeAgent;
-use crate::config::NATIVE;
+use super::setup;
+use super::turn::context_report::report;
+use super::turn::native_agent::NativeAgent;
+use super::turn::request::request;
+use super::turn::run;
+use crate::config::{McpServer, NATIVE};
+use crate::content::StopReason;
+use crate::context::commands::SlashCommand;
 use crate::error::Result;
-use crate::session::{AdoptTurn, Agent, AgentInfo, Agents, SessionSetup};
+use crate::session::context_report::ContextReport;
+use crate::session::message::IncomingMessage;
+use crate::session::{AdoptTurn, Agent, AgentInfo, AgentSetup, Agents, BackgroundJob, SessionLog, SessionSetup, Turn};
 
 /// Creates nuncio's own agents.
 pub(crate) struct NativeAgents(pub Arc<Services>);
@@ -29,5 +43,58 @@ impl Agents for NativeAgents {
     fn check(&self, setup: &SessionSetup) -> Result<()> {
         self.0.check_depth()?;
         self.0.settings(&setup.cwd).map(drop)
+    }
+}
+
+impl Agent for NativeAgent {
+    fn run<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
+        Box::pin(run::run(self, turn))
+    }
+
+    fn context<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
+        Box::pin(async {
+            let environment = self.next_environment(log).await?;
+            let (_, model, _) = self.open_model(log, &environment).await?;
+            let system = self.prompt.preview(log, &environment, model.id())?;
+            let request = request(log, &environment, &system);
+            Ok(report(log, &environment.loaded.settings.context, &*model, &request))
+        })
+    }
+
+    fn setup<'a>(&'a self, log: &'a SessionLog) -> BoxFuture<'a, Result<AgentSetup>> {
+        Box::pin(async { setup::read(&self.services, &self.prompt, &self.next_environment(log).await?, log) })
+    }
+
+    fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
+        self.mcp.give(servers);
+    }
+
+    fn prepare<'a>(&'a self, turn: &'a Turn, message: &'a mut IncomingMessage, opens: bool) -> BoxFuture<'a, Result<()>> {
+        Box::pin(messages::prepare(self, turn, message, opens))
+    }
+
+    fn commands<'a>(&'a self, cwd: &'a Path, check: bool) -> BoxFuture<'a, Arc<[SlashCommand]>> {
+        Box::pin(messages::list_commands(self, cwd, check))
+    }
+
+    fn has_background_work(&self) -> bool {
+        !self.background_jobs().is_empty()
+    }
+
+    fn background_jobs(&self) -> Vec<BackgroundJob> {
+        let environment = self.environment.lock();
+        environment.as_ref().map(|environment| background_jobs(&environment.shell.jobs)).unwrap_or_default()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.mcp.close();
+            let environment = self.environment.lock().take();
+            if let Some(environment) = environment {
+                environment.shell.jobs.close().await;
+                // Dropping the environment removes its temporary files, which may block.
+                let _ = tokio::task::spawn_blocking(move || drop(environment)).await;
+            }
+        })
     }
 }

@@ -8,7 +8,6 @@ use crate::context::local_command::LocalCommand;
 use crate::error::Result;
 use crate::event::CompactionReason;
 use crate::id::MessageId;
-use crate::model::Request;
 use crate::session::Turn;
 use crate::session::message::IncomingMessage;
 
@@ -18,17 +17,16 @@ pub(in crate::agent) async fn run(
     turn: &Turn,
     window: &ContextWindow<'_>,
     steps: &mut Steps<'_>,
-    request: Request,
 ) -> Result<StopReason> {
     let text = match command {
         LocalCommand::Compact { .. } if !window.has_messages() => "There is nothing to compact: the conversation is empty.".into(),
-        LocalCommand::Compact { .. } => match window.compact(steps, request, CompactionReason::Manual, None).await? {
+        LocalCommand::Compact { .. } => match window.compact(steps, CompactionReason::Manual, None).await? {
             Some(CompactionResult { tokens_before, tokens_after }) => {
                 format!("The conversation was compacted: about {tokens_before} → {tokens_after} tokens.")
             }
             None => return Ok(StopReason::Cancelled),
         },
-        LocalCommand::Context => report(&turn.log, window.settings(), steps.model(), &request).to_string(),
+        LocalCommand::Context => report(&turn.log, window.settings(), steps.model(), &window.request()).to_string(),
     };
     let message = IncomingMessage { role: Role::Assistant, ..IncomingMessage::user(MessageId::new(), vec![Part::text(text)]) };
     turn.emit(message.completed()).await;

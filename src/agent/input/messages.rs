@@ -1,5 +1,5 @@
-//! Completes the user's messages before they are recorded: adds the facts that the first message of
-//! a conversation carries, and the text of a slash command.
+//! Completes messages before they are recorded: adds the facts that the first message of a
+//! conversation carries, the text of a slash command, and resources of MCP servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,29 +7,47 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::agent::mcp::prompts;
 use crate::agent::services::Services;
+use crate::agent::turn::native_agent::NativeAgent;
 use crate::config::most_similar;
-use crate::content::{PDF, Part, listed};
+use crate::content::{PDF, Part, Role, listed};
 use crate::context::commands::{self, SlashCommand};
 use crate::context::environment;
 use crate::context::prompt_files::PromptDirs;
 use crate::documents;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::event::timestamp;
 use crate::limits;
 use crate::model::{Media, Model};
-use crate::session::message::{IncomingMessage, QueuedMessage};
-use crate::session::{Agent, Turn, now_ms};
+use crate::session::message::IncomingMessage;
+use crate::session::{Turn, now_ms};
 use crate::task;
 
-/// Completes `message`. `opens` is true for the first message of a conversation.
-pub(in crate::agent) async fn complete(
-    services: &Arc<Services>,
-    turn: &Turn,
-    message: &mut IncomingMessage,
-    opens: bool,
-) -> Result<()> {
-    let cwd = turn.log.state(|state| state.cwd.clone());
+/// Completes a message before it is recorded. `opens` is true for the first message of a
+/// conversation. An error rejects the message.
+pub(in crate::agent) async fn prepare(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
+    let has_media = has_media(message);
+    tokio::select! {
+        biased;
+        prepared = complete(agent, turn, message, opens) => prepared,
+        // Reject media that was not checked against the model. A cancelled turn sends no request,
+        // so other messages need no additions.
+        () = turn.cancel.cancelled(), if has_media => Err(Error::new(Kind::Cancelled, "the turn was cancelled")),
+        () = turn.cancel.cancelled() => Ok(()),
+    }
+}
+
+/// Adds texts of documents, the facts of the first message, the text of a slash command, and
+/// resources of MCP servers. A message that a model wrote, such as the prompt of a subagent, uses
+/// no server. Fails if the user's message begins with an unknown command.
+async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
+    if has_media(message) {
+        let environment = agent.current_environment(turn).await?;
+        let model = agent.current_model(turn, &environment).await?;
+        add_texts(&*model, message).await?;
+    }
+    let (services, cwd) = (&agent.services, turn.log.state(|state| state.cwd.clone()));
     if opens {
         let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
         let (cwd, places) = (cwd.clone(), services.places.clone());
@@ -37,14 +55,27 @@ pub(in crate::agent) async fn complete(
         message.extra.context.push(Part::text(block));
     }
     if commands::parse(&message.parts).is_some() {
-        message.extra.expansion = commands::expand(&list(services, &cwd, true).await?, &message.parts);
+        message.extra.expansion = commands::expand(&commands_of_files(services, &cwd, true).await?, &message.parts);
     }
-    Ok(())
+    if agent.parent.is_some() || message.by_model || message.role != Role::User {
+        return Ok(());
+    }
+    if prompts::may_use_servers(message) {
+        let environment = agent.current_environment(turn).await?;
+        if agent.mcp.ready().is_empty() {
+            agent.update_servers(turn, &environment).await?;
+        }
+        prompts::complete(&agent.mcp, turn, &environment, message).await?;
+    }
+    if commands::parse(&message.parts).is_none() || message.extra.expansion.is_some() {
+        return Ok(());
+    }
+    check_command(&list_commands(agent, &cwd, true).await, message)
 }
 
 /// Returns an error if the user's message begins with a command that is not in `known`. The name of
 /// an entry of the root directory, such as `/tmp`, is a path.
-pub(in crate::agent) fn check_command(known: &[SlashCommand], message: &IncomingMessage) -> Result<()> {
+fn check_command(known: &[SlashCommand], message: &IncomingMessage) -> Result<()> {
     let unknown = commands::unknown(known, &message.parts).filter(|name| !Path::new("/").join(name).exists());
     let Some(name) = unknown else { return Ok(()) };
     let names: Vec<&str> = known.iter().map(|command| &*command.name).collect();
@@ -54,28 +85,14 @@ pub(in crate::agent) fn check_command(known: &[SlashCommand], message: &Incoming
     Err(Error::invalid_params(format!("unknown command /{name}")).hint(hint))
 }
 
-/// Adds the queued steering messages to the turn, between two model requests. Returns whether there
-/// were any.
-pub(in crate::agent) async fn take_steered(agent: &dyn Agent, turn: &Turn) -> Result<bool> {
-    let steered = turn.steered();
-    let any = !steered.is_empty();
-    for QueuedMessage { mut message, .. } in steered {
-        match agent.prepare(turn, &mut message, false).await {
-            Ok(()) => drop(turn.commit(message.completed()).await?),
-            Err(error) => turn.reject(message, error).await,
-        }
-    }
-    Ok(any)
-}
-
 /// Returns whether a message has parts that only some models read.
-pub(in crate::agent) fn has_media(message: &IncomingMessage) -> bool {
+fn has_media(message: &IncomingMessage) -> bool {
     message.parts.iter().any(|part| !Media::default().reads(part))
 }
 
 /// Adds the text of documents that `model` does not read. Returns an error for parts that the model
 /// cannot read and that have no text.
-pub(in crate::agent) async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<()> {
+async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<()> {
     let media = model.media();
     for part in message.parts.iter_mut().filter(|part| !media.reads(part)) {
         let unread = |what: &str, ability: &str| {
@@ -96,9 +113,16 @@ pub(in crate::agent) async fn add_texts(model: &dyn Model, message: &mut Incomin
     Ok(())
 }
 
-/// Returns the slash commands of a session in `cwd`. Unless `check` is set, changes of files since
-/// the last check are not noticed.
-pub(in crate::agent) async fn list(services: &Arc<Services>, cwd: &Path, check: bool) -> Result<Arc<[SlashCommand]>> {
+/// Returns the slash commands of a session in `cwd`, with those of its MCP servers. Unless `check`
+/// is set, changes of files since the last check are not noticed.
+pub(in crate::agent) async fn list_commands(agent: &NativeAgent, cwd: &Path, check: bool) -> Arc<[SlashCommand]> {
+    let commands = commands_of_files(&agent.services, cwd, check).await.unwrap_or_default();
+    let prompts = prompts::commands(&agent.mcp);
+    if prompts.is_empty() { commands } else { commands.iter().cloned().chain(prompts).collect() }
+}
+
+/// Returns the slash commands of nuncio and of files.
+async fn commands_of_files(services: &Arc<Services>, cwd: &Path, check: bool) -> Result<Arc<[SlashCommand]>> {
     if let Some(known) = services.commands.known(cwd, check) {
         return Ok(known);
     }

@@ -1,22 +1,11 @@
 //! Reports the tokens in the context window by source.
 
+use super::request::tools_bytes;
 use crate::config::ContextSettings;
 use crate::context::{size, system_prompt};
-use crate::model::{Model, Request, ToolSpec};
+use crate::model::{Model, Request};
 use crate::session::SessionLog;
 use crate::session::context_report::{ContextReport, ContextSources};
-
-/// Returns the size of a request to `model` without its messages, in bytes.
-pub(in crate::agent) fn overhead(model: &dyn Model, system: &str, tools: &[ToolSpec]) -> usize {
-    system.len() + tools_bytes(model, tools)
-}
-
-/// Returns the size of the tools in a request, in bytes. It is 0 for a model that cannot call
-/// tools, because its requests contain no tools.
-fn tools_bytes(model: &dyn Model, tools: &[ToolSpec]) -> usize {
-    let tools = tools.iter().filter(|_| model.supports_tools());
-    tools.map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()).sum()
-}
 
 /// Reports the tokens of `request` to `model` by source.
 pub(in crate::agent) fn report(

@@ -1,7 +1,10 @@
 //! Keeps the conversation of a turn within the model's context window. Before each request, old
 //! tool outputs are pruned; if that is not enough, the conversation is replaced by a summary.
 
+use std::sync::Arc;
+
 use super::answer::ModelAnswer;
+use super::request::{request, tools_bytes};
 use super::step::Steps;
 use crate::agent::calls::hooks;
 use crate::agent::environment::SessionEnvironment;
@@ -15,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, CompactionOutcome, CompactionReason, PrunedOutput, Severity};
 use crate::hooks::HookCompaction;
 use crate::limits;
-use crate::model::{Cause, Message, Request};
+use crate::model::{Cause, Message, Model, Request};
 use crate::session::Turn;
 use crate::task;
 use crate::toolkit::artifact;
@@ -24,6 +27,8 @@ use crate::toolkit::artifact;
 pub(in crate::agent) struct ContextWindow<'a> {
     turn: &'a Turn,
     environment: &'a SessionEnvironment,
+    /// The system prompt of the requests.
+    system: Arc<str>,
     /// A compaction at the threshold failed; the turn goes on without another one until the window
     /// is almost full.
     failed: bool,
@@ -38,37 +43,48 @@ pub(in crate::agent) struct CompactionResult {
 }
 
 impl<'a> ContextWindow<'a> {
-    /// Creates the context window at the start of a turn.
-    pub(in crate::agent) fn new(turn: &'a Turn, environment: &'a SessionEnvironment, overhead: usize) -> ContextWindow<'a> {
-        ContextWindow { turn, environment, failed: false, overhead }
+    /// Creates the context window of a turn whose requests to `model` begin with the prompt
+    /// `system`.
+    pub(in crate::agent) fn new(
+        turn: &'a Turn,
+        environment: &'a SessionEnvironment,
+        system: Arc<str>,
+        model: &dyn Model,
+    ) -> ContextWindow<'a> {
+        let overhead = system.len() + tools_bytes(model, &environment.tools.table().specs());
+        ContextWindow { turn, environment, system, failed: false, overhead }
+    }
+
+    /// Builds the next request from the current conversation.
+    pub(in crate::agent) fn request(&self) -> Request {
+        request(&self.turn.log, self.environment, &self.system)
     }
 
     /// Makes room for a request and sends it. If the provider rejects it as too large, compacts the
-    /// conversation and sends the request once more. `request` builds the request from the current
-    /// conversation.
-    pub(in crate::agent) async fn ask(&mut self, steps: &mut Steps<'_>, request: impl Fn() -> Request) -> Result<ModelAnswer> {
+    /// conversation and sends the request once more.
+    pub(in crate::agent) async fn ask(&mut self, steps: &mut Steps<'_>) -> Result<ModelAnswer> {
         let window = steps.model().context_window();
         self.prune(window).await?;
         let threshold = self.settings().compact_at_tokens(window);
         let is_due = threshold.is_some_and(|threshold| self.tokens() >= threshold);
         if is_due && (!self.failed || self.is_full(window)) && self.saves_enough() {
-            let compacted = self.compact(steps, request(), CompactionReason::Threshold, None).await;
+            let compacted = self.compact(steps, CompactionReason::Threshold, None).await;
             if let Err(error) = compacted {
                 self.failed = true;
                 let title = "The conversation could not be compacted";
                 self.turn.emit(Body::notice(Severity::Warning, title, error.message)).await;
             }
         }
-        let sent = self.send(steps, request()).await;
+        let sent = self.send(steps).await;
         if sent.as_ref().is_err_and(is_overflow) {
             self.report_window(steps, window).await;
         }
         match sent {
             Err(error) if is_overflow(&error) && self.saves_enough() => {
                 let bytes = self.history(History::bytes);
-                let compacted = self.compact(steps, request(), CompactionReason::Overflow, Some(fitting(&error, bytes))).await;
+                let compacted = self.compact(steps, CompactionReason::Overflow, Some(fitting(&error, bytes))).await;
                 match compacted {
-                    Ok(_) => self.send(steps, request()).await,
+                    Ok(_) => self.send(steps).await,
                     Err(failed) => {
                         let title = "The conversation could not be compacted";
                         self.turn.emit(Body::notice(Severity::Warning, title, failed.message)).await;
@@ -100,7 +116,8 @@ impl<'a> ContextWindow<'a> {
         window > 0 && self.tokens() >= window - window / limits::WINDOW_FULL_SHARE
     }
 
-    async fn send(&self, steps: &mut Steps<'_>, mut request: Request) -> Result<ModelAnswer> {
+    async fn send(&self, steps: &mut Steps<'_>) -> Result<ModelAnswer> {
+        let mut request = self.request();
         request.messages = hooks::messages(self.turn, self.environment, steps.model_id(), request.messages).await?;
         steps.ask(request).await
     }
@@ -177,10 +194,10 @@ impl<'a> ContextWindow<'a> {
     pub(in crate::agent) async fn compact(
         &self,
         steps: &mut Steps<'_>,
-        request: Request,
         reason: CompactionReason,
         fitting: Option<usize>,
     ) -> Result<Option<CompactionResult>> {
+        let request = self.request();
         let tokens_before = self.tokens();
         let focus = self.history(|history| history.focus().map(String::from));
         self.turn.commit(Body::CompactionStarted { reason, focus: focus.clone(), context_tokens: tokens_before }).await?;

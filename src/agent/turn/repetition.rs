@@ -29,17 +29,17 @@ pub(crate) struct EndedCall {
     pub messages: Vec<String>,
 }
 
-/// The tool calls of one answer.
-pub(crate) struct Round {
+/// The tool calls of one answer, as far as they are compared with those of other answers.
+pub(crate) struct CallPattern {
     fingerprint: u64,
     /// The names of the tools, each once.
     names: String,
 }
 
-impl Round {
-    /// Creates the round of calls in order; `None` if one of them polls and may therefore be
+impl CallPattern {
+    /// Creates the pattern of calls in order; `None` if one of them polls and may therefore be
     /// repeated.
-    pub(crate) fn of(calls: impl Iterator<Item = EndedCall>) -> Option<Round> {
+    pub(crate) fn new(calls: impl Iterator<Item = EndedCall>) -> Option<CallPattern> {
         let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
         for EndedCall { name, fingerprint, polls, messages: _ } in calls {
             if polls {
@@ -50,7 +50,7 @@ impl Round {
                 names.push(name);
             }
         }
-        Some(Round { fingerprint: hasher.finish(), names: names.join(", ") })
+        Some(CallPattern { fingerprint: hasher.finish(), names: names.join(", ") })
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Repetition {
 #[derive(Default)]
 pub(crate) struct RepetitionGuard {
     /// The last rounds, up to the number that a cycle needs for a note.
-    rounds: VecDeque<Round>,
+    rounds: VecDeque<CallPattern>,
     noted: Option<NotedCycle>,
     /// An answer that repeats its text was cut.
     text: bool,
@@ -81,7 +81,7 @@ struct NotedCycle {
 
 impl RepetitionGuard {
     /// Adds the tool calls of an answer; `None` if the answer may be repeated.
-    pub(crate) fn calls(&mut self, round: Option<Round>) -> Option<Repetition> {
+    pub(crate) fn calls(&mut self, round: Option<CallPattern>) -> Option<Repetition> {
         let Some(round) = round else {
             (self.rounds, self.noted) = Default::default();
             return None;
@@ -122,14 +122,14 @@ impl RepetitionGuard {
 const TEXT_NOTE: &str = "[your last answer was stopped, because it repeated the same text again and again. Do not repeat it: take the next step, or answer briefly.]";
 
 /// Returns whether the last `count` rounds repeat a cycle of `length` rounds.
-fn is_cycle(rounds: &VecDeque<Round>, length: usize, count: usize) -> bool {
+fn is_cycle(rounds: &VecDeque<CallPattern>, length: usize, count: usize) -> bool {
     let last = rounds.iter().rev().take(count).map(|round| round.fingerprint);
     let earlier = rounds.iter().rev().skip(length).map(|round| round.fingerprint);
     rounds.len() >= count && last.zip(earlier).take(count - length).all(|(later, earlier)| later == earlier)
 }
 
 /// Returns the names of the tools in the last `length` rounds.
-fn names(rounds: &VecDeque<Round>, length: usize) -> String {
+fn names(rounds: &VecDeque<CallPattern>, length: usize) -> String {
     let names: Vec<&str> = rounds.iter().skip(rounds.len() - length).map(|round| round.names.as_str()).collect();
     names.join(", ")
 }

@@ -1,0 +1,140 @@
+//! The environment, the model and the MCP servers that the turns of a session share.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::agent::environment::SessionEnvironment;
+use crate::agent::input::prompt::SystemPrompt;
+use crate::agent::mcp::servers::SessionMcp;
+use crate::agent::services::{Services, model_error};
+use crate::error::Result;
+use crate::event::{Body, SessionParent, Severity};
+use crate::id::SessionId;
+use crate::model::Model;
+use crate::session::{SessionLog, Turn};
+use crate::task;
+
+/// The native agent of one session. Loads nothing before the session's first turn.
+pub(in crate::agent) struct NativeAgent {
+    pub services: Arc<Services>,
+    session: SessionId,
+    /// Set for a subagent.
+    pub parent: Option<SessionParent>,
+    /// Built by the first turn and rebuilt when the session's directories change.
+    pub environment: Mutex<Option<Arc<SessionEnvironment>>>,
+    /// The last used model, kept because a scripted model counts its steps.
+    model: Mutex<Option<(String, Arc<dyn Model>)>>,
+    /// A notice reported that the model of the last turn cannot call tools.
+    without_tools: Mutex<bool>,
+    pub mcp: SessionMcp,
+    pub prompt: SystemPrompt,
+}
+
+impl NativeAgent {
+    /// Creates the agent of `session`.
+    pub(in crate::agent) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
+        let (environment, model, without_tools, prompt, mcp) = Default::default();
+        NativeAgent { services, session, parent, environment, model, without_tools, prompt, mcp }
+    }
+
+    /// Returns the environment for the session's current directories, and builds it if necessary.
+    /// Reports ignored project settings when the environment is built.
+    pub(in crate::agent) async fn current_environment(&self, turn: &Turn) -> Result<Arc<SessionEnvironment>> {
+        let environment = match self.kept_environment(&turn.log) {
+            Some(environment) => environment,
+            None => {
+                let before = self.environment.lock().clone();
+                let environment = self.new_environment(&turn.log, before).await?;
+                *self.environment.lock() = Some(environment.clone());
+                report_ignored_settings(turn, &environment).await;
+                environment
+            }
+        };
+        environment.tools.set_subset(turn.log.state(|state| state.tools.clone()));
+        Ok(environment)
+    }
+
+    /// Returns the environment of the session's next turn, outside of a turn.
+    pub(in crate::agent) async fn next_environment(&self, log: &SessionLog) -> Result<Arc<SessionEnvironment>> {
+        let environment = match self.kept_environment(log) {
+            Some(environment) => environment,
+            None => self.new_environment(log, None).await?,
+        };
+        environment.tools.set_subset(log.state(|state| state.tools.clone()));
+        Ok(environment)
+    }
+
+    /// Returns the environment of the last turn, unless the session's directories have changed.
+    fn kept_environment(&self, log: &SessionLog) -> Option<Arc<SessionEnvironment>> {
+        let kept = self.environment.lock().clone()?;
+        log.state(|state| kept.is_for(&state.cwd, &state.additional_directories)).then_some(kept)
+    }
+
+    /// Builds the environment for the session's directories, which reads files.
+    async fn new_environment(&self, log: &SessionLog, before: Option<Arc<SessionEnvironment>>) -> Result<Arc<SessionEnvironment>> {
+        let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (services, session, parent) = (self.services.clone(), self.session.clone(), self.parent.clone());
+        let build = move || {
+            SessionEnvironment::new(services, Some(&session), parent.as_ref(), cwd, directories, before.as_deref()).map(Arc::new)
+        };
+        task::blocking("building the environment", build).await?
+    }
+
+    /// Returns the model of the turn. Reports once if the model's server offers no tools.
+    pub(in crate::agent) async fn current_model(&self, turn: &Turn, environment: &SessionEnvironment) -> Result<Arc<dyn Model>> {
+        let (id, model, known) = self.open_model(&turn.log, environment).await?;
+        if let Some(base_url) = self.services.models.found_at(&id).filter(|_| !known) {
+            let description =
+                format!("no model is set and no API key was found; the local server at {base_url} provides this model");
+            turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
+        }
+        *self.model.lock() = Some((id, model.clone()));
+        model.prepare().await;
+        let reported = std::mem::replace(&mut *self.without_tools.lock(), !model.supports_tools());
+        if !model.supports_tools() && !reported {
+            let description = "the requests contain no tools, because its chat template (or the setting abilities) has none: \
+                               choose another model, or start the server with another chat template";
+            turn.emit(Body::notice(Severity::Warning, format!("{} cannot call tools", model.id()), description)).await;
+        }
+        Ok(model)
+    }
+
+    /// Returns the session's model with its id in the settings, and whether it is the last used
+    /// one.
+    pub(in crate::agent) async fn open_model(
+        &self,
+        log: &SessionLog,
+        environment: &SessionEnvironment,
+    ) -> Result<(String, Arc<dyn Model>, bool)> {
+        let id = match log.state(|state| state.model.clone()) {
+            Some(id) => id,
+            None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
+        };
+        let last = self.model.lock().clone();
+        if let Some(model) = last.and_then(|(last, model)| (last == id).then_some(model)) {
+            return Ok((id, model, true));
+        }
+        let model = self.services.models.open(&id, &environment.loaded.settings).await.map_err(model_error)?;
+        Ok((id, model, false))
+    }
+
+    /// Brings the tools of the MCP servers up to date, and reports changes of the servers.
+    pub(in crate::agent) async fn update_servers(&self, turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
+        for notice in self.mcp.update(environment, &turn.cancel).await {
+            turn.commit(notice).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Reports settings of the project that have no effect in a new environment.
+async fn report_ignored_settings(turn: &Turn, environment: &SessionEnvironment) {
+    if let Some((title, description)) = environment.loaded.ignored_notice(environment.cwd()) {
+        turn.emit(Body::notice(Severity::Warning, title, description)).await;
+    }
+    for path in &environment.dropped {
+        let description = format!("{} is not used: a symlink of the project leads to it", path.display());
+        turn.emit(Body::notice(Severity::Warning, "A directory of sandbox.writable is ignored", description)).await;
+    }
+}
