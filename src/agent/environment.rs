@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -216,6 +217,11 @@ impl SessionEnvironment {
         context.foreign_repository = self.foreign_repository.clone();
         context.changes = self.changes.clone();
         context
+    }
+
+    /// Returns how long a permission request waits for its answer.
+    pub(super) fn answer_timeout(&self) -> Duration {
+        Duration::from_secs(self.loaded.settings.permissions.timeout_s)
     }
 
     /// Returns the check commands and how they run.

@@ -1,13 +1,11 @@
 //! The path of every tool call: parse the input, announce the call, check permissions, request a
-//! decision if rules ask, run the tool, record the result.
+//! decision if rules require it, run the tool, record the result.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tracing::Instrument;
 
@@ -18,7 +16,6 @@ use super::permission_check::Check;
 use crate::agent::check_confinement;
 use crate::agent::environment::SessionEnvironment;
 use crate::agent::input::nested_instructions;
-use crate::agent::turn::repetition::EndedCall;
 use crate::config::AccessKind;
 use crate::content::{Part, ProviderState, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 use crate::error::Result;
@@ -26,7 +23,7 @@ use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
 use crate::json;
 use crate::session::turn::panic_message;
-use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, ToolProperties, change_scan};
+use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, change_scan};
 
 /// A tool call as the model wrote it, with its id in this session. `input` is JSON.
 pub(crate) struct ToolUse {
@@ -38,18 +35,26 @@ pub(crate) struct ToolUse {
 
 /// The party that makes a call.
 #[derive(Clone, Copy, PartialEq)]
-enum Automatic {
-    /// The model makes the call.
-    No,
-    Yes,
-    /// nuncio makes the call, but the model may have written its commands.
-    Asks,
+pub(in crate::agent) enum CallMaker {
+    Model,
+    /// The commands of the call run confined, and it is allowed unless a rule denies it.
+    Nuncio,
+    /// The model may have written the commands: they run confined, and permission is decided as for
+    /// a call of the model.
+    NuncioForModel,
 }
 
-impl Automatic {
-    fn is_automatic(self) -> bool {
-        self != Automatic::No
-    }
+/// A tool call that has ended.
+pub(crate) struct EndedCall {
+    pub name: String,
+    /// The recorded `tool.completed`.
+    pub completed: Body,
+    /// Hash of the name, the input and the result.
+    pub fingerprint: u64,
+    /// The call reports on work that still runs.
+    pub polls: bool,
+    /// Messages of hooks for the next model request.
+    pub messages: Vec<String>,
 }
 
 /// An announced call: the prepared tool, or the error that the input caused.
@@ -58,7 +63,7 @@ pub(crate) struct ToolCall {
     label: ToolLabel,
     /// Hash of the name and the input.
     hasher: DefaultHasher,
-    automatic: Automatic,
+    maker: CallMaker,
     context: ToolContext,
     environment: Arc<SessionEnvironment>,
     prepared: Result<PreparedCall, ToolError>,
@@ -68,26 +73,17 @@ impl ToolCall {
     /// Parses the input once, so that the checked call is the one that runs, and emits
     /// `tool.started`.
     pub(crate) async fn announce(host: &dyn CallHost, environment: &Arc<SessionEnvironment>, tool_use: ToolUse) -> ToolCall {
-        Self::announced(host, environment, tool_use, Automatic::No).await
+        Self::announce_by(CallMaker::Model, host, environment, tool_use).await
     }
 
-    /// Announces a call that nuncio makes by itself. Its commands run confined, and it is allowed
-    /// unless a rule denies it. With `asks`, permission is decided as for a call of the model.
-    pub(in crate::agent) async fn announce_automatic(
+    /// Announces a call of `maker`.
+    pub(in crate::agent) async fn announce_by(
+        maker: CallMaker,
         host: &dyn CallHost,
         environment: &Arc<SessionEnvironment>,
         tool_use: ToolUse,
-        asks: bool,
     ) -> ToolCall {
-        Self::announced(host, environment, tool_use, if asks { Automatic::Asks } else { Automatic::Yes }).await
-    }
-
-    async fn announced(
-        host: &dyn CallHost,
-        environment: &Arc<SessionEnvironment>,
-        tool_use: ToolUse,
-        automatic: Automatic,
-    ) -> ToolCall {
+        let automatic = maker != CallMaker::Model;
         let ToolUse { id, name, input, state } = tool_use;
         let mut context = environment.tool_context();
         context.call_id = id.clone();
@@ -99,7 +95,7 @@ impl ToolCall {
             Ok(value) => {
                 let serialized = value.to_string();
                 let differs = value.is_object() && serialized != input;
-                let prepared = environment.prepare_call(&name, value.clone(), &context, automatic.is_automatic());
+                let prepared = environment.prepare_call(&name, value.clone(), &context, automatic);
                 (value, differs.then_some(input), prepared)
             }
             Err(error) => (Value::String(input), None, Err(error)),
@@ -123,10 +119,10 @@ impl ToolCall {
             input_text,
             locations,
             provider_state,
-            automatic: automatic.is_automatic(),
+            automatic,
         };
         host.emit(body).await;
-        ToolCall { id, label, hasher, automatic, context, environment: environment.clone(), prepared }
+        ToolCall { id, label, hasher, maker, context, environment: environment.clone(), prepared }
     }
 
     /// Returns whether the call edits files or runs a command, which may edit files.
@@ -141,93 +137,88 @@ impl ToolCall {
         let CallResult { outcome, label, messages } = self.run(host).await?;
         let name = label.name.clone();
         let polls = matches!(&outcome, CallOutcome::Completed(output) if output.polls);
-        let body = completed(id, label, outcome);
-        if let Body::ToolCompleted { status, output, .. } = &body {
+        let completed = completed(id, label, outcome);
+        if let Body::ToolCompleted { status, output, .. } = &completed {
             (*status == ToolStatus::Failed, json!(output).to_string()).hash(&mut hasher);
         }
-        host.commit(body, false).await?;
-        Ok(EndedCall { name, fingerprint: hasher.finish(), polls, messages })
+        host.commit(completed.clone(), false).await?;
+        Ok(EndedCall { name, completed, fingerprint: hasher.finish(), polls, messages })
     }
 
     /// Runs the call, records its `tool.completed`, and returns it with the messages of hooks.
     pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<(Body, Vec<String>)> {
-        let id = self.id.clone();
-        let CallResult { outcome, label, messages } = self.run(host).await?;
-        let body = completed(id, label, outcome);
-        host.commit(body.clone(), false).await?;
-        Ok((body, messages))
+        self.finish(host).await.map(|ended| (ended.completed, ended.messages))
     }
 
     /// Runs the call between its hooks. Returns an error only if the log cannot be written.
     pub(crate) async fn run(mut self, host: &dyn CallHost) -> Result<CallResult> {
-        let mut label = self.label.clone();
-        let ended = |outcome, label| Ok(CallResult { outcome, label, messages: Vec::new() });
-        let mut prepared = match std::mem::replace(&mut self.prepared, Err(ToolError::cancelled())) {
-            Ok(prepared) => prepared,
-            Err(ToolError(message)) => return ended(CallOutcome::InvalidInput(message), label),
-        };
-        let environment = self.environment.clone();
-        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, self.automatic.is_automatic());
-        let prepared = match hooks.before(prepared, &mut label, &self.context).await {
-            Ok(prepared) => prepared,
-            Err(outcome) => return ended(outcome, label),
-        };
-        self.label = label.clone();
-        let hooked = hooks.follow_call().then(|| self.context.clone());
-        match self.run_prepared(prepared, host).await? {
-            Ok(result) => {
-                if let Some(context) = &hooked {
-                    change_scan::before_program(context).await;
-                }
-                let (result, messages) = hooks.after(result).await;
-                if let Some(context) = &hooked {
-                    change_scan::after_program(context).await;
-                }
-                Ok(CallResult { outcome: result.into(), label, messages })
-            }
-            Err(outcome) => ended(outcome, label),
-        }
+        let (outcome, messages) = self.run_between_hooks(host).await?;
+        Ok(CallResult { outcome, label: self.label, messages })
     }
 
-    /// Checks permissions, and runs the tool if they allow it; else returns how the call ends.
-    async fn run_prepared(
-        self,
-        prepared: PreparedCall,
-        host: &dyn CallHost,
-    ) -> Result<Result<Result<ToolOutput, ToolError>, CallOutcome>> {
-        let ToolCall { id, label, automatic, mut context, environment, .. } = self;
+    async fn run_between_hooks(&mut self, host: &dyn CallHost) -> Result<(CallOutcome, Vec<String>)> {
+        let mut prepared = match std::mem::replace(&mut self.prepared, Err(ToolError::cancelled())) {
+            Ok(prepared) => prepared,
+            Err(ToolError(message)) => return Ok((CallOutcome::InvalidInput(message), Vec::new())),
+        };
+        let environment = self.environment.clone();
+        let automatic = self.maker != CallMaker::Model;
+        let mut hooks = CallHooks::new(host, &environment, self.id.clone(), &mut prepared, automatic);
+        let prepared = match hooks.before(prepared, &mut self.label, &self.context).await {
+            Ok(prepared) => prepared,
+            Err(outcome) => return Ok((outcome, Vec::new())),
+        };
+        if let Some(outcome) = self.begin(&prepared, host).await? {
+            return Ok((outcome, Vec::new()));
+        }
+        let result = self.execute(prepared, host).await;
+        let hooked = hooks.follow_call();
+        if hooked {
+            change_scan::before_program(&self.context).await;
+        }
+        let (result, messages) = hooks.after(result).await;
+        if hooked {
+            change_scan::after_program(&self.context).await;
+        }
+        Ok((result.into(), messages))
+    }
+
+    /// Checks permissions, and records the start of an allowed call. Returns how a refused call
+    /// ends.
+    async fn begin(&mut self, prepared: &PreparedCall, host: &dyn CallHost) -> Result<Option<CallOutcome>> {
+        let (environment, context) = (&self.environment, &mut self.context);
         let default = environment.loaded.settings.permissions.default;
         let (mode, remembered) = host.permissions(default);
         // Use the sandbox for the mode at the time of the check, even if the mode changes before
         // approval.
         context.sandbox = environment.sandbox(mode);
-        if automatic.is_automatic()
-            && let Err(why) = check_confinement::apply(&mut context, &environment)
+        if self.maker != CallMaker::Model
+            && let Err(why) = check_confinement::apply(context, environment)
         {
-            return Ok(Err(CallOutcome::Failed(why)));
+            return Ok(Some(CallOutcome::Failed(why)));
         }
         let rules = environment.rules(&remembered);
         context.unasked = environment.writes_unasked(mode, &rules);
         context.start = context.shell.start(&context.workspace);
         let check = Check {
             host,
-            id: &id,
-            label: &label,
-            automatic: automatic == Automatic::Yes,
-            context: &context,
-            prepared: &prepared,
+            id: &self.id,
+            label: &self.label,
+            automatic: self.maker == CallMaker::Nuncio,
+            context,
+            prepared,
             mode,
             rules: &rules,
             default,
-            timeout: Duration::from_secs(environment.loaded.settings.permissions.timeout_s),
+            timeout: environment.answer_timeout(),
         };
         if let Some(refused) = check.decide().await {
-            return Ok(Err(refused));
+            return Ok(Some(refused));
         }
         if host.cancel().is_cancelled() {
-            return Ok(Err(CallOutcome::Cancelled));
+            return Ok(Some(CallOutcome::Cancelled));
         }
-        let running = running(&id);
+        let running = running(&self.id);
         match prepared.access.kind {
             AccessKind::Read => host.emit(running).await,
             // The log records the start durably before the tool can have an effect.
@@ -235,29 +226,39 @@ impl ToolCall {
         }
         // The turn may have been cancelled while the log was written.
         if host.cancel().is_cancelled() {
-            return Ok(Err(CallOutcome::Cancelled));
+            return Ok(Some(CallOutcome::Cancelled));
         }
         // An answer to another request may have added rules since the check.
         let rules = environment.rules(&host.permissions(default).1);
-        context.path_filter = permission::path_filter(&rules, &prepared, &context);
-        context.redirect_policy = permission::redirect_policy(&rules, mode, default, &prepared);
-        let properties = prepared.properties;
+        context.path_filter = permission::path_filter(&rules, prepared, context);
+        context.redirect_policy = permission::redirect_policy(&rules, mode, default, prepared);
+        Ok(None)
+    }
+
+    /// Runs an allowed call, and completes its result.
+    async fn execute(&mut self, prepared: PreparedCall, host: &dyn CallHost) -> Result<ToolOutput, ToolError> {
         let runs_commands = matches!(prepared.access.kind, AccessKind::Exec | AccessKind::Mcp);
         if runs_commands {
-            change_scan::before_command(&context).await;
+            change_scan::before_command(&self.context).await;
         }
+        let edits_files = prepared.properties.edits_files;
         let touched = prepared.resolved.iter().filter(|path| path.inside).map(|path| path.real.clone()).collect();
-        let mut result = run(prepared, &mut context, host, &environment).await;
+        let result = run(prepared, &mut self.context, host, &self.environment).await;
         if runs_commands {
-            change_scan::after_program(&context).await;
+            change_scan::after_program(&self.context).await;
         }
-        if let Ok(output) = &mut result {
-            for step in AFTER_RUN {
-                step(output, Ran { host, context: &context, properties }).await;
-            }
-            nested_instructions::add(output, host, &environment, touched).await;
+        let mut output = result?;
+        if self.context.path_filter.is_some() {
+            output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
         }
-        Ok(Ok(result))
+        if edits_files {
+            toolkit::after_edit(&mut output, &self.context).await;
+        }
+        if let Some(entries) = output.plan.take() {
+            host.emit(Body::PlanUpdated { entries }).await;
+        }
+        nested_instructions::add(&mut output, host, &self.environment, touched).await;
+        Ok(output)
     }
 }
 
@@ -286,49 +287,12 @@ async fn run(
     let (requests, received) = CallRequests::new(host.origin().session);
     context.requests = Some(requests);
     let context = &*context;
-    let timeout = Duration::from_secs(environment.loaded.settings.permissions.timeout_s);
-    let served = ServedCall { host, id: &context.call_id, environment, context, timeout };
+    let served = ServedCall { host, id: &context.call_id, environment, context, timeout: environment.answer_timeout() };
     let name = prepared.name.clone();
     let span = tracing::info_span!("tool", tool = name, call = %context.call_id);
     let ran = AssertUnwindSafe(prepared.run(context)).catch_unwind().instrument(span);
     let ran = served.serve(ran, received).await;
     ran.unwrap_or_else(|panic| Err(ToolError::new(format!("internal error: tool {name} panicked: {}", panic_message(&*panic)))))
-}
-
-/// A finished tool run, as input for the steps in [`AFTER_RUN`].
-struct Ran<'a> {
-    host: &'a dyn CallHost,
-    context: &'a ToolContext,
-    properties: ToolProperties,
-}
-
-type Step = for<'a> fn(&'a mut ToolOutput, Ran<'a>) -> BoxFuture<'a, ()>;
-
-/// The steps after a successful run, in order.
-const AFTER_RUN: &[Step] = &[note_hidden_results, add_diagnostics, publish_plan];
-
-fn note_hidden_results<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
-    Box::pin(async move {
-        if ran.context.path_filter.is_some() {
-            output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
-        }
-    })
-}
-
-fn add_diagnostics<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
-    Box::pin(async move {
-        if ran.properties.edits_files {
-            toolkit::after_edit(output, ran.context).await;
-        }
-    })
-}
-
-fn publish_plan<'a>(output: &'a mut ToolOutput, ran: Ran<'a>) -> BoxFuture<'a, ()> {
-    Box::pin(async move {
-        if let Some(entries) = output.plan.take() {
-            ran.host.emit(Body::PlanUpdated { entries }).await;
-        }
-    })
 }
 
 /// Creates the event that records the result of a call.

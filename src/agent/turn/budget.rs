@@ -54,15 +54,13 @@ impl<'a> TurnBudget<'a> {
     /// Creates the budget of `turn`. A subagent has at most [`SUBAGENT_REQUESTS_MAX`] requests per
     /// turn; it shares the other limits of the settings with the sessions above it.
     pub(crate) fn new(turn: &'a Turn, environment: &SessionEnvironment, subagent: bool) -> TurnBudget<'a> {
-        let settings = &environment.loaded.settings;
-        let timeout = Duration::from_secs(settings.permissions.timeout_s);
-        let settings = settings.budget.limits();
+        let settings = environment.loaded.settings.budget.limits();
         let mut own = if turn.is_nested() { BudgetLimits::default() } else { settings };
         if subagent {
             let requests = own.max_requests.filter(|requests| *requests > 0).unwrap_or(SUBAGENT_REQUESTS_MAX);
             own.max_requests = Some(requests.min(SUBAGENT_REQUESTS_MAX));
         }
-        TurnBudget { turn, settings, own, timeout, stops_work: AtomicBool::new(false) }
+        TurnBudget { turn, settings, own, timeout: environment.answer_timeout(), stops_work: AtomicBool::new(false) }
     }
 
     /// Returns whether the work was cancelled because a time limit was reached.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::agent::calls::execute::EndedCall;
 use crate::event::{Body, Severity};
 use crate::limits::{
     REPEATED_PROSE_BYTES, REPEATED_PROSE_TIMES, REPEATED_ROUNDS_CYCLE_MAX, REPEATED_ROUNDS_MAX, REPEATED_ROUNDS_NOTE,
@@ -18,17 +19,6 @@ const PROSE_PERIOD_MIN: usize = 20;
 /// Number of repetitions that a cut text keeps.
 const KEPT: usize = 3;
 
-/// A tool call that has ended.
-pub(crate) struct EndedCall {
-    pub name: String,
-    /// Hash of the name, the input and the result.
-    pub fingerprint: u64,
-    /// The call reports on work that still runs.
-    pub polls: bool,
-    /// Messages of hooks for the next model request.
-    pub messages: Vec<String>,
-}
-
 /// The tool calls of one answer, as far as they are compared with those of other answers.
 pub(crate) struct CallPattern {
     fingerprint: u64,
@@ -41,7 +31,7 @@ impl CallPattern {
     /// repeated.
     pub(crate) fn new(calls: impl Iterator<Item = EndedCall>) -> Option<CallPattern> {
         let (mut hasher, mut names) = (DefaultHasher::new(), Vec::new());
-        for EndedCall { name, fingerprint, polls, messages: _ } in calls {
+        for EndedCall { name, fingerprint, polls, .. } in calls {
             if polls {
                 return None;
             }

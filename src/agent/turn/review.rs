@@ -60,8 +60,7 @@ pub(in crate::agent) async fn hold(turn: &Turn, environment: &SessionEnvironment
         return Ok(());
     }
     review.announce(mode).await;
-    let timeout = Duration::from_secs(environment.loaded.settings.permissions.timeout_s);
-    review.decide(mode, timeout).await
+    review.decide(mode, environment.answer_timeout()).await
 }
 
 /// Reports the files that only commands changed, whose content before the turn is unknown.

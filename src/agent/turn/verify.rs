@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::agent::calls::execute::{ToolCall, ToolUse};
+use crate::agent::calls::execute::{CallMaker, EndedCall, ToolCall, ToolUse};
 use crate::agent::calls::hooks;
 use crate::agent::environment::SessionEnvironment;
 use crate::content::{CheckResult, ToolStatus, listed, plain_text};
@@ -122,9 +122,10 @@ impl Verification {
         turn.emit(Body::VerifyStarted { tool_call_id: id.clone(), round, commands: commands.clone() }).await;
         let input = json!({ "commands": commands }).to_string();
         let tool_use = ToolUse { id: id.clone(), name: "verify".into(), input, state: None };
-        let call = ToolCall::announce_automatic(turn, environment, tool_use, changed).await;
-        let (ended, messages) = call.finish_recorded(turn).await?;
-        let Body::ToolCompleted { status, output, details, .. } = ended else { return Ok(None) };
+        let maker = if changed { CallMaker::NuncioForModel } else { CallMaker::Nuncio };
+        let call = ToolCall::announce_by(maker, turn, environment, tool_use).await;
+        let EndedCall { completed, messages, .. } = call.finish(turn).await?;
+        let Body::ToolCompleted { status, output, details, .. } = completed else { return Ok(None) };
         let text = plain_text(&output);
         let results = details.filter(|_| status == ToolStatus::Completed).and_then(|details| Results::deserialize(details).ok());
         let error = results.is_none().then(|| text.clone());
