@@ -1,6 +1,5 @@
 //! The path of a tool call: hooks, permission, execution, result.
 
-pub(super) mod background_jobs;
 pub(super) mod call_host;
 pub(super) mod call_requests;
 pub(super) mod execute;

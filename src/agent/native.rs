@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::calls::background_jobs::background_jobs;
 use super::input::messages;
 use super::services::Services;
 use super::setup;
-use super::turn::context_report::report;
 use super::turn::native_agent::NativeAgent;
-use super::turn::request::request;
+use super::turn::request::{report, request};
 use super::turn::run;
 use crate::config::{McpServer, NATIVE};
 use crate::content::StopReason;
@@ -21,6 +19,7 @@ use crate::error::Result;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{AdoptTurn, Agent, AgentInfo, AgentSetup, Agents, BackgroundJob, SessionLog, SessionSetup, Turn};
+use crate::toolkit::jobs::Job;
 
 /// Creates nuncio's own agents.
 pub(crate) struct NativeAgents(pub Arc<Services>);
@@ -83,7 +82,13 @@ impl Agent for NativeAgent {
 
     fn background_jobs(&self) -> Vec<BackgroundJob> {
         let environment = self.environment.lock();
-        environment.as_ref().map(|environment| background_jobs(&environment.shell.jobs)).unwrap_or_default()
+        let jobs = environment.iter().flat_map(|environment| environment.shell.jobs.all());
+        let running = jobs.filter(|job| job.ended().is_none());
+        let job = |job: Arc<Job>| BackgroundJob {
+            command: job.command.clone(),
+            ended: Box::pin(async move { job.finished().await.how }),
+        };
+        running.map(job).collect()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -32,25 +32,20 @@ pub(super) fn read(
     Ok(AgentSetup { model, system_prompt: Some(system.to_string()), tools })
 }
 
-/// Decides about an ordinary call of a tool in `cwd`, for lists of tools. A rule about certain
+/// Describes a tool and the decision about an ordinary call of it in `cwd`. A rule about certain
 /// paths, commands or addresses can decide differently about a certain call.
-fn approval(rules: &Rules, mode: Mode, default: Policy, tool: &dyn AnyTool, cwd: &Path) -> Policy {
+pub(crate) fn offered(tool: &dyn AnyTool, rules: &Rules, mode: Mode, default: Policy, cwd: &Path) -> OfferedTool {
     let access = Access::ordinary(tool.access());
     let place = || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false };
     let paths = access.paths.iter().map(|_| place()).collect();
     let request = PermissionRequest { paths, ..PermissionRequest::new(tool.name(), access.kind) };
-    decide(rules, mode, default, &request).policy
-}
-
-/// Describes a tool and the decision about an ordinary call of it in `cwd`.
-pub(crate) fn offered(tool: &dyn AnyTool, rules: &Rules, mode: Mode, default: Policy, cwd: &Path) -> OfferedTool {
     OfferedTool {
         name: tool.name().into(),
         label: tool.label().into(),
         description: tool.spec().description.clone(),
         kind: tool.kind(),
-        category: Access::ordinary(tool.access()).category(),
-        approval: approval(rules, mode, default, tool, cwd),
+        category: access.category(),
+        approval: decide(rules, mode, default, &request).policy,
         input_schema: tool.spec().input_schema.clone(),
     }
 }

@@ -2,7 +2,6 @@
 
 pub(super) mod answer;
 pub(super) mod budget;
-pub(super) mod context_report;
 pub(super) mod context_window;
 pub(super) mod fallback;
 pub(super) mod native_agent;

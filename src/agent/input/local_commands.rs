@@ -1,7 +1,7 @@
 //! Runs the slash commands that need no answer of the model: `/compact` and `/context`.
 
-use crate::agent::turn::context_report::report;
 use crate::agent::turn::context_window::{CompactionResult, ContextWindow};
+use crate::agent::turn::request::report;
 use crate::agent::turn::step::Steps;
 use crate::content::{Part, Role, StopReason};
 use crate::context::local_command::LocalCommand;

@@ -101,7 +101,7 @@ impl<'a> AnswerBuilder<'a> {
     }
 
     /// Continues an answer that consists of these parts so far.
-    pub(in crate::agent) fn of(turn: &'a Turn, parts: Vec<AnswerPart>) -> AnswerBuilder<'a> {
+    pub(in crate::agent) fn with_parts(turn: &'a Turn, parts: Vec<AnswerPart>) -> AnswerBuilder<'a> {
         AnswerBuilder { turn, open: None, parts, silent: false }
     }
 
@@ -178,29 +178,22 @@ impl<'a> AnswerBuilder<'a> {
         }
     }
 
+    /// Records the messages shown so far as discarded, because the request is sent again.
+    pub(in crate::agent) async fn discard(&mut self) {
+        self.close(None);
+        for part in &mut self.parts {
+            if let AnswerPart::Message(message) = part
+                && let Body::MessageCompleted { discarded, provider_state, .. } = &mut **message
+            {
+                (*discarded, *provider_state) = (true, None);
+            }
+        }
+        self.keep().await;
+    }
+
     async fn emit(&self, body: Body) {
         if !self.silent {
             self.turn.emit(body).await;
-        }
-    }
-
-    /// Marks the messages shown so far as discarded, because the request is sent again.
-    pub(in crate::agent) async fn discard(&mut self) {
-        self.close(None);
-        for part in std::mem::take(&mut self.parts) {
-            if let AnswerPart::Message(message) = part
-                && let Body::MessageCompleted { message_id, role, parts, .. } = *message
-            {
-                self.emit(Body::MessageCompleted {
-                    message_id,
-                    role,
-                    parts,
-                    discarded: true,
-                    provider_state: None,
-                    extra: MessageExtra::default(),
-                })
-                .await;
-            }
         }
     }
 }

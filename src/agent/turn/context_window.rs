@@ -99,7 +99,7 @@ impl<'a> ContextWindow<'a> {
     /// Reports a context window that is smaller than `before`, because an error of the provider
     /// names it.
     async fn report_window(&self, steps: &Steps<'_>, before: u64) {
-        let (id, window) = (steps.model_id(), steps.model().context_window());
+        let (id, window) = (steps.model().id(), steps.model().context_window());
         if window >= before {
             return;
         }
@@ -118,7 +118,7 @@ impl<'a> ContextWindow<'a> {
 
     async fn send(&self, steps: &mut Steps<'_>) -> Result<ModelAnswer> {
         let mut request = self.request();
-        request.messages = hooks::messages(self.turn, self.environment, steps.model_id(), request.messages).await?;
+        request.messages = hooks::messages(self.turn, self.environment, steps.model().id(), request.messages).await?;
         steps.ask(request).await
     }
 
@@ -251,8 +251,8 @@ impl<'a> ContextWindow<'a> {
         mut bytes_max: usize,
     ) -> Result<Option<String>> {
         let compaction = HookCompaction { prompt: summary::prompt(focus), focus: focus.map(String::from) };
-        let prompt = hooks::compacting(self.turn, self.environment, steps.model_id(), compaction).await?;
-        let conversation = hooks::messages(self.turn, self.environment, steps.model_id(), request.messages.clone()).await?;
+        let prompt = hooks::compacting(self.turn, self.environment, steps.model().id(), compaction).await?;
+        let conversation = hooks::messages(self.turn, self.environment, steps.model().id(), request.messages.clone()).await?;
         let (mut unusable, mut pause) = (0, limits::COMPACTION_PAUSE);
         let mut last = None;
         for number in 0..limits::COMPACTION_REQUESTS_MAX {

@@ -169,15 +169,9 @@ impl Review<'_> {
         let mut text = String::new();
         for file in self.files.iter().filter(|file| ["edited", "partial"].contains(&file.decision())) {
             let name = self.context.workspace.show(file.path());
-            let result = file.result();
-            let side = |bytes: &Option<Vec<u8>>| bytes.clone();
-            let (yours, now) = (side(&file.file.after), side(&result));
-            let diff = unified_diff(
-                yours.as_deref().map(|bytes| Side { name: &name, bytes }),
-                now.as_deref().map(|bytes| Side { name: &name, bytes }),
-            );
+            let (result, side) = (file.result(), |bytes| Side { name: &name, bytes });
             if conflicts.iter().all(|(conflicting, _)| *conflicting != name) {
-                text += &diff.text;
+                text += &unified_diff(file.file.after.as_deref().map(side), result.as_deref().map(side)).text;
             }
         }
         if text.len() > limits::REVIEW_NOTE_BYTES_MAX {

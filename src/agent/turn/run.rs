@@ -131,7 +131,7 @@ impl<'a> TurnRun<'a> {
     /// before the turn ends continues it, and so do failed checks.
     async fn ends(&mut self, round: &Round) -> Result<bool> {
         if round.empty {
-            report_empty(self.turn, self.steps.model_id(), self.worked).await?;
+            report_empty(self.turn, self.steps.model().id(), self.worked).await?;
         }
         if round.stop != StopReason::EndTurn {
             return Ok(true);

@@ -54,7 +54,7 @@ impl<'a> Steps<'a> {
         let price = fallback.price(model.id()).await;
         let (number, usage, cost, usage_so_far, silent) = (0, None, None, None, false);
         let steps = Steps { turn, model, fallback, number, price, cost_limit, usage, cost, usage_so_far, silent };
-        steps.check_price(steps.model_id(), steps.price.as_ref()).map(|()| steps)
+        steps.check_price(steps.model.id(), steps.price.as_ref()).map(|()| steps)
     }
 
     /// Fails if a limit of cost could not stop the requests to a model.
@@ -65,11 +65,6 @@ impl<'a> Steps<'a> {
             "set price = {{ input = …, output = … }} in [models.\"{model}\"], in US dollars per million tokens, or limit the tokens"
         );
         Err(Error::invalid_params(message).hint(hint))
-    }
-
-    /// Returns the id of the model of the last request.
-    pub(crate) fn model_id(&self) -> &str {
-        self.model.id()
     }
 
     /// Returns the model of the last request.
@@ -102,7 +97,7 @@ impl<'a> Steps<'a> {
         if let Ok(empty) = answer.as_mut()
             && empty.is_empty()
         {
-            AnswerBuilder::of(self.turn, std::mem::take(&mut empty.parts)).discard().await;
+            AnswerBuilder::with_parts(self.turn, std::mem::take(&mut empty.parts)).discard().await;
             self.end(StepOutcome::Retried, Some(EMPTY.into())).await;
             self.turn.emit(Body::notice(Severity::Warning, EMPTY, "the request is sent once more")).await;
             self.start().await;
