@@ -1,24 +1,20 @@
 //! The native agent: requests answers from a model and runs its tool calls until the turn ends.
 
 mod calls;
-mod check_confinement;
-pub(crate) mod confinement;
 mod environment;
 mod input;
 mod mcp;
 mod native;
-mod program_place;
+mod programs;
 mod providers;
 mod services;
-mod session_tools;
 mod setup;
-mod task_agents;
 mod turn;
-mod workspace_variable;
 
 pub(crate) use calls::call_host::{CallHost, CallOrigin, CallOutcome, CallResult, Question};
 pub(crate) use calls::execute::{ToolCall, ToolUse};
-pub(crate) use environment::SessionEnvironment;
+pub(crate) use environment::session_environment::SessionEnvironment;
+pub(crate) use environment::task_agents::task_agents;
 pub(crate) use mcp::access::{AgentToken, AgentTokens, McpAccess, SessionInUse};
 pub(crate) use mcp::calls::{DelegateCall, InputRounds, ProgressTarget, TargetWatch};
 pub(crate) use mcp::form_options::{field_values, is_choice};
@@ -26,10 +22,10 @@ pub(crate) use mcp::launch::oauth_client;
 pub(crate) use mcp::servers::{SessionMcp, start_server};
 pub(crate) use mcp::wait::StartingServers;
 pub(crate) use native::NativeAgents;
+pub(crate) use programs::confinement;
 pub(crate) use providers::list_refresh::{Refresh, RefreshedList};
 pub(crate) use providers::login_state::LoginState;
 pub(crate) use providers::model_choices::{ModelSource, OfferedModel};
 pub(crate) use providers::models::Models;
 pub(crate) use services::{Services, check_depth, model_error};
 pub(crate) use setup::offered;
-pub(crate) use task_agents::task_agents;

@@ -4,5 +4,6 @@ pub(super) mod call_host;
 pub(super) mod call_requests;
 pub(super) mod execute;
 pub(super) mod hooks;
+pub(super) mod model_query;
 pub(super) mod permission;
 pub(super) mod permission_check;

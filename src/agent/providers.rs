@@ -4,6 +4,5 @@ pub(super) mod list_refresh;
 pub(super) mod login_state;
 pub(super) mod model_choices;
 pub(super) mod model_lists;
-pub(super) mod model_query;
 pub(super) mod models;
 pub(super) mod price;

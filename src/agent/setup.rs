@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::environment::SessionEnvironment;
+use super::environment::session_environment::SessionEnvironment;
 use super::input::prompt::SystemPrompt;
 use super::services::Services;
 use crate::config::Policy;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOption, ToolContent, ToolLabel};
 use crate::error::Result;

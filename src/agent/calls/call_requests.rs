@@ -7,9 +7,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::call_host::{Question, ServedCall};
+use crate::agent::calls::model_query;
 use crate::agent::mcp::form_answer;
 use crate::agent::mcp::form_options::{FormOption, form_options};
-use crate::agent::providers::model_query;
 use crate::content::{Form, FormAnswer, PermissionOptionKind, ToolCategory, ToolContent, ToolLabel, ToolStatus};
 use crate::event::{Body, PermissionOutcome, Severity, ToolChange};
 use crate::limits;

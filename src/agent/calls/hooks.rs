@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call_host::{CallHost, CallOutcome};
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::FailurePolicy;
 use crate::content::{Part, ToolContent, ToolLabel, ToolStatus, plain_text, shortened};
 use crate::error::{Error, Kind, Result};

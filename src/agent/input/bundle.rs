@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::agent::calls::permission;
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::Policy;
 use crate::content::plain_text;
 use crate::context::bundle::{self, RepositoryFacts};

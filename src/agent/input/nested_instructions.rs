@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::agent::calls::call_host::CallHost;
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::content::Part;
 use crate::context::system_prompt;
 use crate::toolkit::ToolOutput;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::agent::calls::hooks;
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::services::Services;
 use crate::config::owner_name;
 use crate::context::instructions::{FoundInstructions, InstructionSearch};

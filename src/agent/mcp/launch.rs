@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::agent::confinement;
-use crate::agent::environment::SessionEnvironment;
-use crate::agent::program_place::{NamedProgram, ProgramPlace, place};
+use crate::agent::environment::session_environment::SessionEnvironment;
+use crate::agent::programs::confinement;
+use crate::agent::programs::program_place::{NamedProgram, ProgramPlace, place};
+use crate::agent::programs::workspace_variable::{command_in_workspace, in_workspace, is_workspace};
 use crate::agent::providers::models::Models;
 use crate::agent::services::Services;
-use crate::agent::workspace_variable::{command_in_workspace, in_workspace, is_workspace};
 use crate::config::{McpServer, ProgramKind, SecretText};
 use crate::error::Error;
 use crate::mcp::{McpLaunch, McpTransport, OauthClient, TokenProgram};

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::servers::{ReadyServer, SessionMcp};
 use crate::agent::calls::permission::{DENIED_BY_RULE, denies_mcp_tool};
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::content::{Part, Role as MessageRole, shortened};
 use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};

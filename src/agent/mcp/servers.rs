@@ -11,8 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::launch::launch;
-use crate::agent::environment::SessionEnvironment;
-use crate::agent::session_tools::SessionTools;
+use crate::agent::environment::session_environment::SessionEnvironment;
+use crate::agent::environment::session_tools::SessionTools;
 use crate::config::McpServer;
 use crate::content::listed;
 use crate::event::{Body, Severity};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::agent::confinement::token_command;
+use crate::agent::programs::confinement::token_command;
 use crate::config::{
     Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, Protocol, Provider, SecretText,
     Settings, has_credentials, model_settings,

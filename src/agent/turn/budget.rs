@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::content::{
     BudgetLimit, BudgetLimits, PermissionOption, PermissionOptionKind, Resource, StopReason, ToolCategory, ToolContent, ToolLabel,
 };

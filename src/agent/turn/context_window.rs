@@ -7,7 +7,7 @@ use super::answer::ModelAnswer;
 use super::request::{request, tools_bytes};
 use super::step::Steps;
 use crate::agent::calls::hooks;
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::services::failed_request;
 use crate::config::ContextSettings;
 use crate::content::{Part, StepOutcome, StopReason};

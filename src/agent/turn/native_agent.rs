@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::prompt::SystemPrompt;
 use crate::agent::mcp::servers::SessionMcp;
 use crate::agent::services::{Services, model_error};

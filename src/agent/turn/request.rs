@@ -1,6 +1,6 @@
 //! The next model request of a session, and a report of its tokens by source.
 
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::ContextSettings;
 use crate::context::{size, system_prompt};
 use crate::model::{Model, Request, ToolSpec};

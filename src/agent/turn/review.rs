@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::review_decision::ReviewedFile;
 use super::review_questions::{ReviewQuestions, Unanswered};
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::ReviewMode;
 use crate::content::{Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed};
 use crate::error::Result;

@@ -16,7 +16,7 @@ use super::step::{REPEATED, Steps, report_empty};
 use super::verify::{self, Verification};
 use crate::agent::calls::execute::{EndedCall, ToolCall};
 use crate::agent::calls::hooks;
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::bundle;
 use crate::agent::input::local_commands;
 use crate::agent::input::messages;

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::budget::TurnBudget;
 use crate::agent::calls::call_host::{CallHost, CallOrigin, Question};
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::{Policy, Rule};
 use crate::error::Result;
 use crate::event::{Body, ToolChange};

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::agent::calls::execute::{CallMaker, EndedCall, ToolCall, ToolUse};
 use crate::agent::calls::hooks;
-use crate::agent::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::content::{CheckResult, ToolStatus, listed, plain_text};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};

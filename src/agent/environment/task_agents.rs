@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::services::Services;
+use crate::agent::services::Services;
 use crate::config::{HostedAgent, KnownTool, Trust};
 use crate::context::agent_definitions::{self, AgentDefinition};
 use crate::toolkit::SubagentProfile;

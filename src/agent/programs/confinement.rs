@@ -80,7 +80,7 @@ pub(crate) fn variables(program: &ProjectProgram, command: &[String]) -> Vec<(&'
 
 /// Returns a command that prints a token. A command of the user runs outside of all projects, one
 /// that a project names runs confined in the project.
-pub(super) fn token_command(words: &[String], project: Option<&ProjectProgram>) -> Command {
+pub(in crate::agent) fn token_command(words: &[String], project: Option<&ProjectProgram>) -> Command {
     let Some(program) = project else { return Command::program(words, "/") };
     let directory = program.directory.clone();
     let confined = confined(program.clone(), std::slice::from_ref(&directory));

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::confinement;
-use super::services::Services;
-use super::workspace_variable::in_workspace;
+use crate::agent::programs::confinement;
+use crate::agent::programs::workspace_variable::in_workspace;
+use crate::agent::services::Services;
 use crate::config::{
     DataPaths, HookSettings, ProgramKind, ProjectProgram, SessionVariables, Settings, files_in_command, script_word,
 };
@@ -14,7 +14,7 @@ use crate::process::{Confined, find_program};
 use crate::workspace::Workspace;
 
 /// A program that a setting names.
-pub(super) struct NamedProgram<'a> {
+pub(in crate::agent) struct NamedProgram<'a> {
     pub kind: ProgramKind<'a>,
     /// Set if the project's settings name the program.
     pub named_by: Option<&'a ProjectProgram>,
@@ -26,7 +26,7 @@ pub(super) struct NamedProgram<'a> {
 }
 
 /// Where a program runs that a setting names.
-pub(super) struct ProgramPlace {
+pub(in crate::agent) struct ProgramPlace {
     pub cwd: PathBuf,
     /// Set if the program runs in the project, confined.
     pub confined: Option<Confined>,
@@ -38,7 +38,11 @@ pub(super) struct ProgramPlace {
 /// the session's directory; so does one of the user that runs in the project, or that runs a file
 /// of it. Without `cwd`, the user's other programs run in `outside`, because the files of a project
 /// decide what usual launchers and interpreters run. The error is a message.
-pub(super) fn place(services: &Services, workspace: &Workspace, program: &NamedProgram<'_>) -> Result<ProgramPlace, String> {
+pub(in crate::agent) fn place(
+    services: &Services,
+    workspace: &Workspace,
+    program: &NamedProgram<'_>,
+) -> Result<ProgramPlace, String> {
     let text = program.cwd.map(|cwd| in_workspace(&cwd.to_string_lossy(), workspace));
     let cwd = text.as_deref().map(|text| workspace.resolve(text));
     if let (Some(given), Some(cwd)) = (program.cwd, &cwd) {
@@ -86,7 +90,7 @@ fn file_inside(services: &Services, workspace: &Workspace, command: &[String], b
 
 /// Returns the files that the commands of the user's settings name. A change of such a file decides
 /// what runs.
-pub(super) fn named_by_user(settings: &Settings, places: &DataPaths, workspace: &Workspace) -> Vec<PathBuf> {
+pub(in crate::agent) fn named_by_user(settings: &Settings, places: &DataPaths, workspace: &Workspace) -> Vec<PathBuf> {
     let beside = places.file.parent().unwrap_or(Path::new("/"));
     let hooks = settings.hooks.iter().map(|hook| (&hook.command, hook.cwd.clone().unwrap_or_else(|| beside.into())));
     let servers = settings.mcp.iter().map(|(name, server)| {
@@ -104,7 +108,7 @@ pub(super) fn named_by_user(settings: &Settings, places: &DataPaths, workspace: 
 }
 
 /// Creates the hook of a setting.
-pub(super) fn command_hook(
+pub(in crate::agent) fn command_hook(
     settings: &HookSettings,
     services: &Services,
     workspace: &Workspace,

@@ -23,7 +23,7 @@ const CODE: &[(&str, &[&str])] = &[
 ];
 
 /// Replaces `$WORKSPACE` in a setting. A longer name, such as `$WORKSPACE_TOKEN`, is kept.
-pub(super) fn in_workspace(text: &str, workspace: &Workspace) -> String {
+pub(in crate::agent) fn in_workspace(text: &str, workspace: &Workspace) -> String {
     let (mut replaced, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(WORKSPACE) {
         replaced += before;
@@ -37,7 +37,7 @@ pub(super) fn in_workspace(text: &str, workspace: &Workspace) -> String {
 }
 
 /// Returns whether the name of a variable, `WORKSPACE` or longer, is exactly `WORKSPACE`.
-pub(super) fn is_workspace(name: &str) -> bool {
+pub(in crate::agent) fn is_workspace(name: &str) -> bool {
     name.strip_prefix(&WORKSPACE[1..]).is_some_and(|rest| !continues_name(rest))
 }
 
@@ -48,7 +48,7 @@ fn continues_name(text: &str) -> bool {
 /// Replaces `$WORKSPACE` in the words of a command. In a line of code it is kept, because the name
 /// of a directory must not become code; the returned flag says that the command has such a line,
 /// which uses the environment variable WORKSPACE.
-pub(super) fn command_in_workspace(command: &[String], workspace: &Workspace) -> (Vec<String>, bool) {
+pub(in crate::agent) fn command_in_workspace(command: &[String], workspace: &Workspace) -> (Vec<String>, bool) {
     let is_code = |index: usize| is_code(&command[..index]);
     let words = command.iter().enumerate().map(|(index, word)| match is_code(index) {
         true => word.clone(),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::confinement::{confined, variables};
-use super::environment::SessionEnvironment;
+use crate::agent::environment::session_environment::SessionEnvironment;
+use crate::agent::programs::confinement::{confined, variables};
 use crate::config::{ProgramKind, ProjectProgram, SandboxMode};
 use crate::process::{Confined, Sandbox};
 use crate::toolkit::{CheckConfinement, ToolContext};
@@ -11,7 +11,7 @@ use crate::toolkit::{CheckConfinement, ToolContext};
 /// Confines the checks of a call. The user's `[sandbox]` settings and the grant of the project's
 /// checks apply, but no mode turns the sandbox off. The error is a message: without Landlock,
 /// checks do not run.
-pub(super) fn apply(context: &mut ToolContext, environment: &SessionEnvironment) -> Result<(), String> {
+pub(in crate::agent) fn apply(context: &mut ToolContext, environment: &SessionEnvironment) -> Result<(), String> {
     if !Sandbox::is_available() {
         return Err("the checks were not run: this system cannot confine them, because its kernel has no Landlock, or it is \
                     turned off"
