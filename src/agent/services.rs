@@ -29,7 +29,7 @@ use crate::tools::Tools;
 
 /// The process-wide services of the native agent. Tool calls, turns and API methods use them.
 pub struct Services {
-    /// The user's settings, without those of a project.
+    /// The user's settings, without the settings of a project.
     pub user: Loaded,
     pub places: DataPaths,
     pub environment: Environment,
@@ -100,7 +100,7 @@ impl Services {
         self.environment.depth()
     }
 
-    /// Returns an error if the processes above this one are nested as deeply as subagents may be.
+    /// Fails if the processes that started this one are nested as deeply as subagents may be.
     pub(crate) fn check_depth(&self) -> Result<()> {
         check_depth(self.depth())
     }
@@ -135,7 +135,7 @@ impl Services {
         SessionVariables::new(session.map(SessionId::as_str), cwd, self.http.get().map(|http| http.url.as_str()))
     }
 
-    /// Adds a hook, which runs after those of the settings, in sessions whose first turn starts
+    /// Adds a hook, which runs after the hooks of the settings, in sessions whose first turn starts
     /// later.
     pub fn add_hook(&self, hook: Arc<dyn Hook>) {
         self.hooks.lock().push(hook);
@@ -160,8 +160,7 @@ impl Services {
     }
 }
 
-/// Returns an error if an agent with `depth` sessions above it would be nested deeper than
-/// subagents may be.
+/// Fails if an agent with `depth` parent sessions would be nested deeper than subagents may be.
 pub(crate) fn check_depth(depth: u32) -> Result<()> {
     let most = limits::SUBAGENT_DEPTH_MAX;
     if depth <= most {

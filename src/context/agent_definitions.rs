@@ -30,8 +30,8 @@ pub(crate) struct AgentDefinition {
 }
 
 /// Finds the definitions for a session in `cwd`, sorted by name. The nearest definition of a name
-/// applies: those of the project come before those of the user, unless the project is not trusted.
-/// The model of an untrusted project's definition is ignored.
+/// applies: definitions of a trusted project come before the user's, definitions of another project
+/// after them. The model of an untrusted project's definition is ignored.
 pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<AgentDefinition> {
     let is_inside = |path: &Path| Some(path.canonicalize().ok()?.starts_with(places.config.canonicalize().ok()?));
     let mut own = read_directory(&places.config.join("agents"), |path| is_inside(path).unwrap_or(false));
@@ -43,14 +43,14 @@ pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<AgentDe
         own.append(&mut found);
         found = own;
     }
-    // The sort is stable, so that the first definition of a name stays first.
+    // The sort is stable, so that the first definition of a name remains first.
     found.sort_by(|one, other| one.name.cmp(&other.name));
     found.dedup_by(|later, earlier| later.name == earlier.name);
     found.truncate(limits::AGENT_DEFINITIONS_MAX);
     found
 }
 
-/// Reads the definitions in `cwd` and the directories above it, up to the root of the repository.
+/// Reads the definitions in `cwd` and its parent directories, up to the root of the repository.
 /// Links that lead out of the repository and files of other users are skipped.
 fn project(cwd: &Path, places: &DataPaths) -> Vec<AgentDefinition> {
     let project = ProjectDirs::of(cwd, Some(places));

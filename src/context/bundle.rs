@@ -25,7 +25,7 @@ pub(crate) struct RepositoryFacts {
 /// Returns the description, in at most `tokens` tokens; `None` without facts.
 pub(crate) fn text(facts: &RepositoryFacts, tokens: usize) -> Option<String> {
     let room = (tokens * limits::BYTES_PER_TOKEN).checked_sub(START.len() + NOTE.len() + END.len() + 4)?;
-    // The files get what the other sections leave.
+    // The list of files uses the room that the other sections leave.
     let sections: [(&str, Vec<Line>, usize); 5] = [
         ("Git:", lines(&facts.git), room / 5),
         ("Files by language:", lines(&facts.languages), room / 10),

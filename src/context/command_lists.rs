@@ -14,8 +14,8 @@ use super::commands::{self, SlashCommand};
 use super::prompt_files::{PromptDirs, Version};
 use crate::limits;
 
-/// The lists of slash commands that were read, by directory. Each has a lock of its own, because a
-/// check can take long on a network file system.
+/// The lists of slash commands that were read, by directory. Each has its own lock, because a check
+/// can take long on a network file system.
 #[derive(Default)]
 pub(crate) struct CommandLists(Mutex<HashMap<PathBuf, Arc<Mutex<CommandList>>>>);
 

@@ -46,7 +46,8 @@ const BUILT_IN: &[(&str, &str, &str, &str)] = &[
 /// A source of commands.
 type Source = fn(&PromptDirs<'_>) -> Vec<SlashCommand>;
 
-/// The sources of commands. If two commands have the same name, that of the earlier source applies.
+/// The sources of commands. If two commands have the same name, the command of the earlier source
+/// applies.
 const SOURCES: &[Source] = &[local, command_files, skill_files, built_in];
 
 /// Returns the commands of all sources, sorted by name.
@@ -122,8 +123,8 @@ pub(crate) fn unknown<'a>(commands: &[SlashCommand], parts: &'a [Part]) -> Optio
     Some(name).filter(|name| is_name && !commands.iter().any(|command| command.name == *name))
 }
 
-/// Returns the text that the model gets instead of the first part of a message, if the part is a
-/// command with a text.
+/// Returns the text that the model receives in place of the first part of a message, if the part is
+/// a command with a text.
 pub(crate) fn expand(commands: &[SlashCommand], parts: &[Part]) -> Option<String> {
     let (name, arguments) = parse(parts)?;
     let text = commands.iter().find(|command| command.name == name)?.text.as_deref()?;

@@ -98,8 +98,8 @@ impl Conversation {
         messages
     }
 
-    /// Returns the tool outputs that can be pruned, newest first: not those of the newest turns,
-    /// not the newest `protect` bytes of the others, and not those of tools that `protected`
+    /// Returns the tool outputs that can be pruned, newest first. Keeps the outputs of the newest
+    /// turns, the newest `protect` bytes of the others, and outputs of tools that `protected`
     /// returns true for.
     pub(super) fn prunable(&self, last: Option<usize>, protect: usize, protected: &dyn Fn(&str) -> bool) -> Vec<PrunableOutput> {
         let (mut turns, mut kept, mut found) = (Vec::new(), 0, Vec::new());

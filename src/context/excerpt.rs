@@ -21,7 +21,7 @@ pub(crate) fn excerpt(messages: &[Arc<Message>], plan: &[PlanEntry], bytes_max: 
     if let Some(earlier) = messages.iter().find_map(|message| earlier_summary(message)) {
         text.push_str(&format!("\n\nEarlier summary:\n{}\n", shortened(&earlier, bytes_max / 4)));
     }
-    // The plan and the user's messages get at most half of the room.
+    // The plan and the user's messages receive at most half of the room.
     let of_user: Vec<String> = messages.iter().filter_map(|message| prompt(message)).collect();
     let kept = newest(&of_user, (bytes_max / 2).saturating_sub(text.len()));
     if !kept.is_empty() {

@@ -1,5 +1,5 @@
-//! The conversation as models see it: a fold over the same events that clients show, so that the
-//! two cannot diverge.
+//! The conversation as models receive it: a fold over the same events that clients show, so that
+//! the two cannot diverge.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct History {
     turn: u32,
     /// A turn runs.
     running: bool,
-    /// The local command that the running turn consists of. Its messages are left out.
+    /// The local command that the running turn consists of. Models do not receive its messages.
     local: Option<LocalCommand>,
     /// The session is in the mode `plan`.
     plan: bool,
@@ -146,7 +146,7 @@ impl History {
     }
 
     /// Adds a message to the model, after its context and the notes about earlier events. A local
-    /// command is left out.
+    /// command is omitted.
     fn user(&mut self, parts: &[Part], extra: &MessageExtra) {
         self.close();
         if self.running && self.end.last == self.turn_start.last {
@@ -203,7 +203,7 @@ impl History {
     /// Ends a turn that exceeded the model's context window: leaves out the turn, so that the next
     /// request has the size of an earlier one. If the turn is short, or needs at most half of the
     /// window according to the provider's numbers, the conversation before it fills the window;
-    /// then the oldest messages are left out too. `reported` has the size of the request and of the
+    /// then the oldest messages are also omitted. `reported` has the size of the request and of the
     /// window.
     fn leave_out_overflow(&mut self, reported: Option<(u64, u64)>) {
         self.close();

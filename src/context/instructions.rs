@@ -1,5 +1,5 @@
 //! Finds instruction files, such as AGENTS.md: the user's own file, the files of the project from
-//! the repository root down to the session's directory, and those of directories below it.
+//! the repository root down to the session's directory, and in directories below it.
 
 use std::path::{Path, PathBuf};
 

@@ -51,7 +51,8 @@ impl OpenAnswer {
         self.blocks.iter().map(block_bytes).chain(self.results().map(result_bytes)).sum()
     }
 
-    /// Converts the answer to messages. A call that has not completed gets a result that says so.
+    /// Converts the answer to messages. Adds a result to a call that has not completed, which
+    /// reports that.
     pub(super) fn messages(mut self) -> impl Iterator<Item = Message> {
         // Providers reject an answer that ends with thinking.
         while let Some(Block::Thinking { .. }) = self.blocks.last() {

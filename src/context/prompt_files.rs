@@ -7,7 +7,7 @@ use super::project_dirs::{ProjectDirs, read};
 use crate::config::DataPaths;
 use crate::limits;
 
-/// Where the files are searched: the directories of the project, then those of the user.
+/// The directories in which files are searched: first the project's, then the user's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PromptDirs<'a> {
     pub cwd: &'a Path,
@@ -40,7 +40,7 @@ pub(super) enum Version {
 }
 
 impl PromptDirs<'_> {
-    /// Returns the files, the nearest first: a later file with a name that is taken is left out.
+    /// Returns the files, the nearest first. Skips a file if a nearer one has the same name.
     pub(super) fn files(&self, kind: PromptFiles) -> Vec<PromptFile> {
         let project = ProjectDirs::of(self.cwd, Some(self.places));
         let mut files: Vec<PromptFile> = Vec::new();

@@ -63,7 +63,7 @@ pub(crate) fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } => text.len(),
         Part::Image { .. } | Part::Audio { .. } => IMAGE_BYTES,
-        // A model that reads the document itself gets about the same text.
+        // A model that reads the document itself receives about the same text.
         Part::Document { data, text, .. } => text.as_ref().map_or(data.len() / 4, String::len),
         Part::Resource { .. } | Part::ResourceLink { .. } => part.as_text().len(),
     }

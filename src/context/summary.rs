@@ -57,7 +57,7 @@ pub(crate) fn fit(messages: &[Arc<Message>], bytes_max: usize) -> Option<Vec<Arc
     }
     let shorter = |message: &Arc<Message>| shorten_prompt(message, VALUE_BYTES).map_or_else(|| message.clone(), Arc::new);
     let short: Vec<Arc<Message>> = fitting.iter().map(shorter).collect();
-    // The prompts of the running turn stay in the conversation, next to the summary.
+    // The prompts of the running turn remain in the conversation, next to the summary.
     let answered = short.iter().rposition(|message| !is_prompt(message)).map_or(0, |index| index + 1);
     [&fitting[..], &short, &short[..answered]].into_iter().find_map(|messages| newest(messages, bytes_max))
 }

@@ -53,7 +53,7 @@ pub(crate) fn instructions_start(file: &str) -> String {
     format!("{INSTRUCTIONS}{file}\">\n")
 }
 
-/// Returns the text that a model gets of the instruction file `file`.
+/// Returns the text of the instruction file `file`, as a model receives it.
 pub(crate) fn instructions(file: &str, text: &str) -> String {
     format!("{}{}{INSTRUCTIONS_END}", instructions_start(file), text.trim_end())
 }

@@ -41,7 +41,7 @@ pub struct Offer {
 /// A connection to a server. The connection may have ended; then calls fail.
 pub struct McpConnection {
     pub offer: Arc<Offer>,
-    /// Number of the server's run, from 0.
+    /// Number of earlier runs of the server.
     pub run: u32,
     /// Why the previous run ended.
     pub after: Option<String>,
@@ -232,8 +232,8 @@ pub(super) fn login_required(name: &str) -> String {
     format!("it requires authorization: nuncio mcp login {name}, or set bearer_token_env or headers")
 }
 
-/// Returns the message about a failed request. An authorization server that no longer knows
-/// nuncio's registration cannot be distinguished from one with a temporary failure.
+/// Returns the message about a failed request. The error does not tell whether the authorization
+/// server has removed nuncio's registration or has a temporary failure.
 pub(super) fn request_failed(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let hint = match HttpFailure::of(error) {
         HttpFailure::Refresh => format!("; if this persists: nuncio mcp login {name}"),

@@ -67,7 +67,7 @@ impl ClientHandler for McpHandler {
         );
         capabilities.sampling = self.sampling.then(SamplingCapability::default);
         let client = Implementation::new("nuncio", env!("CARGO_PKG_VERSION"));
-        // The newest version with `initialize`, which servers of later versions answer, too.
+        // The newest version with `initialize`. Servers of later versions also answer it.
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 

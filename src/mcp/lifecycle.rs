@@ -14,7 +14,7 @@ use crate::web::{HttpClients, challenge_scope};
 pub(super) enum RunEnd {
     Stopped,
     Failed(String),
-    /// A restart would fail, too.
+    /// A restart would fail in the same way.
     Hopeless(String),
     /// A restart would fail until the user has signed in.
     Unauthorized,
@@ -24,7 +24,7 @@ pub(super) enum RunEnd {
 
 /// How a run of a server begins.
 pub(super) struct RunStart {
-    /// Number of the run, from 0.
+    /// Number of earlier runs of the server.
     pub run: u32,
     /// Why the previous run ended.
     pub after: Option<String>,

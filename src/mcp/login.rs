@@ -22,9 +22,9 @@ use crate::web::{HttpClients, request_challenge};
 pub(crate) struct LoginRequest {
     /// URL of the MCP server.
     pub url: String,
-    /// Without it, nuncio registers itself at the authorization server.
+    /// The registered client; `None`: nuncio registers itself at the authorization server.
     pub client: Option<OauthClient>,
-    /// The scopes; an empty list: those that the server requires.
+    /// The requested scopes. An empty list stands for the scopes that the server requires.
     pub scopes: Vec<String>,
     /// Port of the listener; 0: any free port.
     pub port: u16,
@@ -141,7 +141,8 @@ impl McpLogin {
             let error: String = error.chars().filter(|char| char.is_ascii_alphanumeric() || *char == '_').collect();
             return Some(Err(Error::new(Kind::Unauthenticated, format!("the authorization server refused: {error}"))));
         }
-        // A process that refreshes earlier tokens writes them first.
+        // Take the lock, so that a concurrent refresh of earlier tokens cannot overwrite the new
+        // ones.
         let _locked = match self.tokens.lock().await {
             Ok(locked) => locked,
             Err(why) => return Some(Err(Error::internal(format!("locking the tokens: {why}")))),
@@ -172,7 +173,7 @@ async fn challenge(url: &str, web: &HttpClients) -> Option<String> {
                 Some(ServiceError::TransportSend(error)) => request_challenge(&*error.error).map(String::from),
                 _ => None,
             };
-            // Fails if the connection has ended.
+            // An error means that the connection has already ended.
             let _ = service.cancel().await;
             challenge
         }
@@ -217,7 +218,7 @@ fn unanswered() -> Error {
 
 /// Converts the error of an exchange of the code for tokens.
 fn exchange_failed(error: &AuthError) -> Error {
-    // Of a response with an error (RFC 6749, section 5.2), rmcp keeps only the message.
+    // rmcp keeps only the message of an error response (RFC 6749, section 5.2).
     let refused = matches!(error, AuthError::TokenExchangeFailed(why) if why.starts_with("Server returned error response"));
     Error::new(if refused { Kind::Unauthenticated } else { Kind::Internal }, chain(error))
 }

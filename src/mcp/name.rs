@@ -8,8 +8,8 @@ use crate::limits;
 
 /// Returns the names for models of `tools`, pairs of a server's and a tool's name, in the same
 /// order. All providers accept the names: at most 64 of the characters `a-z`, `A-Z`, `0-9`, `_` and
-/// `-`. The names are distinct: of several tools with the same result, those whose own name was
-/// changed get the hash of their own name as a suffix.
+/// `-`. The names are distinct: if several tools would have the same name, each whose own name was
+/// changed receives a hash of its own name as a suffix.
 pub(crate) fn tool_names(tools: &[(&str, &str)]) -> Vec<String> {
     let plain: Vec<String> = tools.iter().map(|(server, tool)| joined(server, tool)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();

@@ -50,7 +50,7 @@ struct OpenCall {
     activity: Arc<Activity>,
 }
 
-/// A call is registered while this exists. It passes the progress on.
+/// RAII guard: the call is registered, and its progress is shown.
 pub(super) struct CallGuard {
     on_progress: OnProgress,
     /// When the next report may be shown.
@@ -181,7 +181,7 @@ struct Activity {
 }
 
 struct ActivityState {
-    /// The last report, answer to a request, or the start.
+    /// Time of the last report or of the last answer to a request; else of the start.
     last: Instant,
     open_requests: usize,
     /// The last report, until it is shown.

@@ -42,7 +42,7 @@ pub(crate) enum State {
     Failed {
         /// The cause, for people.
         why: String,
-        /// True if the server will be started again.
+        /// True if the server will be restarted.
         restarts: bool,
     },
 }
@@ -299,7 +299,8 @@ impl Run<'_> {
         let mut changed = None;
         let unauthorized = CancellationToken::new();
         loop {
-            // The first lists count to the start; later ones have their own timeout.
+            // The timeout of the start includes the first lists. Later lists have their own
+            // timeout.
             let until = if changed.is_none() { until } else { Instant::now() + limits::MCP_START };
             let listed = tokio::select! {
                 biased;

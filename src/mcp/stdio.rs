@@ -18,7 +18,7 @@ use crate::rpc::message::InvalidMessage;
 /// Messages as lines. Lines that are no messages are skipped.
 pub(super) struct StdioTransport<R, W: AsyncWrite> {
     lines: LineReader<R>,
-    /// Only writes.
+    /// Used only for writing.
     writer: AsyncRwTransport<RoleClient, Empty, W>,
     garbage: Arc<Garbage>,
 }

@@ -70,8 +70,8 @@ impl UrlTokens {
         &self.url
     }
 
-    /// Returns the scopes for which the next sign-in asks: those that a refused request required,
-    /// with those that are granted. Empty if no request was refused.
+    /// Returns the scopes that the next sign-in requests: the granted scopes and the scopes that a
+    /// refused request required. Empty if no request was refused.
     pub(super) fn wanted(&self) -> Vec<String> {
         let Ok(text) = read_small_text(&self.wanted_file()) else { return Vec::new() };
         let granted = self.read().ok().flatten().map(|credentials| credentials.granted_scopes).unwrap_or_default();
@@ -96,7 +96,7 @@ impl UrlTokens {
 
     /// Removes the scopes that [`UrlTokens::want`] stored.
     pub(super) fn forget_wanted(&self) {
-        // Fails if there are none.
+        // An error means that there are none.
         let _ = std::fs::remove_file(self.wanted_file());
     }
 

@@ -24,7 +24,7 @@ pub(super) fn omit_unusable(result: &mut Value) {
         }
     });
     if !omitted.is_empty() {
-        // A result whose `_meta` is no object would be malformed, too.
+        // Replace a `_meta` that is no object: it would make the result malformed.
         if !result["_meta"].is_object() {
             result["_meta"] = Value::Object(Map::new());
         }

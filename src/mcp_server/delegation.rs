@@ -136,7 +136,7 @@ impl Delegation {
         })
     }
 
-    /// Runs the turn to its end, and closes the session, which stays on disk.
+    /// Runs the turn to its end, and closes the session, which is kept on disk.
     pub(super) async fn run(mut self) -> Result<CallToolResult> {
         let id = acp::SessionId::new(self.session.as_str());
         let content = vec![acp::ContentBlock::Text(acp::TextContent::new(self.prompt.clone()))];

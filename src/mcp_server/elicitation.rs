@@ -65,7 +65,7 @@ impl FormChannel {
     }
 }
 
-/// The open questions of one call.
+/// The open permission requests of one call.
 pub(super) struct Questions {
     app: Arc<App>,
     client: LocalClient,
@@ -85,7 +85,7 @@ enum FormDecision {
 }
 
 impl Questions {
-    /// Creates the questions of a call that uses `session`.
+    /// Creates the collection for a call that uses `session`.
     pub(super) fn new(server: &ToolServer, channel: FormChannel, session: SessionId) -> Questions {
         Questions { app: server.app.clone(), client: server.client.clone(), channel, session, open: HashMap::new() }
     }
@@ -111,7 +111,7 @@ impl Questions {
         self.open.insert(id.clone(), asked);
     }
 
-    /// Withdraws a question: the permission request is resolved.
+    /// Withdraws a form, because its permission request is resolved.
     pub(super) fn resolved(&mut self, id: &PermissionId) {
         if let Some(asked) = self.open.remove(id) {
             asked.abort();

@@ -40,7 +40,7 @@ pub(super) struct ServedTool {
 enum Action {
     Delegate,
     /// Calls the method whose name the function returns. The function completes the input, so that
-    /// it is the params of the method. Only hosted agents get such a tool.
+    /// it is the params of the method. Only hosted agents receive such a tool.
     Method(fn(&HostedCall<'_>, &mut JsonObject) -> Result<&'static str>),
 }
 

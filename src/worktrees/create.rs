@@ -225,11 +225,11 @@ impl Worktrees {
         if start.commit.is_some() {
             arguments.push(branch.into());
         }
-        // An entry of an earlier worktree, whose directory is gone, stays.
+        // An entry of an earlier worktree whose directory is gone is kept.
         let is_known = repository.git_dir_of(&row.path).is_some();
         let error = match run(arguments).await {
             Ok(added) if added.code == 0 => {
-                // Sandboxed commands cannot create this directory, see `linked_git_dirs`.
+                // Create it here, because sandboxed commands cannot: see `linked_git_dirs`.
                 let _ = std::fs::create_dir(repository.common.join("logs"));
                 return Ok(());
             }

@@ -69,7 +69,7 @@ impl Worktrees {
     }
 
     /// Removes the entry of the worktree, whose directory is gone, and the branch. Other entries
-    /// stay, even if their directories are missing.
+    /// are kept, even if their directories are missing.
     async fn forget(&self, repository: &Repository, row: &WorkspaceRow, action: BranchOnDelete) -> Result<bool> {
         let writable = [repository.common.clone()];
         let run = async |words: &[&str], path: Option<OsString>| {

@@ -48,7 +48,7 @@ pub(crate) struct WorkspaceInfo {
     pub size: u64,
     pub changes: WorkspaceChanges,
     /// Number of commits that neither the base nor the upstream branch contains. Commits that were
-    /// squashed or rebased into the base count, too.
+    /// squashed or rebased into the base also count.
     pub unmerged_commits: u64,
     /// The reason of a lock that nuncio did not set.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,7 +159,7 @@ impl WorkspaceChanges {
     }
 }
 
-/// The parts of a workspace that git knows.
+/// The parts of a workspace that git reports.
 struct GitState<'a> {
     repository: &'a Repository,
     listed: Option<ListedWorktree>,
@@ -236,7 +236,7 @@ impl Worktrees {
             }
         }
         if row.path.is_dir() && (repository.is_none() || status.is_empty()) {
-            // git does not know the directory: all its files are listed.
+            // List all files: the directory is no working tree of git.
             let entries = std::fs::read_dir(&row.path).into_iter().flatten().flatten().map(|entry| entry.file_name());
             entries.filter(|name| name != ".git").for_each(|name| info.changes.untracked.add(name.as_bytes()));
         }
@@ -244,7 +244,7 @@ impl Worktrees {
         Ok(Inspection { info, lost, token })
     }
 
-    /// Reads the changes. Returns the output of git; empty if git does not know the worktree.
+    /// Reads the changes. Returns the output of git; empty if the worktree is not registered.
     async fn changes(&self, row: &WorkspaceRow, git: &GitState<'_>, changes: &mut WorkspaceChanges) -> Result<Vec<u8>> {
         let Some(own) = git.own.as_deref().filter(|_| row.path.is_dir()) else { return Ok(Vec::new()) };
         let located = [OsStr::new("--git-dir"), own.as_os_str(), OsStr::new("--work-tree"), row.path.as_os_str()];

@@ -56,7 +56,7 @@ impl Worktrees {
         Ok(all)
     }
 
-    /// Adds the worktrees that only git knows, because their directory and their row are gone.
+    /// Adds the worktrees that only git lists, because their directory and their row are gone.
     async fn project(&self, main: &Path, mut rows: Vec<WorkspaceRow>) -> ProjectWorkspaces {
         let repository = Repository::existing(&self.git, main).await;
         let mut listed = Vec::new();

@@ -29,7 +29,7 @@ impl Worktrees {
     }
 
     /// Creates a commit with the uncommitted changes of a working tree, which keeps its index and
-    /// its branch. Returns its id; that of HEAD if there are no changes.
+    /// its branch. Returns its id; if there are no changes, the id of HEAD.
     pub(crate) async fn commit_of_changes(&self, repository: &Repository, directory: &Path) -> Result<String> {
         let tree = WorkingTree::find(&self.git, repository, directory)?;
         let scratch = ScratchDir::new(&self.git.temp)?;

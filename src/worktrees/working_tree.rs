@@ -20,7 +20,7 @@ pub(super) struct WorkingTree<'a> {
     /// Its git directory: for a linked worktree, the one below `worktrees` of the repository.
     git_dir: PathBuf,
     common: PathBuf,
-    /// The index that the commands use; `None`: that of the working tree.
+    /// The index that the commands use; `None`: the index of the working tree.
     index: Option<PathBuf>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> WorkingTree<'a> {
         if result.code == 0 { Ok(result.text()) } else { Err(result.failed(doing)) }
     }
 
-    /// Returns whether a command that asks a question answers yes.
+    /// Returns whether a git command that answers yes or no answers yes.
     pub(super) async fn is(&self, words: &[&str]) -> Result<bool> {
         Ok(self.run(Author::Nuncio, words).await?.code == 0)
     }

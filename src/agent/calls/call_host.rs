@@ -85,7 +85,7 @@ pub(in crate::agent) struct ServedCall<'a> {
     pub id: &'a ToolCallId,
     pub environment: &'a SessionEnvironment,
     pub context: &'a ToolContext,
-    /// Time limit of each question to the user.
+    /// Time limit of each permission request and form.
     pub timeout: Duration,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Question {
     pub options: Vec<PermissionOption>,
     /// Time limit for the answer. After it, the call is denied.
     pub timeout: Duration,
-    /// Withdraws the question.
+    /// Withdraws the request.
     pub cancel: CancellationToken,
 }
 

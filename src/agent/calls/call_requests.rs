@@ -18,7 +18,7 @@ use crate::workspace::one_line;
 
 impl ServedCall<'_> {
     /// Awaits the work of the call and serves its requests concurrently, one at a time. Open
-    /// questions are withdrawn when the work ends.
+    /// permission requests and forms are withdrawn when the work ends.
     pub(in crate::agent) async fn serve<T>(&self, work: impl Future<Output = T>, requests: mpsc::Receiver<CallRequest>) -> T {
         let ended = self.context.cancel.child_token();
         let (mut work, mut serving) = (pin!(work), pin!(self.serve_until(requests, &ended)));

@@ -197,7 +197,7 @@ impl<'a> CallHooks<'a> {
         }
     }
 
-    /// Adds a note about the changed input to the result, because the model does not know it.
+    /// Adds a note about the changed input to the result, because the model sent another input.
     fn note_input(&self, result: &mut Result<ToolOutput, ToolError>) {
         let note =
             shortened(format!("[a hook changed the input of this call to {}", self.tool.input), limits::HOOK_INPUT_BYTES_MAX) + "]";

@@ -108,7 +108,7 @@ fn text(query: &ModelQuery) -> String {
     system.into_iter().chain(messages).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A request as a call that only its permission check uses.
+/// Presents a sampling request as a tool call, for the permission check. Never run.
 struct Shown(ToolContent);
 
 impl AnyCall for Shown {
@@ -121,7 +121,7 @@ impl AnyCall for Shown {
     }
 }
 
-/// Receives an answer of at most `limit` bytes. Returns its usage, too.
+/// Receives an answer of at most `limit` bytes. Also returns its usage.
 async fn receive(model: &dyn Model, request: Request, limit: usize) -> (Result<ModelReply, String>, Option<Usage>) {
     let (mut text, mut stop, mut usage) = (String::new(), StopReason::EndTurn, None::<Usage>);
     let mut so_far = None;

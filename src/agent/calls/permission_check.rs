@@ -59,8 +59,8 @@ impl Check<'_> {
             Policy::Ask => {
                 let content = match self.prepared.preview(self.context).await {
                     Ok(content) => content,
-                    // Return the error without asking: the call would fail, and the model is
-                    // allowed to see the cause.
+                    // Return the error without asking: the call would fail, and the model may read
+                    // the cause.
                     Err(error) if permission::may_read(self.rules, self.mode, self.default, &request) => {
                         return Some(CallOutcome::Failed(error.0));
                     }

@@ -43,7 +43,7 @@ pub(crate) struct SessionEnvironment {
     pub(in crate::agent) shell: Arc<Shell>,
     /// The tools that models can call in this session.
     pub(crate) tools: SessionTools,
-    /// Number of sessions above this one, including those of the processes that started nuncio.
+    /// Number of parent sessions, including sessions of the processes that started nuncio.
     depth: u32,
     pub(in crate::agent) hooks: Hooks,
     /// The environment variables of commands, with which they find the session.
@@ -252,7 +252,7 @@ impl SessionEnvironment {
         })
     }
 
-    /// Returns whether the model may write some file without a question.
+    /// Returns whether the model may write any file without a permission request.
     pub(in crate::agent) fn writes_unasked(&self, mode: Mode, rules: &Rules) -> bool {
         let table = self.tools.table();
         let writing = table.iter().filter(|tool| Access::ordinary(tool.access()).kind == AccessKind::Write);

@@ -1,4 +1,4 @@
-//! The tools of one session: those of the process, and extra ones such as the tools of MCP servers.
+//! The tools of one session: the tools of the process, and extra tools, for example of MCP servers.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::tools::Tools;
 /// The table of tools of one session.
 ///
 /// The list of tools is part of the prefix of each model request, which providers cache. Thus it
-/// changes only through `set_extra` and `set_subset`, between turns, and tools that stay keep their
-/// positions: the process-wide tools come first, sorted by name, then the extra tools in the order
-/// in which they were added, each group of new ones sorted by name.
+/// changes only through `set_extra` and `set_subset`, between turns, and tools that are kept do not
+/// change their positions: the process-wide tools come first, sorted by name, then the extra tools
+/// in the order in which they were added, each group of new ones sorted by name.
 pub(crate) struct SessionTools {
     native: Tools,
     /// Names of the tools that the session may use; `None`: all.

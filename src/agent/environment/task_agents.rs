@@ -13,8 +13,8 @@ use crate::tools::task::TaskAgent;
 const OTHER_NAMES: &[(&str, &str)] =
     &[("ls", "list"), ("multiedit", "edit"), ("webfetch", "fetch"), ("bashoutput", "bash_output"), ("killshell", "bash_kill")];
 
-/// Finds the agents for sessions in `cwd`: those of definitions, then hosted agents, each sorted by
-/// name.
+/// Finds the agents for sessions in `cwd`: first the agents of definitions, then hosted agents,
+/// each group sorted by name.
 pub(crate) fn task_agents(services: &Services, cwd: &Path) -> Vec<TaskAgent> {
     let trusted = Trust::load(&services.places).covers(cwd);
     let found = agent_definitions::find(cwd, &services.places, trusted);

@@ -41,7 +41,7 @@ pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironm
     Ok(())
 }
 
-/// Reads the repository, as far as permission rules allow a model to read it without asking.
+/// Reads the parts of the repository that a model may read without a permission request.
 struct Reader<'a> {
     environment: &'a SessionEnvironment,
     rules: Rules,

@@ -113,8 +113,8 @@ async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<(
     Ok(())
 }
 
-/// Returns the slash commands of a session in `cwd`, with those of its MCP servers. Unless `check`
-/// is set, changes of files since the last check are not noticed.
+/// Returns the slash commands of a session in `cwd`, including prompts of its MCP servers. Unless
+/// `check` is set, ignores changes of files since the last check.
 pub(in crate::agent) async fn list_commands(agent: &NativeAgent, cwd: &Path, check: bool) -> Arc<[SlashCommand]> {
     let commands = commands_of_files(&agent.services, cwd, check).await.unwrap_or_default();
     let prompts = prompts::commands(&agent.mcp);

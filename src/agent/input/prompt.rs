@@ -102,7 +102,7 @@ impl SystemPrompt {
     }
 }
 
-/// Assembles the system prompt. Returns the files that were skipped, too.
+/// Assembles the system prompt. Also returns the files that were skipped.
 fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<str>, Vec<PathBuf>)> {
     let settings = &environment.loaded.settings;
     let mut base = match inputs.own.as_ref().or(environment.services.overrides.system_prompt.as_ref()) {

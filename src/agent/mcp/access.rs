@@ -26,9 +26,9 @@ pub(crate) struct McpAccess {
     pub cwd: PathBuf,
     /// Directories that the client has access to.
     pub roots: Arc<[PathBuf]>,
-    /// Number of sessions above those that the client creates.
+    /// Number of parent sessions of the sessions that the client creates.
     pub depth: u32,
-    /// Requests of the server reach the client, so that it can answer them.
+    /// The transport carries requests of the server to the client, which answers them.
     pub answers: bool,
     /// Cancelled when the client has ended.
     pub ended: CancellationToken,

@@ -82,8 +82,8 @@ fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> 
     Ok(McpTransport::Stdio { command, env, env_removed, cwd, confined, hint })
 }
 
-/// Creates the directory of a server. Its files stop npm and node from searching packages in the
-/// directories above.
+/// Creates the directory of a server. Its files stop npm and node from searching packages in parent
+/// directories.
 fn create_work_dir(work: &Path) -> crate::error::Result<()> {
     create_private_dir(&work.join("node_modules"))?;
     let manifest = work.join("package.json");

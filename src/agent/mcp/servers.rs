@@ -30,15 +30,15 @@ pub(crate) struct SessionMcp {
 
 #[derive(Default)]
 struct Inner {
-    /// The servers that the client gave; they replace those of the settings with the same name.
+    /// The servers that the client gave. They replace servers of the settings with the same name.
     given: BTreeMap<String, McpServer>,
     /// The environment whose servers run.
     environment: Weak<SessionEnvironment>,
     servers: Vec<Used>,
-    /// True once the specifications were too large for the prompt. It stays true, so that the list
+    /// True after the specifications were too large for the prompt. Never reset, so that the list
     /// of tools does not change back and forth.
     searches: bool,
-    /// The servers have changed since the list of tools was made.
+    /// The servers have changed since the list of tools was created.
     stale: bool,
 }
 
@@ -48,7 +48,7 @@ struct Used {
     name: String,
     settings: McpServer,
     server: Result<Arc<McpServerHandle>, String>,
-    /// The last offer. It stays after the server has failed, so that the list of tools is stable.
+    /// The last offer. Kept after the server has failed, so that the list of tools is stable.
     offer: Option<Arc<Offer>>,
     /// Names for models of the server's tools in the table.
     names: BTreeSet<String>,
@@ -229,7 +229,7 @@ impl Used {
         }
     }
 
-    /// Takes over the server's offer. Returns whether it is another one.
+    /// Stores the server's current offer. Returns whether it has changed.
     fn take_offer(&mut self, state: &State) -> bool {
         let State::Ready(connection) = state else { return false };
         let is_new = !self.offer.as_ref().is_some_and(|offer| Arc::ptr_eq(offer, &connection.offer));
@@ -237,7 +237,8 @@ impl Used {
         is_new
     }
 
-    /// Returns a notice if the server's state or its tools in the table are news.
+    /// Returns a notice if the server's state or its tools in the table have changed since the last
+    /// notice.
     fn report(&mut self, state: State) -> Option<Body> {
         let name = one_line(self.name.clone());
         let (reported, notice) = match state {

@@ -35,7 +35,7 @@ pub(crate) struct RefreshedList {
 /// Returns whether a list is up to date.
 fn is_fresh(list: &CachedList) -> bool {
     let fresh = if is_loopback(&list.base_url) { limits::MODEL_LIST_LOCAL_FRESH } else { limits::MODEL_LIST_FRESH };
-    // A time in the future is wrong.
+    // A time in the future means that the clock was wrong: the list counts as out of date.
     now_ms().checked_sub(list.fetched_ms).is_some_and(|age| Duration::from_millis(age) < fresh)
 }
 
@@ -104,8 +104,8 @@ impl Services {
     }
 
     /// Starts a task that requests the lists that are out of date, after
-    /// [`limits::MODEL_LIST_DELAY`]. Providers whose key is printed by a command are left out,
-    /// because the command may ask the user for a password.
+    /// [`limits::MODEL_LIST_DELAY`]. Skips providers whose key is printed by a command, because the
+    /// command may ask the user for a password.
     pub(crate) fn refresh_lists_later(self: &Arc<Self>, settings: &Settings) {
         let (services, settings, stop) = (self.clone(), settings.clone(), self.lists.stop.clone());
         self.lists.tasks.spawn(async move {

@@ -1,5 +1,5 @@
-//! The models to choose from: those of the settings, of the lists of the configured providers, and
-//! of the catalogue.
+//! The models that a session can choose: models in the settings, in the lists of the configured
+//! providers, and in the catalogue.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,8 +17,7 @@ use crate::model::list_cache::CachedLists;
 use crate::model::listing::ListedModel;
 use crate::model::providers::{self, KnownProvider, PROVIDERS};
 
-/// The origin of a model's name: the list of its provider, the settings, or the models that nuncio
-/// knows.
+/// The origin of a model's name: the list of its provider, the settings, or the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ModelSource {
@@ -46,7 +45,7 @@ struct Sources<'a> {
     lists: CachedLists,
 }
 
-/// Which models are returned.
+/// The selection of the models that a list contains.
 struct Wanted<'a> {
     /// These models are returned in any case.
     chosen: Vec<&'a str>,
@@ -142,7 +141,7 @@ impl Models {
         names.into_iter().filter(|name| applies(name)).map(String::from).collect()
     }
 
-    /// Returns the configured base URL of a provider. A local server may have another one.
+    /// Returns the configured base URL of a provider. A local server may listen at another address.
     pub(in crate::agent) fn address(&self, provider: &str, settings: &Settings) -> Option<String> {
         let own = || settings.providers.get(provider).and_then(|own| own.base_url.clone());
         let known = || Some(providers::provider(provider)?.base_url(&|name: &str| self.variable(name)));
@@ -248,7 +247,7 @@ impl Services {
 
     /// Returns the models that a session can select: at most [`MODEL_CHOICES_MAX`], with `current`
     /// first. The models of a provider in the settings replace its list. Models without tools are
-    /// left out.
+    /// omitted.
     pub(crate) async fn model_choices(&self, settings: &Settings, current: &str) -> Vec<OfferedModel> {
         let mut choices = self.offered(settings, current, &[], true).await;
         let mut counts: HashMap<String, usize> = HashMap::new();

@@ -41,9 +41,9 @@ pub struct Models {
     account: SharedAccount,
     /// Properties of models that local servers reported.
     servers: LocalServers,
-    /// The local model server, once detected.
+    /// The local model server, after it was detected.
     pub(in crate::agent) found: tokio::sync::OnceCell<LocalServer>,
-    /// The index of the catalogue, once it was used.
+    /// The index of the catalogue, created at its first use.
     catalog: OnceLock<Index>,
     /// Providers of the embedder, by name.
     registered: Mutex<BTreeMap<String, Arc<dyn ModelProvider>>>,
@@ -80,12 +80,12 @@ impl Models {
         }
     }
 
-    /// Keeps the facts that errors of servers reveal in this directory, for later processes.
+    /// Stores model properties from errors of servers in this directory, for later processes.
     pub(in crate::agent) fn keep_in(&self, data: &Path) {
         self.servers.keep_in(data);
     }
 
-    /// Registers a provider, which precedes those of the settings and of the catalog.
+    /// Registers a provider, which takes precedence over the settings and the catalogue.
     pub(crate) fn register(&self, name: String, provider: Arc<dyn ModelProvider>) {
         self.registered.lock().insert(name, provider);
     }
@@ -125,8 +125,8 @@ impl Models {
     }
 
     /// Returns the addresses where a local server may listen: `--base-url`, else the address in the
-    /// settings, else those of the provider. A server at `--base-url` may be of any provider, so it
-    /// receives no provider's key.
+    /// settings, else the usual addresses of the provider. A server at `--base-url` may belong to
+    /// any provider, so it receives no provider's key.
     fn candidates(&self, provider: &'static KnownProvider, settings: &Settings) -> Vec<Candidate> {
         let variable = |name: &str| self.variable(name);
         let own = settings.providers.get(provider.name);
@@ -351,7 +351,7 @@ fn apply_provider(endpoint: &mut Endpoint, own: Provider, variable: &dyn Fn(&str
     Ok(())
 }
 
-/// Applies the settings of the model, which precede those of its provider.
+/// Applies the settings of the model, which take precedence over the settings of its provider.
 fn apply_model(endpoint: &mut Endpoint, own: ModelSettings) -> Result<(), ModelError> {
     endpoint.set_context_window(own.context_window);
     endpoint.max_output_tokens = own.max_output_tokens.or(endpoint.max_output_tokens);

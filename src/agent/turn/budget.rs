@@ -36,15 +36,15 @@ const TIMES: [BudgetLimit; 2] =
     [BudgetLimit { resource: Resource::Time, session: false }, BudgetLimit { resource: Resource::Time, session: true }];
 
 /// The budget of a running turn, which its subagents share. The used amounts are computed from the
-/// events of the sessions, so they survive a restart, except those of subagents that a kill
-/// interrupted: their end has no amounts.
+/// events of the sessions, so they survive a restart. Exception: a subagent that a kill interrupted
+/// has no amounts.
 pub(crate) struct TurnBudget<'a> {
     turn: &'a Turn,
     /// The limits of the settings, which apply to the outermost session.
     settings: BudgetLimits,
     /// The limits of the settings that apply to the session of the turn.
     own: BudgetLimits,
-    /// Time limit for the answer to the question whether to continue.
+    /// Time limit for the answer to the permission request to continue.
     timeout: Duration,
     /// A time limit was reached, and the work was cancelled.
     stops_work: AtomicBool,
@@ -52,7 +52,7 @@ pub(crate) struct TurnBudget<'a> {
 
 impl<'a> TurnBudget<'a> {
     /// Creates the budget of `turn`. A subagent has at most [`SUBAGENT_REQUESTS_MAX`] requests per
-    /// turn; it shares the other limits of the settings with the sessions above it.
+    /// turn; it shares the other limits of the settings with its parent sessions.
     pub(crate) fn new(turn: &'a Turn, environment: &SessionEnvironment, subagent: bool) -> TurnBudget<'a> {
         let settings = environment.loaded.settings.budget.limits();
         let mut own = if turn.is_nested() { BudgetLimits::default() } else { settings };
@@ -169,8 +169,8 @@ impl<'a> TurnBudget<'a> {
     }
 
     /// Asks whether to raise a limit by its original amount, and raises it. Otherwise reports that
-    /// the turn stops. `cancel` withdraws the question. Another turn that shares the limit may ask
-    /// first: its answer counts.
+    /// the turn stops. `cancel` withdraws the permission request. If another turn that shares the
+    /// limit asks first, its answer applies.
     async fn extend(&self, reached: ReachedLimit, cancel: &CancellationToken) -> Result<bool> {
         let ReachedLimit { level, limit, amount } = reached;
         let owners = self.turn.budget_owners();

@@ -159,7 +159,7 @@ impl<'a> ContextWindow<'a> {
                         bytes += output.bytes;
                         pruned.push(PrunedOutput { tool_call_id: output.tool_call_id, chars, artifact: Some(path) });
                     }
-                    // The output stays in the conversation.
+                    // The output remains in the conversation.
                     Err(error) => tracing::warn!(%error, "cannot write a tool output that was to be pruned"),
                 }
             }

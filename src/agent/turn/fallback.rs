@@ -24,7 +24,7 @@ impl<'a> Fallback<'a> {
         Fallback { services, settings, left }
     }
 
-    /// Returns whether another model gets the request after this error.
+    /// Returns whether the request is sent to another model after this error.
     pub(in crate::agent) fn applies(&self, error: &Error) -> bool {
         let Some(failed) = failed_request(error).filter(|_| !self.left.is_empty()) else { return false };
         match failed.cause {

@@ -19,7 +19,7 @@ const PROSE_PERIOD_MIN: usize = 20;
 /// Number of repetitions that a cut text keeps.
 const KEPT: usize = 3;
 
-/// The tool calls of one answer, as far as they are compared with those of other answers.
+/// The tool calls of one answer, in a form that can be compared with other answers.
 pub(crate) struct CallPattern {
     fingerprint: u64,
     /// The names of the tools, each once.

@@ -29,9 +29,9 @@ pub(in crate::agent) fn is_on(environment: &SessionEnvironment) -> bool {
     environment.loaded.settings.review.mode != ReviewMode::Off
 }
 
-/// Reviews the changes that the turn's tools made to files. Without a decision, the files stay as
-/// they are, which is reported in a notice. A cancelled turn is not reviewed. With `out_of_time`,
-/// the time budget cancelled it, which is reported in a notice, too.
+/// Reviews the changes that the turn's tools made to files. Without a decision, the files are
+/// unchanged, and a notice reports that. A cancelled turn is not reviewed. `out_of_time` is true if
+/// the time budget cancelled the turn; then a notice reports that the changes were not reviewed.
 pub(in crate::agent) async fn hold(turn: &Turn, environment: &SessionEnvironment, out_of_time: bool) -> Result<()> {
     let mode = environment.loaded.settings.review.mode;
     let changed = environment.changes.files().into_iter().filter(|file| file.before != file.after);
@@ -85,7 +85,7 @@ fn notice(title: &str, description: String, note: Option<String>) -> Body {
     Body::Notice { severity, title: title.into(), description: Some(description), code, note }
 }
 
-/// A review, which clients see as a call of nuncio itself.
+/// A review. Clients receive it as a tool call that nuncio makes.
 struct Review<'a> {
     turn: &'a Turn,
     context: ToolContext,

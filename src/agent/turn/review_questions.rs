@@ -1,5 +1,5 @@
-//! The questions of a review: one about all changes, and if the user wants to, one for each file or
-//! hunk.
+//! The permission requests of a review: one about all changes, and if the user chooses that, one
+//! for each file or hunk.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub(in crate::agent) struct ReviewQuestions<'a> {
     pub turn: &'a Turn,
     pub call: &'a ToolCallId,
     pub label: &'a ToolLabel,
-    /// Time limit of each question.
+    /// Time limit of each permission request.
     pub timeout: Duration,
 }
 
-/// A question ended without a decision, for this reason.
+/// A permission request ended without a decision, for this reason.
 pub(in crate::agent) struct Unanswered(pub String);
 
 const ACCEPT: &str = "accept";
@@ -30,12 +30,12 @@ const REJECT_REST: &str = "reject_rest";
 const EACH_FILE: &str = "each_file";
 const EACH_HUNK: &str = "each_hunk";
 
-/// The answer to a question about one part.
+/// The answer to a permission request about one part.
 enum PartAnswer {
     One(HunkChoice),
     /// For this part and all that follow.
     Rest(HunkChoice),
-    /// Each hunk of the file is a question of its own.
+    /// Each hunk of the file has its own permission request.
     EachHunk,
 }
 
@@ -149,7 +149,7 @@ impl ReviewQuestions<'_> {
         Ok((part, answer))
     }
 
-    /// Asks a question and returns the id of the chosen option, with the answer.
+    /// Sends a permission request. Returns the id of the chosen option, with the answer.
     async fn question(
         &self,
         content: Vec<ToolContent>,
@@ -162,7 +162,7 @@ impl ReviewQuestions<'_> {
         let (permission_id, answer) = self.turn.ask(question).await;
         let PermissionAnswer { outcome, by, reason, .. } = answer.clone();
         let unanswered = Unanswered(reason.clone().unwrap_or_else(|| format!("by {by}")));
-        // A question that no client could be asked was not recorded.
+        // A permission request that reached no client was not recorded.
         if permission_id.is_some() {
             let (tool_call_id, tool) = (self.call.clone(), Some(self.label.clone()));
             self.turn.emit(Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule: None }).await;

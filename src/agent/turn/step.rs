@@ -110,7 +110,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Sends the request to the model. If the model cannot answer, sends the request to the next
-    /// model, which also gets the later requests of the turn.
+    /// model, which also receives the later requests of the turn.
     async fn answer_with_fallback(&mut self, request: &Request) -> Result<ModelAnswer> {
         loop {
             let span = tracing::info_span!("model", model = self.model.id());
@@ -132,7 +132,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Opens the next model that can be used. Returns its price, too. Reports the others.
+    /// Opens the next model that can be used, and reports the models that cannot. Also returns its
+    /// price.
     async fn next_model(&mut self) -> Option<(Arc<dyn Model>, Option<Price>)> {
         while let Some(opened) = self.fallback.next().await {
             let price = match &opened {
