@@ -29,4 +29,4 @@ pub use server::McpServerHandle;
 pub(crate) use server::State;
 pub use servers::McpServers;
 pub use tokens::McpTokens;
-pub(crate) use tool_list::described as omitted_tools;
+pub(crate) use tool_list::describe_omitted;

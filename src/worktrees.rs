@@ -72,7 +72,7 @@ impl Worktrees {
         if let Some(row) = self.store.workspace(id)? {
             return Ok(row);
         }
-        if let Some(row) = id.split_once('.').and_then(|(project, name)| files::unregistered(&self.root, project, name)) {
+        if let Some(row) = id.split_once('.').and_then(|(project, name)| files::unregistered_row(&self.root, project, name)) {
             let repository = Repository::existing(&self.git, &row.repository).await;
             if row.path.is_dir() || repository.is_some_and(|repository| repository.git_dir_of(&row.path).is_some()) {
                 return Ok(row);

@@ -17,7 +17,7 @@ use crate::app::{self, Bootstrap};
 use crate::config::{McpServer, SecretText, mask_urls};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::mcp::{Offer, State, omitted_tools};
+use crate::mcp::{Offer, State, describe_omitted};
 use crate::terminal_text::output_line;
 
 /// Runs `nuncio mcp`. Returns the exit code.
@@ -133,7 +133,7 @@ fn text_line(name: &str, result: &std::result::Result<Arc<Offer>, String>, ms: u
         Ok(offer) => {
             let resources = if offer.resources { ", resources" } else { "" };
             let (tools, prompts) = (offer.tools.len(), offer.prompts.len());
-            let omitted = if offer.omitted.is_empty() { String::new() } else { format!("; {}", omitted_tools(&offer.omitted)) };
+            let omitted = if offer.omitted.is_empty() { String::new() } else { format!("; {}", describe_omitted(&offer.omitted)) };
             format!(
                 "ok   {name:16} {tools} tools, {prompts} prompts{resources}; {} (protocol {}), {ms} ms{omitted}",
                 offer.server, offer.protocol

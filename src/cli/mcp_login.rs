@@ -49,7 +49,7 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
 /// Removes the tokens of a server. Returns the exit code.
 pub(super) async fn logout(app: &App, name: &str) -> Result<u8> {
     let (_, url) = server(app, name)?;
-    let tokens = McpTokens::new(&app.services.places.mcp_tokens()).of(&url);
+    let tokens = McpTokens::new(&app.services.places.mcp_tokens()).for_url(&url);
     // A process that refreshes the tokens writes them first.
     let _locked = tokens.lock().await.map_err(|why| Error::internal(format!("locking the tokens of {name}: {why}")))?;
     let removed = tokens.remove();

@@ -53,7 +53,7 @@ pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<AgentDe
 /// Reads the definitions in `cwd` and its parent directories, up to the root of the repository.
 /// Links that lead out of the repository and files of other users are skipped.
 fn project(cwd: &Path, places: &DataPaths) -> Vec<AgentDefinition> {
-    let project = ProjectDirs::of(cwd, Some(places));
+    let project = ProjectDirs::new(cwd, Some(places));
     let below = |dir: &Path| PROJECT_DIRECTORIES.map(|name| (dir.to_owned(), dir.join(name)));
     let directories = project.dirs.iter().rev().flat_map(|dir| below(dir));
     let read = |(dir, directory): (PathBuf, PathBuf)| {

@@ -29,7 +29,7 @@ pub(crate) fn text(facts: &RepositoryFacts, tokens: usize) -> Option<String> {
     let sections: [(&str, Vec<Line>, usize); 5] = [
         ("Git:", lines(&facts.git), room / 5),
         ("Files by language:", lines(&facts.languages), room / 10),
-        ("Top directory:", wrapped(&facts.top), room / 5),
+        ("Top directory:", wrap(&facts.top), room / 5),
         ("Entry points:", lines(&facts.entry_points), room / 5),
         ("Files that may matter, with definitions:", lines(&facts.files), room),
     ];
@@ -72,7 +72,7 @@ fn section(title: &str, lines: &[Line], room: usize) -> String {
 }
 
 /// Joins names to lines of at most 100 bytes.
-fn wrapped(names: &[String]) -> Vec<Line> {
+fn wrap(names: &[String]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for name in names {
         match lines.last_mut() {

@@ -36,7 +36,7 @@ impl CommandLists {
     /// Reads the commands of a directory.
     pub(crate) fn read(&self, dirs: &PromptDirs<'_>) -> Arc<[SlashCommand]> {
         // A change while the files are read is found by the next check.
-        let places = SearchedPlaces::of(dirs);
+        let places = SearchedPlaces::new(dirs);
         let commands: Arc<[SlashCommand]> = commands::list(dirs).into();
         let mut lists = self.0.lock();
         if lists.len() >= limits::COMMAND_LISTS_MAX {
@@ -70,9 +70,9 @@ struct Stamp {
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 impl SearchedPlaces {
-    fn of(dirs: &PromptDirs<'_>) -> SearchedPlaces {
+    fn new(dirs: &PromptDirs<'_>) -> SearchedPlaces {
         let mut places = SearchedPlaces::default();
-        for (path, version) in dirs.searched() {
+        for (path, version) in dirs.searched_paths() {
             places.add(path, version);
         }
         places

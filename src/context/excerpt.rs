@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::summary::{BEFORE, VALUE_BYTES, shortened, shortened_input};
+use super::summary::{BEFORE, VALUE_BYTES, shorten, shorten_input};
 use crate::content::{PlanEntry, PlanStatus, plain_text};
 use crate::model::{Block, Message};
 
@@ -19,7 +19,7 @@ pub(crate) fn excerpt(messages: &[Arc<Message>], plan: &[PlanEntry], bytes_max: 
         text.extend(plan.iter().map(|entry| format!("- [{}] {}\n", mark(entry.status), entry.content)));
     }
     if let Some(earlier) = messages.iter().find_map(|message| earlier_summary(message)) {
-        text.push_str(&format!("\n\nEarlier summary:\n{}\n", shortened(&earlier, bytes_max / 4)));
+        text.push_str(&format!("\n\nEarlier summary:\n{}\n", shorten(&earlier, bytes_max / 4)));
     }
     // The plan and the user's messages receive at most half of the room.
     let of_user: Vec<String> = messages.iter().filter_map(|message| prompt(message)).collect();
@@ -28,7 +28,7 @@ pub(crate) fn excerpt(messages: &[Arc<Message>], plan: &[PlanEntry], bytes_max: 
         text.push_str("\nMessages of the user:\n");
         text.extend(kept.iter().map(|line| format!("- {line}\n")));
     }
-    let work: Vec<String> = messages.iter().filter_map(|message| described(message)).collect();
+    let work: Vec<String> = messages.iter().filter_map(|message| describe(message)).collect();
     let kept = newest(&work, bytes_max.saturating_sub(text.len() + 20));
     if !kept.is_empty() {
         text.push_str("\nNewest messages:\n");
@@ -71,16 +71,16 @@ fn prompt(message: &Message) -> Option<String> {
     if earlier_summary(message).is_some() {
         return None;
     }
-    Some(shortened(plain_text(parts).trim(), VALUE_BYTES)).filter(|text| !text.is_empty())
+    Some(shorten(plain_text(parts).trim(), VALUE_BYTES)).filter(|text| !text.is_empty())
 }
 
 /// Describes an answer or the results of its calls.
-fn described(message: &Message) -> Option<String> {
+fn describe(message: &Message) -> Option<String> {
     let lines: Vec<String> = match message {
         Message::User(_) => return None,
         Message::Assistant(blocks) => blocks.iter().filter_map(block).collect(),
         Message::ToolResults(results) => {
-            let text = |output: &_| shortened(plain_text(output).trim(), VALUE_BYTES);
+            let text = |output: &_| shorten(plain_text(output).trim(), VALUE_BYTES);
             results.iter().map(|result| format!("Result: {}", text(&result.output))).collect()
         }
     };
@@ -90,7 +90,7 @@ fn described(message: &Message) -> Option<String> {
 fn block(block: &Block) -> Option<String> {
     match block {
         Block::Thinking { .. } => None,
-        Block::Text { text, .. } => Some(format!("Assistant: {}", shortened(text.trim(), VALUE_BYTES))),
-        Block::ToolCall { name, input, .. } => Some(format!("Call of {name}: {}", shortened_input(input))),
+        Block::Text { text, .. } => Some(format!("Assistant: {}", shorten(text.trim(), VALUE_BYTES))),
+        Block::ToolCall { name, input, .. } => Some(format!("Call of {name}: {}", shorten_input(input))),
     }
 }

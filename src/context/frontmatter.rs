@@ -38,7 +38,7 @@ impl Frontmatter {
     /// the field is absent.
     pub(crate) fn list(&self, name: &str) -> Option<Vec<String>> {
         let items = self.values.get(name)?;
-        let split = items.iter().flat_map(|item| item.split(',')).map(|item| unquoted(item).to_string());
+        let split = items.iter().flat_map(|item| item.split(',')).map(|item| unquote(item).to_string());
         Some(split.filter(|item| !item.is_empty()).collect())
     }
 }
@@ -54,19 +54,19 @@ fn values(head: &str) -> BTreeMap<String, Vec<String>> {
         while let Some(next) = lines.next_if(|next| next.starts_with([' ', '\t', '-']) || next.trim().is_empty()) {
             nested.push(next.trim());
         }
-        let items = nested.iter().filter_map(|line| line.strip_prefix("- ")).map(|item| unquoted(item).to_string());
+        let items = nested.iter().filter_map(|line| line.strip_prefix("- ")).map(|item| unquote(item).to_string());
         let value = match value {
             "" if nested.iter().any(|line| line.starts_with("- ")) => items.collect(),
             "|" | "|-" => vec![nested.join("\n").trim().to_string()],
             "" | ">" | ">-" => vec![nested.join(" ").trim().to_string()],
             _ if nested.iter().all(|line| line.is_empty()) => {
                 match value.strip_prefix('[').and_then(|list| list.strip_suffix(']')).filter(|list| !list.contains('[')) {
-                    Some(list) => list.split(',').map(|item| unquoted(item).to_string()).collect(),
-                    None => vec![unquoted(value).to_string()],
+                    Some(list) => list.split(',').map(|item| unquote(item).to_string()).collect(),
+                    None => vec![unquote(value).to_string()],
                 }
             }
             // A plain value may continue on indented lines.
-            _ => vec![unquoted(&format!("{value} {}", nested.join(" "))).trim().to_string()],
+            _ => vec![unquote(&format!("{value} {}", nested.join(" "))).trim().to_string()],
         };
         values.insert(name.trim().to_string(), value);
     }
@@ -74,7 +74,7 @@ fn values(head: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Removes the white space and the quotes around a value.
-fn unquoted(value: &str) -> &str {
+fn unquote(value: &str) -> &str {
     let value = value.trim();
     let quoted = |quote: char| value.strip_prefix(quote).and_then(|value| value.strip_suffix(quote));
     quoted('"').or_else(|| quoted('\'')).unwrap_or(value)

@@ -91,15 +91,15 @@ impl History {
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.answer.finish(tool_call_id, *status, output),
             Body::Notice { note: Some(note), .. } => self.add_note(note),
             Body::ContextPruned { outputs, .. } => self.all.prune(outputs),
-            Body::CompactionStarted { .. } => self.usage.started(),
+            Body::CompactionStarted { .. } => self.usage.begin_compaction(),
             Body::CompactionCompleted { outcome, summary, .. } => {
                 if let (CompactionOutcome::Completed, Some(summary)) = (outcome, summary) {
                     self.replace_by_summary(summary);
                 }
-                self.usage.compacted();
+                self.usage.end_compaction();
             }
-            Body::UsageUpdated { context_tokens, .. } => self.usage.reported(*context_tokens),
-            Body::StepCompleted { outcome, .. } => self.usage.step_completed(*outcome, self.bytes()),
+            Body::UsageUpdated { context_tokens, .. } => self.usage.set_reported(*context_tokens),
+            Body::StepCompleted { outcome, .. } => self.usage.end_step(*outcome, self.bytes()),
             Body::MessagesReplaced { messages } => self.replace(messages),
             Body::TurnCompleted { stop_reason: StopReason::Refusal } => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
             Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => self.end_turn(Some(LIMIT_CUT), Some(LIMIT)),

@@ -51,7 +51,7 @@ impl InstructionSearch<'_> {
     }
 
     fn read(&self) -> Reader<'_> {
-        let project = ProjectDirs::of(self.cwd, self.trust);
+        let project = ProjectDirs::new(self.cwd, self.trust);
         let found = FoundInstructions { taken: Vec::new(), foreign: project.foreign.clone() };
         let left = limits::INSTRUCTIONS_BYTES_MAX;
         let mut reader = Reader { search: self, dirs: project.dirs.clone(), project, seen: Vec::new(), left, found };

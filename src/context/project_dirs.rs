@@ -28,7 +28,7 @@ pub(crate) struct ProjectDirs<'a> {
 impl<'a> ProjectDirs<'a> {
     /// Finds the directories of `cwd`. The root is the nearest directory that contains `.git`.
     /// Directories of other users are skipped, unless they are trusted.
-    pub(crate) fn of(cwd: &Path, trust: Option<&'a DataPaths>) -> ProjectDirs<'a> {
+    pub(crate) fn new(cwd: &Path, trust: Option<&'a DataPaths>) -> ProjectDirs<'a> {
         let is_other = |directory: &Path| trust.is_some_and(|places| places.is_of_other_user(directory));
         let mut foreign = Vec::new();
         let root = cwd.ancestors().find(|dir| {

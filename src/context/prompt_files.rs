@@ -42,7 +42,7 @@ pub(super) enum Version {
 impl PromptDirs<'_> {
     /// Returns the files, the nearest first. Skips a file if a nearer one has the same name.
     pub(super) fn files(&self, kind: PromptFiles) -> Vec<PromptFile> {
-        let project = ProjectDirs::of(self.cwd, Some(self.places));
+        let project = ProjectDirs::new(self.cwd, Some(self.places));
         let mut files: Vec<PromptFile> = Vec::new();
         let mut add = |dir: PathBuf, top: Option<&Path>| {
             for path in entries(&dir, kind) {
@@ -77,8 +77,8 @@ impl PromptDirs<'_> {
 
     /// Returns the paths on which the lists of files depend: the files, the directories in which
     /// they are searched, and what decides which directories these are.
-    pub(super) fn searched(&self) -> Vec<(PathBuf, Version)> {
-        let project = ProjectDirs::of(self.cwd, Some(self.places));
+    pub(super) fn searched_paths(&self) -> Vec<(PathBuf, Version)> {
+        let project = ProjectDirs::new(self.cwd, Some(self.places));
         let mut paths = vec![(self.places.trusted(), Version::Content)];
         let is_root = |dir: &&Path| project.dirs.first().is_some_and(|root| root == dir && root.join(".git").exists());
         let above = self.cwd.ancestors().position(|dir| is_root(&dir)).map_or(usize::MAX, |root| root + 1);

@@ -122,7 +122,7 @@ fn shorten_results(message: &Message) -> Option<Message> {
     let Message::ToolResults(results) = message else { return None };
     let shorter = results.iter().map(|result| match result_bytes(result) > SHORT_BYTES {
         true => {
-            let output = vec![Part::text(shortened(&plain_text(&result.output), SHORT_BYTES))];
+            let output = vec![Part::text(shorten(&plain_text(&result.output), SHORT_BYTES))];
             ToolResult { output, ..result.clone() }
         }
         false => result.clone(),
@@ -134,9 +134,9 @@ fn shorten_answer(message: &Message) -> Option<Message> {
     let Message::Assistant(blocks) = message else { return None };
     let shorter = blocks.iter().filter_map(|block| match block {
         Block::Thinking { .. } => None,
-        Block::Text { text, .. } => Some(Block::Text { text: shortened(text, SHORT_BYTES), state: None }),
+        Block::Text { text, .. } => Some(Block::Text { text: shorten(text, SHORT_BYTES), state: None }),
         Block::ToolCall { id, name, input, .. } if block_bytes(block) > SHORT_BYTES => {
-            let (id, name, input) = (id.clone(), name.clone(), shortened_input(input));
+            let (id, name, input) = (id.clone(), name.clone(), shorten_input(input));
             Some(Block::ToolCall { id, name, input, input_text: None, state: None })
         }
         Block::ToolCall { .. } => Some(block.clone()),
@@ -146,22 +146,22 @@ fn shorten_answer(message: &Message) -> Option<Message> {
 
 fn shorten_prompt(message: &Message, bytes: usize) -> Option<Message> {
     let Message::User(parts) = message else { return None };
-    (message_bytes(message) > bytes).then(|| Message::User(vec![Part::text(shortened(&plain_text(parts), bytes))]))
+    (message_bytes(message) > bytes).then(|| Message::User(vec![Part::text(shorten(&plain_text(parts), bytes))]))
 }
 
 /// Shortens the values in the input of a tool call. The result is always an object.
-pub(super) fn shortened_input(input: &Value) -> Value {
-    let Value::Object(values) = input else { return json!({ "input": shortened(&input.to_string(), VALUE_BYTES) }) };
+pub(super) fn shorten_input(input: &Value) -> Value {
+    let Value::Object(values) = input else { return json!({ "input": shorten(&input.to_string(), VALUE_BYTES) }) };
     let short = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), String::from);
-        if text.len() > VALUE_BYTES { Value::String(shortened(&text, VALUE_BYTES)) } else { value.clone() }
+        if text.len() > VALUE_BYTES { Value::String(shorten(&text, VALUE_BYTES)) } else { value.clone() }
     };
     Value::Object(values.iter().map(|(name, value)| (name.clone(), short(value))).collect::<Map<_, _>>())
 }
 
 /// Shortens a text that is longer than `bytes` to its start and its end, together about `bytes`,
 /// with a mark between them.
-pub(super) fn shortened(text: &str, bytes: usize) -> String {
+pub(super) fn shorten(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.into();
     }

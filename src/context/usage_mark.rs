@@ -14,35 +14,35 @@ pub(crate) struct UsageMark {
     reported: Option<u64>,
     /// The tokens of the last complete request and its answer, and the size of the messages after
     /// the answer.
-    measured: Option<Measured>,
+    measured: Option<Measurement>,
     /// A summary is being requested; its usage does not count.
     compacting: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Measured {
+struct Measurement {
     tokens: u64,
     bytes: usize,
 }
 
 impl UsageMark {
-    pub(super) fn reported(&mut self, tokens: u64) {
+    pub(super) fn set_reported(&mut self, tokens: u64) {
         self.reported = Some(tokens).filter(|tokens| *tokens > 0 && !self.compacting);
     }
 
     /// Ends a request. `bytes` is the size of the messages, including the answer.
-    pub(super) fn step_completed(&mut self, outcome: StepOutcome, bytes: usize) {
+    pub(super) fn end_step(&mut self, outcome: StepOutcome, bytes: usize) {
         let complete = matches!(outcome, StepOutcome::EndTurn | StepOutcome::ToolCalls | StepOutcome::MaxTokens);
         if let Some(tokens) = self.reported.take().filter(|_| complete) {
-            self.measured = Some(Measured { tokens, bytes });
+            self.measured = Some(Measurement { tokens, bytes });
         }
     }
 
-    pub(super) fn started(&mut self) {
+    pub(super) fn begin_compaction(&mut self) {
         self.compacting = true;
     }
 
-    pub(super) fn compacted(&mut self) {
+    pub(super) fn end_compaction(&mut self) {
         self.compacting = false;
     }
 
@@ -57,7 +57,7 @@ impl UsageMark {
     pub(crate) fn bytes_per_token(&self, overhead: usize) -> f64 {
         let (least, most) = BYTES_PER_TOKEN_RANGE;
         self.measured
-            .map_or(BYTES_PER_TOKEN, |Measured { tokens, bytes }| ((overhead + bytes) as f64 / tokens as f64).clamp(least, most))
+            .map_or(BYTES_PER_TOKEN, |Measurement { tokens, bytes }| ((overhead + bytes) as f64 / tokens as f64).clamp(least, most))
     }
 
     /// Estimates the tokens of a request with messages of this size: the last reported number plus

@@ -120,11 +120,11 @@ impl McpConnection {
                     call.show();
                     return answer.map_err(|error| self.failure(error));
                 }
-                () = call.reported() => call.show(),
+                () = call.wait_for_report() => call.show(),
                 () = sleep_until(due) => {
                     if call.due(options.timeout).min(end) <= Instant::now() {
                         self.send_cancellation(id).await;
-                        return Err(CallError::Failed(unanswered(options.timeout)));
+                        return Err(CallError::Failed(timeout_message(options.timeout)));
                     }
                 }
             }
@@ -189,16 +189,16 @@ impl McpConnection {
                 HttpFailure::Closed => CallError::Disconnected(chain(&*error.error)),
                 HttpFailure::Unauthorized => {
                     self.unauthorized.cancel();
-                    CallError::Failed(login_required(&self.handler.name))
+                    CallError::Failed(login_message(&self.handler.name))
                 }
-                HttpFailure::Scope => CallError::Failed(self.scope_required(crate::web::required_scope(&*error.error))),
+                HttpFailure::Scope => CallError::Failed(self.store_required_scope(crate::web::required_scope(&*error.error))),
                 HttpFailure::Refresh | HttpFailure::Other => {
-                    let why = request_failed(&self.handler.name, &*error.error);
+                    let why = failure_message(&self.handler.name, &*error.error);
                     CallError::Failed(format!("the request failed: {why}; its effect is unknown"))
                 }
             },
             ServiceError::Cancelled { .. } => CallError::Cancelled,
-            ServiceError::Timeout { timeout } => CallError::Failed(unanswered(timeout)),
+            ServiceError::Timeout { timeout } => CallError::Failed(timeout_message(timeout)),
             error => CallError::Failed(error.to_string()),
         }
     }
@@ -206,7 +206,7 @@ impl McpConnection {
 
 impl McpConnection {
     /// Stores the scope for which the next sign-in asks. Returns the message about it.
-    fn scope_required(&self, scope: Option<&str>) -> String {
+    fn store_required_scope(&self, scope: Option<&str>) -> String {
         let name = &self.handler.name;
         let what = scope.map_or_else(|| "more rights".into(), |scope| format!("the scope \"{scope}\""));
         let Some(tokens) = &self.tokens else { return format!("it requires {what}, which its token in the settings lacks") };
@@ -217,7 +217,7 @@ impl McpConnection {
     }
 }
 
-fn unanswered(timeout: Duration) -> String {
+fn timeout_message(timeout: Duration) -> String {
     format!("no answer and no progress report within {} s; the call was cancelled", timeout.as_secs())
 }
 
@@ -228,13 +228,13 @@ pub(super) fn requires_login(error: &ServiceError) -> bool {
 }
 
 /// Returns the message about a server to which the user must sign in.
-pub(super) fn login_required(name: &str) -> String {
+pub(super) fn login_message(name: &str) -> String {
     format!("it requires authorization: nuncio mcp login {name}, or set bearer_token_env or headers")
 }
 
 /// Returns the message about a failed request. The error does not tell whether the authorization
 /// server has removed nuncio's registration or has a temporary failure.
-pub(super) fn request_failed(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn failure_message(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let hint = match HttpFailure::of(error) {
         HttpFailure::Refresh => format!("; if this persists: nuncio mcp login {name}"),
         _ => String::new(),
@@ -270,7 +270,7 @@ pub(super) async fn offer(peer: &Peer<RoleClient>) -> Result<Offer, ServiceError
         pages(|page| {
             Box::pin(async move {
                 let listed = list_tools(peer, page).await?;
-                let omitted = tool_list::omitted(&listed).into_iter().map(Err);
+                let omitted = tool_list::omitted_tools(&listed).into_iter().map(Err);
                 Ok((listed.tools.into_iter().map(Ok).chain(omitted).collect(), listed.next_cursor))
             })
         })

@@ -4,7 +4,7 @@ use rmcp::model::{ErrorCode, ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, Peer, RoleClient};
 use rmcp::transport::auth::{AuthorizationManager, OAuthClientConfig};
 
-use super::connection::{chain, request_failed};
+use super::connection::{chain, failure_message};
 use super::handler::McpHandler;
 use super::launch::OauthClient;
 use super::tokens::UrlTokens;
@@ -95,7 +95,7 @@ pub(super) async fn notify_changes<T>(peer: &Peer<RoleClient>, handler: &McpHand
 /// Returns how a run ends after a failed initialization. A server that requires a sign-in is not
 /// restarted until the user has signed in. If the tokens lack a scope, stores the scope for the
 /// next sign-in.
-pub(super) fn initialization_failed(name: &str, start: &RunStart, error: &ClientInitializeError) -> RunEnd {
+pub(super) fn end_after_failed_start(name: &str, start: &RunStart, error: &ClientInitializeError) -> RunEnd {
     if error.is_authorization_required() {
         return RunEnd::Unauthorized;
     }
@@ -117,7 +117,7 @@ pub(super) fn initialization_failed(name: &str, start: &RunStart, error: &Client
         return RunEnd::Refused(chain(error));
     }
     let why = match error {
-        ClientInitializeError::TransportError { error, .. } => request_failed(name, &*error.error),
+        ClientInitializeError::TransportError { error, .. } => failure_message(name, &*error.error),
         error => chain(error),
     };
     RunEnd::Failed(format!("initialization failed: {why}"))

@@ -47,11 +47,11 @@ impl McpLogin {
         let listener = listener.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let manager = timeout(limits::MCP_START, web.authorization(&request.url)).await;
-        let mut manager = manager.map_err(|_| unanswered())?.map_err(Error::internal)?;
-        let tokens = tokens.of(&request.url);
+        let mut manager = manager.map_err(|_| timeout_error())?.map_err(Error::internal)?;
+        let tokens = tokens.for_url(&request.url);
         manager.set_credential_store(tokens.clone());
         let mut scopes = request.scopes;
-        let missing = tokens.wanted().into_iter().filter(|scope| !scopes.contains(scope)).collect::<Vec<_>>();
+        let missing = tokens.wanted_scopes().into_iter().filter(|scope| !scopes.contains(scope)).collect::<Vec<_>>();
         scopes.extend(missing);
         let mut wanted = AuthorizationRequest::new(format!("http://127.0.0.1:{port}{CALLBACK}"))
             .with_client_name("nuncio")
@@ -69,7 +69,7 @@ impl McpLogin {
         let mut state = OAuthState::Unauthorized(manager);
         timeout(limits::MCP_START, state.start_authorization(wanted))
             .await
-            .map_err(|_| unanswered())?
+            .map_err(|_| timeout_error())?
             .map_err(|error| Error::internal(chain(&error)))?;
         let OAuthState::Session(session) = state else { return Err(Error::internal("the sign-in has not started")) };
         // A browser would run code or open files at other addresses.
@@ -108,7 +108,7 @@ impl McpLogin {
                 }
                 Some(request) = requests.next() => {
                     let Some((stream, target)) = request else { continue };
-                    let Some(result) = self.redirected(&target).await else {
+                    let Some(result) = self.handle_redirect(&target).await else {
                         respond(stream, "404 Not Found", "not found").await;
                         continue;
                     };
@@ -119,7 +119,7 @@ impl McpLogin {
                     return result;
                 }
                 Some(line) = pasted.recv() => match line.trim().find(CALLBACK).map(|start| line.trim()[start..].to_owned()) {
-                    Some(target) => match self.redirected(&target).await {
+                    Some(target) => match self.handle_redirect(&target).await {
                         Some(result) => return result,
                         None => note("this address belongs to another sign-in"),
                     },
@@ -131,7 +131,7 @@ impl McpLogin {
 
     /// Processes the redirection to `target`. Returns `None` for requests that do not belong to
     /// this sign-in.
-    async fn redirected(&self, target: &str) -> Option<Result<()>> {
+    async fn handle_redirect(&self, target: &str) -> Option<Result<()>> {
         let (path, query) = target.split_once('?')?;
         let state = |query| parameter(query, "state");
         if path != CALLBACK || state(query).is_none() || state(query) != state(self.session.auth_url.split_once('?')?.1) {
@@ -151,11 +151,11 @@ impl McpLogin {
         let exchanged = timeout(limits::MCP_START, self.session.handle_callback_url(&address)).await;
         Some(match exchanged {
             Ok(Ok(_)) => {
-                self.tokens.forget_wanted();
+                self.tokens.forget_wanted_scopes();
                 Ok(())
             }
-            Ok(Err(error)) => Err(exchange_failed(&error)),
-            Err(_) => Err(unanswered()),
+            Ok(Err(error)) => Err(exchange_error(&error)),
+            Err(_) => Err(timeout_error()),
         })
     }
 }
@@ -211,13 +211,13 @@ async fn respond(mut stream: TcpStream, status: &str, text: &str) {
     let _ = timeout(limits::MCP_LOGIN_REQUEST, written).await;
 }
 
-fn unanswered() -> Error {
+fn timeout_error() -> Error {
     let message = format!("the authorization server did not answer within {} s", limits::MCP_START.as_secs());
     Error::new(Kind::Timeout, message)
 }
 
 /// Converts the error of an exchange of the code for tokens.
-fn exchange_failed(error: &AuthError) -> Error {
+fn exchange_error(error: &AuthError) -> Error {
     // rmcp keeps only the message of an error response (RFC 6749, section 5.2).
     let refused = matches!(error, AuthError::TokenExchangeFailed(why) if why.starts_with("Server returned error response"));
     Error::new(if refused { Kind::Unauthenticated } else { Kind::Internal }, chain(error))

@@ -11,7 +11,7 @@ use crate::limits;
 /// `-`. The names are distinct: if several tools would have the same name, each whose own name was
 /// changed receives a hash of its own name as a suffix.
 pub(crate) fn tool_names(tools: &[(&str, &str)]) -> Vec<String> {
-    let plain: Vec<String> = tools.iter().map(|(server, tool)| joined(server, tool)).collect();
+    let plain: Vec<String> = tools.iter().map(|(server, tool)| join(server, tool)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for name in &plain {
         *counts.entry(name).or_default() += 1;
@@ -20,18 +20,18 @@ pub(crate) fn tool_names(tools: &[(&str, &str)]) -> Vec<String> {
         // A server's name without `__` determines where the name is split.
         let is_exact = !server.contains("__") && *name == format!("mcp__{server}__{tool}");
         let is_distinct = counts.get(name.as_str()) == Some(&1) || is_exact;
-        if is_distinct && name.len() <= limits::MCP_NAME_CHARS_MAX { name.clone() } else { hashed(name, server, tool) }
+        if is_distinct && name.len() <= limits::MCP_NAME_CHARS_MAX { name.clone() } else { with_hash(name, server, tool) }
     });
     named.collect()
 }
 
-fn joined(server: &str, tool: &str) -> String {
+fn join(server: &str, tool: &str) -> String {
     let accepted = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     format!("mcp__{server}__{tool}").chars().map(accepted).collect()
 }
 
 /// Shortens `name` and appends a hash of the original names.
-fn hashed(name: &str, server: &str, tool: &str) -> String {
+fn with_hash(name: &str, server: &str, tool: &str) -> String {
     let hash = digest(&SHA256, format!("{server}\0{tool}").as_bytes());
     let hash: String = hash.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}_{hash}", &name[..name.len().min(limits::MCP_NAME_CHARS_MAX - hash.len() - 1)])

@@ -77,7 +77,7 @@ impl CallGuard {
 
     /// Waits for a report that may be shown: several within [`limits::MCP_PROGRESS_INTERVAL`] count
     /// as one, the last of them.
-    pub(super) async fn reported(&self) {
+    pub(super) async fn wait_for_report(&self) {
         while self.activity.state().unshown.is_none() {
             self.activity.reported.notified().await;
         }

@@ -11,13 +11,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::connection::{McpConnection, chain, login_required, offer, requires_login};
+use super::connection::{McpConnection, chain, login_message, offer, requires_login};
 use super::handler::McpHandler;
 use super::identity::server_identity;
 use super::launch::{McpLaunch, McpTransport};
-use super::lifecycle::{RunEnd, RunStart, initialization_failed, notify_changes, signed_in};
+use super::lifecycle::{RunEnd, RunStart, end_after_failed_start, notify_changes, signed_in};
 use super::process_end::{log_stderr, terminate};
-use super::stdio::{Garbage, StdioTransport, described};
+use super::stdio::{Garbage, StdioTransport, describe_line};
 use super::tokens::{McpTokens, UrlTokens};
 use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher};
@@ -67,7 +67,7 @@ impl McpServerHandle {
         let identity = server_identity(&launch);
         let server = McpServerHandle { state, identity, _stop: stop.clone().drop_guard() };
         let supervised =
-            async move { Run { launch: &launch, resources: &resources, state: &sender, stop: &stop }.supervise().await };
+            async move { Supervision { launch: &launch, resources: &resources, state: &sender, stop: &stop }.supervise().await };
         (server, supervised)
     }
 
@@ -112,14 +112,14 @@ impl McpServerHandle {
 const NOT_FOUND: i32 = 127;
 
 /// The supervision of one server.
-struct Run<'a> {
+struct Supervision<'a> {
     launch: &'a McpLaunch,
     resources: &'a Resources,
     state: &'a watch::Sender<State>,
     stop: &'a CancellationToken,
 }
 
-impl Run<'_> {
+impl Supervision<'_> {
     async fn supervise(self) {
         let (mut failures, mut after, mut refused) = (0, None, None);
         for run in 0.. {
@@ -137,7 +137,7 @@ impl Run<'_> {
                 RunEnd::Stopped => return,
                 RunEnd::Failed(why) => (why, failures <= limits::MCP_RESTARTS_MAX, false),
                 RunEnd::Hopeless(why) | RunEnd::Refused(why) => (why, false, false),
-                RunEnd::Unauthorized => (login_required(&self.launch.name), false, true),
+                RunEnd::Unauthorized => (login_message(&self.launch.name), false, true),
             };
             tracing::warn!(server = self.launch.name, why, "an MCP server failed");
             self.state.send_replace(State::Failed { why: why.clone(), restarts });
@@ -160,10 +160,10 @@ impl Run<'_> {
     /// Returns a future that waits until the stored tokens differ from those that are stored now.
     fn sign_in(&self) -> impl Future<Output = ()> + use<> {
         let tokens = match &self.launch.transport {
-            McpTransport::Http { url, .. } => Some(self.resources.tokens.of(url)),
+            McpTransport::Http { url, .. } => Some(self.resources.tokens.for_url(url)),
             McpTransport::Stdio { .. } => None,
         };
-        let modified = move || tokens.as_ref().and_then(UrlTokens::modified);
+        let modified = move || tokens.as_ref().and_then(UrlTokens::modified_at);
         let before = modified();
         async move {
             while modified() == before {
@@ -202,7 +202,7 @@ impl Run<'_> {
                     (RunEnd::Failed(why), code) => {
                         let code = code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
                         let line = last_line.into_inner();
-                        let shown = if line.is_empty() { garbage.described().unwrap_or_default() } else { line };
+                        let shown = if line.is_empty() { garbage.describe_first().unwrap_or_default() } else { line };
                         let why = if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") };
                         RunEnd::Failed(hint.iter().fold(why, |why, hint| format!("{why} ({hint})")))
                     }
@@ -220,7 +220,7 @@ impl Run<'_> {
                         }
                         (None, None) => None,
                     };
-                    let stored = tokens.of(url);
+                    let stored = tokens.for_url(url);
                     if token.is_some() || !stored.exist() {
                         return web.streamable_http(url, headers, token).map(Either::Left);
                     }
@@ -232,7 +232,7 @@ impl Run<'_> {
                     None => RunEnd::Stopped,
                     Some(Ok(Either::Left(transport))) => self.serve(transport, start).await,
                     Some(Ok(Either::Right(transport))) => {
-                        self.serve(transport, RunStart { tokens: Some(tokens.of(url)), ..start }).await
+                        self.serve(transport, RunStart { tokens: Some(tokens.for_url(url)), ..start }).await
                     }
                     Some(Err(why)) => RunEnd::Failed(why),
                 }
@@ -264,7 +264,7 @@ impl Run<'_> {
         sleep(limits::MCP_GARBAGE_WAIT).await;
         self.state.send_if_modified(|state| match state {
             State::Starting { fault } if fault.is_none() => {
-                *fault = Some(described(&line));
+                *fault = Some(describe_line(&line));
                 true
             }
             _ => false,
@@ -290,7 +290,7 @@ impl Run<'_> {
         };
         let service = match initialized {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return initialization_failed(&self.launch.name, &start, &error),
+            Ok(Err(error)) => return end_after_failed_start(&self.launch.name, &start, &error),
             Err(_) => return RunEnd::Failed(format!("it did not answer `initialize` within {} s", limits::MCP_START.as_secs())),
         };
         let peer = service.peer().clone();

@@ -39,8 +39,8 @@ impl Garbage {
     }
 
     /// Describes the first line that is no message, if any.
-    pub(super) fn described(&self) -> Option<String> {
-        self.0.borrow().as_deref().map(described)
+    pub(super) fn describe_first(&self) -> Option<String> {
+        self.0.borrow().as_deref().map(describe_line)
     }
 
     fn keep(&self, line: String) {
@@ -56,7 +56,7 @@ impl Garbage {
 }
 
 /// Describes a line that is no message.
-pub(super) fn described(line: &str) -> String {
+pub(super) fn describe_line(line: &str) -> String {
     format!("its standard output is not a message of MCP: \"{line}\"; is the command that of an MCP server?")
 }
 

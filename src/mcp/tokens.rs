@@ -26,7 +26,7 @@ pub(crate) struct UrlTokens {
 
 /// The content of a file.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct TokenFile {
     url: String,
     credentials: StoredCredentials,
 }
@@ -38,7 +38,7 @@ impl McpTokens {
     }
 
     /// Returns the tokens of the server at `url`.
-    pub(crate) fn of(&self, url: &str) -> UrlTokens {
+    pub(crate) fn for_url(&self, url: &str) -> UrlTokens {
         let name: String = digest(&SHA256, url.as_bytes()).as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         UrlTokens { url: url.into(), file: self.0.join(name + ".json") }
     }
@@ -51,13 +51,13 @@ impl UrlTokens {
     }
 
     /// Returns when the tokens were written; `None` if there are none.
-    pub(super) fn modified(&self) -> Option<SystemTime> {
+    pub(super) fn modified_at(&self) -> Option<SystemTime> {
         self.file.metadata().and_then(|metadata| metadata.modified()).ok()
     }
 
     /// Removes the tokens. Returns false if there are none.
     pub(crate) fn remove(&self) -> std::io::Result<bool> {
-        self.forget_wanted();
+        self.forget_wanted_scopes();
         match std::fs::remove_file(&self.file) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
@@ -72,7 +72,7 @@ impl UrlTokens {
 
     /// Returns the scopes that the next sign-in requests: the granted scopes and the scopes that a
     /// refused request required. Empty if no request was refused.
-    pub(super) fn wanted(&self) -> Vec<String> {
+    pub(super) fn wanted_scopes(&self) -> Vec<String> {
         let Ok(text) = read_small_text(&self.wanted_file()) else { return Vec::new() };
         let granted = self.read().ok().flatten().map(|credentials| credentials.granted_scopes).unwrap_or_default();
         let mut scopes: Vec<String> = Vec::new();
@@ -95,7 +95,7 @@ impl UrlTokens {
     }
 
     /// Removes the scopes that [`UrlTokens::want`] stored.
-    pub(super) fn forget_wanted(&self) {
+    pub(super) fn forget_wanted_scopes(&self) {
         // An error means that there are none.
         let _ = std::fs::remove_file(self.wanted_file());
     }
@@ -110,14 +110,14 @@ impl UrlTokens {
             Err(_) if !self.exist() => return Ok(None),
             Err(error) => return Err(error.to_string()),
         };
-        let stored: Stored = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let stored: TokenFile = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         Ok(Some(stored.credentials).filter(|_| stored.url == self.url))
     }
 
     fn write(&self, credentials: StoredCredentials) -> Result<(), String> {
         let directory = self.file.parent().ok_or("the file has no directory")?;
         create_private_dir(directory).map_err(|error| error.to_string())?;
-        let stored = Stored { url: self.url.clone(), credentials };
+        let stored = TokenFile { url: self.url.clone(), credentials };
         let text = serde_json::to_string(&stored).map_err(|error| error.to_string())?;
         replace_private(&self.file, text.as_bytes()).map_err(|error| error.to_string())
     }
@@ -137,7 +137,7 @@ impl UrlTokens {
         }
     }
 
-    fn failed(&self, doing: &str, why: String) -> AuthError {
+    fn error(&self, doing: &str, why: String) -> AuthError {
         AuthError::CredentialStoreError(format!("{doing} {}: {why}", self.file.display()))
     }
 }
@@ -148,7 +148,7 @@ impl CredentialStore for UrlTokens {
         'a: 'f,
         Self: 'f,
     {
-        Box::pin(async { self.read().map_err(|why| self.failed("reading", why)) })
+        Box::pin(async { self.read().map_err(|why| self.error("reading", why)) })
     }
 
     fn save<'a, 'f>(&'a self, credentials: StoredCredentials) -> BoxFuture<'f, Result<(), AuthError>>
@@ -156,7 +156,7 @@ impl CredentialStore for UrlTokens {
         'a: 'f,
         Self: 'f,
     {
-        Box::pin(async { self.write(credentials).map_err(|why| self.failed("writing", why)) })
+        Box::pin(async { self.write(credentials).map_err(|why| self.error("writing", why)) })
     }
 
     fn clear<'a, 'f>(&'a self) -> BoxFuture<'f, Result<(), AuthError>>
@@ -164,7 +164,7 @@ impl CredentialStore for UrlTokens {
         'a: 'f,
         Self: 'f,
     {
-        Box::pin(async { self.remove().map(drop).map_err(|error| self.failed("removing", error.to_string())) })
+        Box::pin(async { self.remove().map(drop).map_err(|error| self.error("removing", error.to_string())) })
     }
 
     fn acquire_refresh_guard<'a, 'f>(&'a self) -> BoxFuture<'f, Result<Option<CredentialRefreshGuard>, AuthError>>
@@ -173,7 +173,7 @@ impl CredentialStore for UrlTokens {
         Self: 'f,
     {
         Box::pin(async {
-            let locked = self.lock().await.map_err(|why| self.failed("locking", why))?;
+            let locked = self.lock().await.map_err(|why| self.error("locking", why))?;
             Ok(Some(CredentialRefreshGuard::new(locked)))
         })
     }

@@ -47,13 +47,13 @@ fn fault(tool: &Value) -> Option<String> {
 }
 
 /// Returns why tools were omitted from a result.
-pub(super) fn omitted(result: &ListToolsResult) -> Vec<String> {
+pub(super) fn omitted_tools(result: &ListToolsResult) -> Vec<String> {
     let texts = result.meta.as_ref().and_then(|meta: &MetaObject| meta.get(OMITTED)).and_then(Value::as_array);
     texts.into_iter().flatten().filter_map(Value::as_str).map(String::from).collect()
 }
 
 /// Describes the omitted tools in one line.
-pub(crate) fn described(omitted: &[String]) -> String {
+pub(crate) fn describe_omitted(omitted: &[String]) -> String {
     let texts: Vec<&str> = omitted.iter().map(String::as_str).collect();
     format!("not offered: {}", listed(&texts, limits::MCP_NAMES_SHOWN))
 }

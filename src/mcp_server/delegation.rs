@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::elicitation::{FormChannel, Questions};
+use super::elicitation::{FormChannel, PermissionForms};
 use super::server::ToolServer;
 use crate::agent::{SessionInUse, TargetWatch, task_agents};
 use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOption, SetMode};
@@ -81,7 +81,7 @@ pub(super) struct Delegation {
     /// Cancels the turn.
     cancel: CancellationToken,
     /// `None` if the client cannot answer permission requests.
-    questions: Option<Questions>,
+    forms: Option<PermissionForms>,
     view: WorkView,
     turn: Option<TurnId>,
     /// Number of progress notifications.
@@ -122,7 +122,7 @@ impl Delegation {
         let events = client.follow(&in_use.id, after, channel.is_some()).await?;
         Ok(Delegation {
             session: in_use.id.clone(),
-            questions: channel.map(|channel| Questions::new(server, channel, in_use.id.clone())),
+            forms: channel.map(|channel| PermissionForms::new(server, channel, in_use.id.clone())),
             cancel,
             prompt: input.prompt,
             view: WorkView::default(),
@@ -188,13 +188,13 @@ impl Delegation {
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
             Body::PermissionRequested { permission_id, tool, content, options, .. } => {
                 let title = tool.as_ref().map_or("the tool call", |tool| &tool.title);
-                if let Some(questions) = &mut self.questions {
-                    questions.ask(permission_id, title, content, options);
+                if let Some(forms) = &mut self.forms {
+                    forms.ask(permission_id, title, content, options);
                 }
             }
             Body::PermissionResolved { permission_id: Some(id), .. } => {
-                if let Some(questions) = &mut self.questions {
-                    questions.resolved(id);
+                if let Some(forms) = &mut self.forms {
+                    forms.withdraw(id);
                 }
             }
             _ => {}
@@ -239,14 +239,14 @@ async fn apply(server: &ToolServer, session: &SessionId, input: &DelegateInput) 
         client.call::<SetConfigOption>(acp::SetSessionConfigOptionRequest::new(id.clone(), "model", value)).await?;
     }
     let (current, most) = (mode(session), server.mode().await);
-    if let Some(mode) = input.mode.or(current).map(|mode| allowed(most, mode)).filter(|mode| current != Some(*mode)) {
+    if let Some(mode) = input.mode.or(current).map(|mode| at_most(most, mode)).filter(|mode| current != Some(*mode)) {
         client.call::<SetMode>(acp::SetSessionModeRequest::new(id, mode.id())).await?;
     }
     Ok(())
 }
 
 /// Returns the requested mode, or the caller's mode `most` if it is stricter.
-fn allowed(most: Mode, requested: Mode) -> Mode {
+fn at_most(most: Mode, requested: Mode) -> Mode {
     stricter(most, requested, Policy::Ask)
 }
 
@@ -263,7 +263,7 @@ async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId
     // `--agent` is for the user's sessions; here it would start the caller again.
     let own_agent = || server.access.session.is_some().then(|| NATIVE.to_owned());
     let fields = [
-        ("mode", Some(allowed(most, mode).id().to_string())),
+        ("mode", Some(at_most(most, mode).id().to_string())),
         ("model", input.model.clone().or(profile.model)),
         ("systemPrompt", profile.system_prompt),
         ("agent", profile.hosted.or_else(own_agent)),

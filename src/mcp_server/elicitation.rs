@@ -66,7 +66,7 @@ impl FormChannel {
 }
 
 /// The open permission requests of one call.
-pub(super) struct Questions {
+pub(super) struct PermissionForms {
     app: Arc<App>,
     client: LocalClient,
     channel: FormChannel,
@@ -84,10 +84,10 @@ enum FormDecision {
     Failed(String),
 }
 
-impl Questions {
+impl PermissionForms {
     /// Creates the collection for a call that uses `session`.
-    pub(super) fn new(server: &ToolServer, channel: FormChannel, session: SessionId) -> Questions {
-        Questions { app: server.app.clone(), client: server.client.clone(), channel, session, open: HashMap::new() }
+    pub(super) fn new(server: &ToolServer, channel: FormChannel, session: SessionId) -> PermissionForms {
+        PermissionForms { app: server.app.clone(), client: server.client.clone(), channel, session, open: HashMap::new() }
     }
 
     /// Asks the client. A response without an offered option denies the tool call.
@@ -112,14 +112,14 @@ impl Questions {
     }
 
     /// Withdraws a form, because its permission request is resolved.
-    pub(super) fn resolved(&mut self, id: &PermissionId) {
+    pub(super) fn withdraw(&mut self, id: &PermissionId) {
         if let Some(asked) = self.open.remove(id) {
             asked.abort();
         }
     }
 }
 
-impl Drop for Questions {
+impl Drop for PermissionForms {
     fn drop(&mut self) {
         self.open.values().for_each(JoinHandle::abort);
     }

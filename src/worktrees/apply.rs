@@ -146,7 +146,7 @@ async fn merge_start(target: &WorkingTree<'_>, row: &WorkspaceRow, mode: Option<
         Some(base) => base.clone(),
         None => target.text("finding the common commit", &["merge-base", &head, &work]).await?,
     };
-    let paths = target.changed(&common, &work).await?;
+    let paths = target.changed_paths(&common, &work).await?;
     Ok(MergeStart { head, work, mode, base, paths })
 }
 
@@ -226,7 +226,7 @@ impl Application<'_> {
                 MergedTree::Clean(tree) => tree,
                 MergedTree::Conflicts(conflicts) => return Ok(Err(conflicts)),
             };
-            let changed = user.changed(&before, &after).await?;
+            let changed = user.changed_paths(&before, &after).await?;
             let new: Vec<OsString> = changed.iter().filter(|path| !paths.contains(path)).cloned().collect();
             if !new.is_empty() {
                 paths.extend(new);
@@ -295,7 +295,7 @@ impl Application<'_> {
         let reason = format!("nuncio workspaces apply {}", self.row.name);
         let moved = target.run(Author::User, &["update-ref", "-m", &reason, "HEAD", commit, head]).await?;
         if moved.code != 0 {
-            return Err(moved.failed("moving the branch"));
+            return Err(moved.error("moving the branch"));
         }
         let updated = target.run(Author::User, &["read-tree", "-i", "-m", head, commit]).await;
         let error = match updated {
@@ -304,7 +304,7 @@ impl Application<'_> {
                 let _ = target.run(Author::User, &["update-index", "-q", "--refresh"]).await;
                 return Ok(());
             }
-            Ok(updated) => updated.failed("updating the index"),
+            Ok(updated) => updated.error("updating the index"),
             Err(error) => error,
         };
         target.run(Author::User, &["update-ref", "-m", &reason, "HEAD", head, commit]).await?;

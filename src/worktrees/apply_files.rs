@@ -24,7 +24,7 @@ impl FileUpdate<'_> {
         let written = user.run(Author::Nuncio, &["read-tree", "-m", "-u", self.before, self.after]).await;
         match written {
             Ok(written) if written.code == 0 => Ok(()),
-            Ok(written) => Err(self.restore(changed, written.failed("changing the files")).await),
+            Ok(written) => Err(self.restore(changed, written.error("changing the files")).await),
             Err(error) => Err(self.restore(changed, error).await),
         }
     }
@@ -34,7 +34,7 @@ impl FileUpdate<'_> {
     /// it since. Returns the error, which names the files that are not as before.
     pub(super) async fn restore(&self, changed: &[OsString], error: Error) -> Error {
         let directory = self.target.top.display();
-        match self.restored(changed).await {
+        match self.restore_files(changed).await {
             Ok(other) if other.is_empty() => {
                 let message = format!("{}; the files of {directory} are as before", error.message);
                 Error { message, ..error }
@@ -52,7 +52,7 @@ impl FileUpdate<'_> {
     }
 
     /// Restores the files. Returns those that are not as before.
-    async fn restored(&self, changed: &[OsString]) -> Result<Vec<OsString>> {
+    async fn restore_files(&self, changed: &[OsString]) -> Result<Vec<OsString>> {
         let after = self.target.with_empty_index(self.scratch, "after");
         let (in_after, unlike_after) = compare(&after, self.after).await?;
         let before = self.target.with_empty_index(self.scratch, "before");

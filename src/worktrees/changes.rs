@@ -42,7 +42,7 @@ impl Worktrees {
         // `git diff --no-index` ends with 1 if there is a difference.
         match read.code {
             0 | 1 => Ok(String::from_utf8_lossy(&read.output).into_owned()),
-            _ => Err(read.failed("reading the changes")),
+            _ => Err(read.error("reading the changes")),
         }
     }
 }

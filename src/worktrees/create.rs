@@ -213,7 +213,7 @@ impl Worktrees {
         if let Some(commit) = made {
             let created = run(words(&["branch", "--no-track", "--", branch, commit])).await?;
             if created.code != 0 {
-                return Err(created.failed(&format!("creating branch {branch}")));
+                return Err(created.error(&format!("creating branch {branch}")));
             }
         }
         let reason = format!("nuncio workspace {}", row.id);
@@ -233,7 +233,7 @@ impl Worktrees {
                 let _ = std::fs::create_dir(repository.common.join("logs"));
                 return Ok(());
             }
-            Ok(added) => added.failed(&format!("creating worktree {}", row.path.display())),
+            Ok(added) => added.error(&format!("creating worktree {}", row.path.display())),
             Err(error) => error,
         };
         let undo = async |what: &str, arguments: Vec<OsString>| {

@@ -79,7 +79,7 @@ impl Worktrees {
         if repository.git_dir_of(&row.path).is_some() {
             let removed = run(&["worktree", "remove", "--force", "--force"], Some(row.path.clone().into())).await?;
             if removed.code != 0 {
-                return Err(removed.failed("removing the worktree"));
+                return Err(removed.error("removing the worktree"));
             }
         }
         run(&["update-ref", "-d", &applied_ref(row)], None).await?;

@@ -31,7 +31,7 @@ fn project_repository(root: &Path, project: &str) -> Option<PathBuf> {
 
 /// Creates a row for the worktree `project/name`, which the store does not contain. The worktree
 /// need not exist.
-pub(super) fn unregistered(root: &Path, project: &str, name: &str) -> Option<WorkspaceRow> {
+pub(super) fn unregistered_row(root: &Path, project: &str, name: &str) -> Option<WorkspaceRow> {
     let repository = project_repository(root, project).filter(|_| is_name(name))?;
     Some(row_of(project, name, repository, root.join(project).join(name)))
 }

@@ -54,7 +54,7 @@ impl GitResult {
     }
 
     /// Creates the error of a failed command. `doing` names the operation.
-    pub(super) fn failed(&self, doing: &str) -> Error {
+    pub(super) fn error(&self, doing: &str) -> Error {
         Error::new(Kind::InvalidRequest, format!("{doing}: git failed with {}", self.problem()))
     }
 

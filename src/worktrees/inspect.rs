@@ -255,7 +255,7 @@ impl Worktrees {
         let words = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=matching"];
         let status = run(&words).await?;
         if status.code != 0 {
-            return Err(status.failed("reading the status"));
+            return Err(status.error("reading the status"));
         }
         let mut fields = status.output.split(|byte| *byte == 0);
         while let Some(field) = fields.next() {
@@ -305,7 +305,7 @@ impl Worktrees {
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let counted = self.git.read(&repository.main, None, &words).await?;
-        counted.text().parse().map_err(|_| counted.failed("counting commits"))
+        counted.text().parse().map_err(|_| counted.error("counting commits"))
     }
 
     /// Finds the commits that no branch, tag or remote branch contains after the deletion.
@@ -336,7 +336,7 @@ impl Worktrees {
         words.extend(["--branches", "--tags", "--remotes"]);
         let log = self.git.read(main, None, &words).await?;
         if log.code != 0 {
-            return Err(log.failed("reading the commits"));
+            return Err(log.error("reading the commits"));
         }
         let text = log.text();
         let lines = || text.lines().filter(|line| !line.is_empty());

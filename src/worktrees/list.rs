@@ -48,7 +48,7 @@ impl Worktrees {
         for (project, repository) in files::projects(&self.root) {
             let rows = all.entry(repository).or_default();
             for name in files::names_in(&self.root.join(&project)) {
-                let found = files::unregistered(&self.root, &project, &name);
+                let found = files::unregistered_row(&self.root, &project, &name);
                 rows.extend(found.filter(|found| !rows.iter().any(|row| row.id == found.id)));
             }
         }

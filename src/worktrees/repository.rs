@@ -122,7 +122,7 @@ async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
             return Ok(parse(&result.output));
         }
         if retries == 0 {
-            return Err(result.failed("listing worktrees"));
+            return Err(result.error("listing worktrees"));
         }
         retries -= 1;
         tokio::time::sleep(limits::WORKTREE_LIST_PAUSE).await;

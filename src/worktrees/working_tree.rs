@@ -115,7 +115,7 @@ impl<'a> WorkingTree<'a> {
     /// Runs a command that has to succeed. Returns its output as text; `doing` names the operation.
     pub(super) async fn text(&self, doing: &str, words: &[&str]) -> Result<String> {
         let result = self.run(Author::Nuncio, words).await?;
-        if result.code == 0 { Ok(result.text()) } else { Err(result.failed(doing)) }
+        if result.code == 0 { Ok(result.text()) } else { Err(result.error(doing)) }
     }
 
     /// Returns whether a git command that answers yes or no answers yes.
@@ -127,7 +127,7 @@ impl<'a> WorkingTree<'a> {
     pub(super) async fn paths(&self, doing: &str, words: &[&str]) -> Result<Vec<OsString>> {
         let result = self.run(Author::Nuncio, words).await?;
         if result.code != 0 {
-            return Err(result.failed(doing));
+            return Err(result.error(doing));
         }
         names(&result.output, doing)
     }
@@ -146,7 +146,7 @@ impl<'a> WorkingTree<'a> {
             let all: Vec<&OsStr> = words.iter().map(OsStr::new).chain(now.iter().map(OsString::as_os_str)).collect();
             let result = self.run(Author::Nuncio, &all).await?;
             if result.code != 0 {
-                return Err(result.failed(doing));
+                return Err(result.error(doing));
             }
             rest = later;
         }
@@ -176,7 +176,7 @@ impl<'a> WorkingTree<'a> {
     }
 
     /// Returns the paths that differ between two trees or commits.
-    pub(super) async fn changed(&self, one: &str, other: &str) -> Result<Vec<OsString>> {
+    pub(super) async fn changed_paths(&self, one: &str, other: &str) -> Result<Vec<OsString>> {
         self.paths("comparing trees", &["diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other]).await
     }
 
@@ -205,7 +205,7 @@ impl<'a> WorkingTree<'a> {
         if made.code == 0 {
             return Ok(made.text());
         }
-        Err(made.failed("creating a commit").hint("if git does not know who you are: git config --global user.name and user.email"))
+        Err(made.error("creating a commit").hint("if git does not know who you are: git config --global user.name and user.email"))
     }
 
     /// Merges two commits without touching a file.
@@ -214,11 +214,11 @@ impl<'a> WorkingTree<'a> {
         let merged = self.run(Author::Nuncio, &words).await?;
         let mut fields = names(&merged.output, "merging")?;
         match merged.code {
-            0 | 1 if fields.is_empty() => Err(merged.failed("merging")),
+            0 | 1 if fields.is_empty() => Err(merged.error("merging")),
             0 => Ok(MergedTree::Clean(fields.remove(0).to_string_lossy().into_owned())),
             1 => Ok(MergedTree::Conflicts(fields.split_off(1))),
             129 => Err(Error::new(Kind::Unsupported, "merging needs git 2.38 or later").hint("update git")),
-            _ => Err(merged.failed("merging")),
+            _ => Err(merged.error("merging")),
         }
     }
 

@@ -227,7 +227,7 @@ fn replace_output(result: &mut Result<ToolOutput, ToolError>, parts: Vec<Part>) 
 }
 
 /// A request after its hooks have run.
-struct Transformed {
+struct TransformResult {
     request: HookRequest,
     /// All hooks ran and none failed.
     complete: bool,
@@ -240,7 +240,7 @@ async fn transform(
     model: &str,
     mut request: HookRequest,
     apply: fn(&mut HookRequest, HookEffect) -> Result<(), String>,
-) -> Result<Transformed> {
+) -> Result<TransformResult> {
     request.model = Some(model.into());
     let mut complete = true;
     for hook in environment.hooks.matching(request.hook_event, model) {
@@ -252,13 +252,13 @@ async fn transform(
         report_ignored_failure(host, environment, &run).await;
         complete &= !run.has_failed();
         if host.cancel().is_cancelled() {
-            return Ok(Transformed { request, complete: false });
+            return Ok(TransformResult { request, complete: false });
         }
         if let HookEffect::Block(reason) = run.effect() {
             return Err(Error::new(Kind::Forbidden, format!("blocked by {reason}")));
         }
     }
-    Ok(Transformed { request, complete })
+    Ok(TransformResult { request, complete })
 }
 
 /// Runs the hooks of `prompt.system.transform`. Returns the system prompt to send, and whether all
@@ -280,7 +280,7 @@ pub(in crate::agent) async fn system(
         }
         Ok(())
     };
-    let Transformed { request, complete } = transform(host, environment, model, request, apply).await?;
+    let TransformResult { request, complete } = transform(host, environment, model, request, apply).await?;
     Ok((request.system.map_or(text, Into::into), complete))
 }
 
@@ -303,7 +303,7 @@ pub(in crate::agent) async fn messages(
         }
         Ok(())
     };
-    let Transformed { request, .. } = transform(host, environment, model, request, apply).await?;
+    let TransformResult { request, .. } = transform(host, environment, model, request, apply).await?;
     Ok(request.messages.unwrap_or_default())
 }
 
@@ -330,6 +330,6 @@ pub(in crate::agent) async fn compacting(
         }
         Ok(())
     };
-    let Transformed { request, .. } = transform(host, environment, model, request, apply).await?;
+    let TransformResult { request, .. } = transform(host, environment, model, request, apply).await?;
     Ok(request.compaction.map(|compaction| compaction.prompt).unwrap_or_default())
 }

@@ -71,7 +71,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     let name = tool_names(&[(&query.server, "sampling")]).remove(0);
     let title = format!("{}: request to the model", query.server);
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
-    let shown = Box::new(Shown(ToolContent::text(text(query))));
+    let shown = Box::new(QueryCall(ToolContent::text(text(query))));
     let mut prepared = PreparedCall::new(&name, ToolKind::Other, title.clone(), access, &context.workspace, Value::Null, shown);
     prepared.definition = Some(query.identity.clone());
     let default = call.environment.loaded.settings.permissions.default;
@@ -109,9 +109,9 @@ fn text(query: &ModelQuery) -> String {
 }
 
 /// Presents a sampling request as a tool call, for the permission check. Never run.
-struct Shown(ToolContent);
+struct QueryCall(ToolContent);
 
-impl AnyCall for Shown {
+impl AnyCall for QueryCall {
     fn preview<'a>(&'a self, _: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
         Box::pin(async { Ok(vec![self.0.clone()]) })
     }

@@ -301,6 +301,6 @@ fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Worksp
 
 /// Describes the directory of another user that makes git unsafe in `cwd`.
 fn foreign_repository(cwd: &Path, places: &DataPaths) -> Option<Arc<str>> {
-    let foreign = ProjectDirs::of(cwd, Some(places)).foreign.into_iter().next()?;
+    let foreign = ProjectDirs::new(cwd, Some(places)).foreign.into_iter().next()?;
     Some(format!("{} belongs to another user ({})", foreign.display(), config::owner_name(&foreign)).into())
 }

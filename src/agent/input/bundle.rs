@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Prepares a call that needs no permission request; `None` if it needs one or is denied.
-    fn allowed(&self, tool: &str, input: Value) -> Option<PreparedCall> {
+    fn prepare_allowed(&self, tool: &str, input: Value) -> Option<PreparedCall> {
         let call = self.environment.tools.table().prepare(tool, input, &self.context).ok()?;
         let request = permission::request(&call, &self.context);
         let default = self.environment.loaded.settings.permissions.default;
@@ -85,14 +85,14 @@ impl<'a> Reader<'a> {
     }
 
     async fn git(&self) -> Option<Vec<String>> {
-        let output = self.allowed("git_status", json!({}))?.run(&self.context).await.ok()?;
+        let output = self.prepare_allowed("git_status", json!({}))?.run(&self.context).await.ok()?;
         Some(plain_text(&output.parts).lines().map(str::to_owned).collect())
     }
 
     /// Describes the languages of the project, and finds the files that fit the prompt.
     async fn files(&self, prompt: String, until: Instant) -> Option<(Vec<String>, Vec<String>)> {
-        self.allowed("repo_map", json!({}))?;
-        self.allowed("read", json!({"file_path": "."}))?;
+        self.prepare_allowed("repo_map", json!({}))?;
+        self.prepare_allowed("read", json!({"file_path": "."}))?;
         let (tools, context) = (self.environment.tools.table(), self.context.clone());
         let survey = self.context.search(move || Ok(tools.survey(&prompt, &context, until, limits::BUNDLE_RELEVANT_MAX)));
         let survey = survey.await.ok()?;
@@ -111,9 +111,9 @@ impl<'a> Reader<'a> {
 
     /// Lists the entries of the session's directory, and the entry points in its manifests.
     async fn top(&self) -> Option<(Vec<String>, Vec<String>)> {
-        self.allowed("list", json!({}))?;
+        self.prepare_allowed("list", json!({}))?;
         let readable: Vec<&str> =
-            MANIFESTS.into_iter().filter(|name| self.allowed("read", json!({"file_path": name})).is_some()).collect();
+            MANIFESTS.into_iter().filter(|name| self.prepare_allowed("read", json!({"file_path": name})).is_some()).collect();
         let (context, cwd) = (self.context.clone(), self.environment.workspace.cwd.clone());
         let read = self.context.read_blocking(move || {
             let (mut entries, mut names) = (Vec::new(), Vec::new());

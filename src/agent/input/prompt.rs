@@ -36,7 +36,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn of(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
+    fn new(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
         Inputs { environment: Arc::downgrade(environment), model: model.into(), own, append }
     }
@@ -53,7 +53,7 @@ impl SystemPrompt {
     /// Returns the system prompt of the turn's requests to `model`. Reports instruction files that
     /// were skipped. If a hook failed or was cancelled, the hooks run again in the next turn.
     pub(in crate::agent) async fn text(&self, turn: &Turn, environment: &Arc<SessionEnvironment>, model: &str) -> Result<Arc<str>> {
-        let inputs = Inputs::of(&turn.log, environment, model);
+        let inputs = Inputs::new(&turn.log, environment, model);
         if let Some(text) = self.kept(&inputs) {
             return Ok(text);
         }
@@ -73,7 +73,7 @@ impl SystemPrompt {
         environment: &Arc<SessionEnvironment>,
         model: &str,
     ) -> Result<Arc<str>> {
-        let inputs = Inputs::of(log, environment, model);
+        let inputs = Inputs::new(log, environment, model);
         match self.kept(&inputs) {
             Some(text) => Ok(text),
             None => assemble(&inputs, environment).map(|(text, _)| text),

@@ -77,7 +77,7 @@ impl McpAccess {
     /// repository. `data` is nuncio's data directory.
     pub(crate) fn hosted(data: &Path, session: SessionId, cwd: &Path, directories: &[PathBuf], depth: u32) -> McpAccess {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
-        let repository = ProjectDirs::of(cwd, None).root;
+        let repository = ProjectDirs::new(cwd, None).root;
         let origin = worktree_origin(&worktrees_in(data), &real(cwd)).map(|origin| origin.repository);
         let named = [cwd, &repository].into_iter().chain(directories.iter().map(PathBuf::as_path));
         let roots = named.filter(|path| !path.as_os_str().is_empty()).map(real).chain(origin);

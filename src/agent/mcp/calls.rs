@@ -36,7 +36,7 @@ struct OpenForm {
 struct OpenFormGuard<'a>(&'a InputRounds, &'a str);
 
 impl InputRounds {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<String, OpenForm>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, OpenForm>> {
         self.open.lock()
     }
 
@@ -44,7 +44,7 @@ impl InputRounds {
     /// message.
     pub(crate) async fn ask(&self, key: &str, form: ElicitRequestParams) -> std::result::Result<ElicitResult, String> {
         let (answer, answered) = oneshot::channel();
-        self.open().insert(key.into(), OpenForm { request: ElicitRequest::new(form), answer });
+        self.lock().insert(key.into(), OpenForm { request: ElicitRequest::new(form), answer });
         let _guard = OpenFormGuard(self, key);
         self.opened.notify_one();
         let value = answered.await.map_err(|_| "the call ended")?;
@@ -55,7 +55,7 @@ impl InputRounds {
     pub(crate) async fn pending(&self) -> InputRequests {
         loop {
             let open: InputRequests =
-                self.open().iter().map(|(key, open)| (key.clone(), InputRequest::Elicitation(open.request.clone()))).collect();
+                self.lock().iter().map(|(key, open)| (key.clone(), InputRequest::Elicitation(open.request.clone()))).collect();
             if !open.is_empty() {
                 return open;
             }
@@ -66,7 +66,7 @@ impl InputRounds {
     /// Passes answers to their requests. An answer to a request that is no longer open is dropped.
     fn answer(&self, responses: InputResponses) {
         for (key, value) in responses {
-            if let Some(open) = self.open().remove(&key) {
+            if let Some(open) = self.lock().remove(&key) {
                 // Fails if the request no longer waits.
                 let _ = open.answer.send(value);
             }
@@ -76,7 +76,7 @@ impl InputRounds {
 
 impl Drop for OpenFormGuard<'_> {
     fn drop(&mut self) {
-        self.0.open().remove(self.1);
+        self.0.lock().remove(self.1);
     }
 }
 
@@ -122,7 +122,7 @@ impl DelegateCall {
                 () = cancelled.cancelled() => {}
                 () = ended.cancelled() => {}
                 () = tokio::time::sleep(limits::MCP_SERVED_CALL_MAX) => {}
-                () = abandoned(observed) => {}
+                () = wait_until_abandoned(observed) => {}
             }
             cancelled.cancel();
             work.await
@@ -145,7 +145,7 @@ impl DelegateCall {
 }
 
 /// Waits until no request has waited for the call for [`limits::MCP_SUSPENDED_MAX`].
-async fn abandoned(mut waiting: TargetWatch) {
+async fn wait_until_abandoned(mut waiting: TargetWatch) {
     loop {
         if waiting.wait_for(Option::is_none).await.is_err() {
             return;

@@ -26,7 +26,7 @@ const PREFIX: &str = "mcp__";
 /// Returns the slash commands for the prompts of all servers: `mcp__SERVER__PROMPT`.
 pub(in crate::agent) fn commands(mcp: &SessionMcp) -> Vec<SlashCommand> {
     let ready = mcp.ready();
-    let commands = named(&ready).into_iter().map(|(name, ReadyServer { name: server, .. }, prompt)| {
+    let commands = with_command_names(&ready).into_iter().map(|(name, ReadyServer { name: server, .. }, prompt)| {
         let about = prompt.description.as_deref().or(prompt.title.as_deref()).unwrap_or(&prompt.name);
         let hint = prompt.arguments.iter().flatten().map(|argument| match argument.required {
             Some(true) => argument.name.clone(),
@@ -44,7 +44,7 @@ pub(in crate::agent) fn commands(mcp: &SessionMcp) -> Vec<SlashCommand> {
 }
 
 /// Returns the prompts of all servers with the names of their commands.
-fn named(ready: &[ReadyServer]) -> Vec<(String, &ReadyServer, &Prompt)> {
+fn with_command_names(ready: &[ReadyServer]) -> Vec<(String, &ReadyServer, &Prompt)> {
     let all: Vec<(&ReadyServer, &Prompt)> =
         ready.iter().flat_map(|server| server.offer.prompts.iter().map(move |prompt| (server, prompt))).collect();
     let names: Vec<(&str, &str)> = all.iter().map(|(server, prompt)| (server.name.as_str(), prompt.name.as_str())).collect();
@@ -90,7 +90,7 @@ pub(in crate::agent) async fn complete(
         }
     }
     if let Some((name, arguments)) = commands::parse(&message.parts).filter(|(name, _)| name.starts_with(PREFIX))
-        && let Some((_, server, prompt)) = named(&ready).into_iter().find(|(known, ..)| known == name)
+        && let Some((_, server, prompt)) = with_command_names(&ready).into_iter().find(|(known, ..)| known == name)
     {
         let failed = |why: String| Error::invalid_params(format!("/{name}: {why}"));
         check(name).map_err(failed)?;
@@ -127,7 +127,7 @@ async fn connection(server: &ReadyServer) -> Result<Arc<McpConnection>, String> 
     connection.map_err(|why| format!("the MCP server {} is not available: {why}", server.name))
 }
 
-fn failed(error: CallError) -> String {
+fn call_error(error: CallError) -> String {
     match error {
         CallError::Cancelled => "cancelled".into(),
         CallError::Disconnected(why) | CallError::Failed(why) => why,
@@ -136,7 +136,7 @@ fn failed(error: CallError) -> String {
 
 /// Reads a resource.
 async fn read(server: &ReadyServer, uri: &str) -> Result<Vec<Part>, String> {
-    let read = connection(server).await?.read_resource(uri, server.timeout).await.map_err(failed)?;
+    let read = connection(server).await?.read_resource(uri, server.timeout).await.map_err(call_error)?;
     read.contents.into_iter().map(resource).collect()
 }
 
@@ -182,7 +182,7 @@ fn check_limits(attached: &[Part]) -> Result<(), String> {
 /// images. The error is a message.
 async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Result<(String, Vec<Part>), String> {
     let arguments = named_arguments(prompt, arguments)?;
-    let got = connection(server).await?.prompt(&prompt.name, arguments, server.timeout).await.map_err(failed)?;
+    let got = connection(server).await?.prompt(&prompt.name, arguments, server.timeout).await.map_err(call_error)?;
     let several = got.messages.iter().any(|message| message.role == Role::Assistant);
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for PromptMessage { role, content, .. } in got.messages {

@@ -34,7 +34,7 @@ struct Inner {
     given: BTreeMap<String, McpServer>,
     /// The environment whose servers run.
     environment: Weak<SessionEnvironment>,
-    servers: Vec<Used>,
+    servers: Vec<SessionServer>,
     /// True after the specifications were too large for the prompt. Never reset, so that the list
     /// of tools does not change back and forth.
     searches: bool,
@@ -44,7 +44,7 @@ struct Inner {
 
 /// A server that the session uses.
 #[derive(Clone)]
-struct Used {
+struct SessionServer {
     name: String,
     settings: McpServer,
     server: Result<Arc<McpServerHandle>, String>,
@@ -52,7 +52,7 @@ struct Used {
     offer: Option<Arc<Offer>>,
     /// Names for models of the server's tools in the table.
     names: BTreeSet<String>,
-    reported: Reported,
+    reported: ReportedState,
     reported_names: BTreeSet<String>,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::agent) struct ReadyServer {
 
 /// The state of a server that was reported to the user.
 #[derive(Clone, PartialEq)]
-enum Reported {
+enum ReportedState {
     Nothing,
     /// The first turn did not wait longer.
     Starting,
@@ -111,7 +111,7 @@ impl SessionMcp {
         if inner.servers.is_empty() && environment.tools.has_no_extra() {
             return Vec::new();
         }
-        let states: Vec<State> = inner.servers.iter().map(Used::state).collect();
+        let states: Vec<State> = inner.servers.iter().map(SessionServer::state).collect();
         let mut stale = std::mem::take(&mut inner.stale);
         for (used, state) in inner.servers.iter_mut().zip(&states) {
             stale |= used.take_offer(state);
@@ -142,13 +142,13 @@ impl SessionMcp {
                     (Ok(known), Ok(server)) => Arc::ptr_eq(known, server),
                     _ => false,
                 });
-                let new = || (None, Reported::Nothing, BTreeSet::new());
+                let new = || (None, ReportedState::Nothing, BTreeSet::new());
                 let (offer, reported, names) =
                     known.map_or_else(new, |known| (known.offer.clone(), known.reported.clone(), known.reported_names.clone()));
-                Used { name, settings, server, offer, names: BTreeSet::new(), reported, reported_names: names }
+                SessionServer { name, settings, server, offer, names: BTreeSet::new(), reported, reported_names: names }
             })
             .collect();
-        let new = inner.servers.iter().filter(|used| used.reported == Reported::Nothing);
+        let new = inner.servers.iter().filter(|used| used.reported == ReportedState::Nothing);
         new.filter_map(|used| used.server.clone().ok()).collect()
     }
 
@@ -220,7 +220,7 @@ fn specification_tokens(tool: &dyn AnyTool) -> usize {
     (spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()) / 4
 }
 
-impl Used {
+impl SessionServer {
     /// Returns the current state of the server.
     fn state(&self) -> State {
         match &self.server {
@@ -245,27 +245,27 @@ impl Used {
             State::Starting { fault: None } => {
                 let description = "its tools are available in a later turn, when it is ready";
                 (
-                    Reported::Starting,
+                    ReportedState::Starting,
                     Some(Body::notice(Severity::Info, format!("MCP server {name} is still starting"), description)),
                 )
             }
             State::Starting { fault: Some(why) } => {
-                (Reported::Starting, Some(Body::notice(Severity::Warning, format!("MCP server {name} does not answer"), why)))
+                (ReportedState::Starting, Some(Body::notice(Severity::Warning, format!("MCP server {name} does not answer"), why)))
             }
             State::Failed { why, restarts } => {
                 let again = if restarts { "; it is started again" } else { "" };
                 (
-                    Reported::Failed,
+                    ReportedState::Failed,
                     Some(Body::notice(Severity::Warning, format!("MCP server {name} failed"), format!("{why}{again}"))),
                 )
             }
             State::Ready(connection) => {
                 let notice = self.ready_notice(&name, connection.run, connection.after.as_deref());
                 self.reported_names.clone_from(&self.names);
-                (Reported::Ready { run: connection.run }, notice)
+                (ReportedState::Ready { run: connection.run }, notice)
             }
         };
-        let is_news = self.reported != reported || matches!(reported, Reported::Ready { .. });
+        let is_news = self.reported != reported || matches!(reported, ReportedState::Ready { .. });
         self.reported = reported;
         notice.filter(|_| is_news)
     }
@@ -275,10 +275,10 @@ impl Used {
     /// removed.
     fn ready_notice(&self, name: &str, run: u32, after: Option<&str>) -> Option<Body> {
         let title = match &self.reported {
-            Reported::Nothing => return None,
-            Reported::Ready { run: known } if *known == run => format!("MCP server {name} changed its tools"),
-            Reported::Ready { .. } => format!("MCP server {name} was started again"),
-            Reported::Starting | Reported::Failed => format!("MCP server {name} is ready"),
+            ReportedState::Nothing => return None,
+            ReportedState::Ready { run: known } if *known == run => format!("MCP server {name} changed its tools"),
+            ReportedState::Ready { .. } => format!("MCP server {name} was started again"),
+            ReportedState::Starting | ReportedState::Failed => format!("MCP server {name} is ready"),
         };
         let difference = |what: &str, these: &BTreeSet<String>, others: &BTreeSet<String>| {
             let names: Vec<&str> = these.difference(others).map(String::as_str).collect();
@@ -287,8 +287,8 @@ impl Used {
         let added = difference("new", &self.names, &self.reported_names);
         let removed = difference("removed", &self.reported_names, &self.names);
         let mut changes: Vec<String> = added.into_iter().chain(removed).collect();
-        let restarted = matches!(&self.reported, Reported::Ready { run: known } if *known != run);
-        if changes.is_empty() && matches!(&self.reported, Reported::Ready { run: known } if *known == run) {
+        let restarted = matches!(&self.reported, ReportedState::Ready { run: known } if *known != run);
+        if changes.is_empty() && matches!(&self.reported, ReportedState::Ready { run: known } if *known == run) {
             return None;
         }
         let note = (!changes.is_empty()).then(|| format!("[MCP server {name}: {}]", changes.join("; ")));

@@ -72,8 +72,8 @@ impl Services {
         let results = join_all(requests).await;
         let mut lists = Vec::new();
         let refreshed = providers.into_iter().zip(results).map(|(provider, result)| match result {
-            Ok(Requested::Cached(fetched_ms)) => RefreshedList { provider, fetched_ms, error: None },
-            Ok(Requested::Received(list)) => {
+            Ok(ListResult::Cached(fetched_ms)) => RefreshedList { provider, fetched_ms, error: None },
+            Ok(ListResult::Received(list)) => {
                 let fetched_ms = Some(list.fetched_ms);
                 lists.push(list);
                 RefreshedList { provider, fetched_ms, error: None }
@@ -89,18 +89,23 @@ impl Services {
     }
 
     /// Fetches the list of a provider, unless there is a `fresh` one.
-    async fn request_list(&self, provider: &str, settings: &Settings, fresh: Option<&CachedList>) -> Result<Requested, ModelError> {
+    async fn request_list(
+        &self,
+        provider: &str,
+        settings: &Settings,
+        fresh: Option<&CachedList>,
+    ) -> Result<ListResult, ModelError> {
         if !listing::has_list(provider) {
-            return Ok(Requested::Cached(None));
+            return Ok(ListResult::Cached(None));
         }
         if let Some(list) = fresh {
-            return Ok(Requested::Cached(Some(list.fetched_ms)));
+            return Ok(ListResult::Cached(Some(list.fetched_ms)));
         }
         let endpoint = self.models.list_endpoint(provider, settings).await?;
         let models = listing::list(&endpoint, &self.models.clients).await?;
         let base_url = self.models.address(provider, settings).unwrap_or(endpoint.base_url);
         let list = CachedList { provider: provider.to_owned(), base_url, fetched_ms: now_ms(), models };
-        Ok(Requested::Received(list))
+        Ok(ListResult::Received(list))
     }
 
     /// Starts a task that requests the lists that are out of date, after
@@ -135,7 +140,7 @@ impl Services {
 }
 
 /// The result of requesting a list.
-enum Requested {
+enum ListResult {
     /// The list in the cache is up to date, or the provider has no list.
     Cached(Option<u64>),
     Received(CachedList),

@@ -46,7 +46,7 @@ struct Sources<'a> {
 }
 
 /// The selection of the models that a list contains.
-struct Wanted<'a> {
+struct ListSelection<'a> {
     /// These models are returned in any case.
     chosen: Vec<&'a str>,
     /// Only models that sessions select: at most [`MODEL_CHOICES_MAX`] of each provider.
@@ -195,7 +195,7 @@ impl Services {
         let sources = Sources { settings, patterns: ModelPatterns::new(&settings.models), catalog: self.models.catalog(), lists };
         let found = self.models.found.get().map(|found| found.id.as_str());
         let chosen = [found, settings.model.as_deref(), Some(current)].into_iter().flatten().filter(|id| !id.is_empty());
-        let wanted = Wanted { chosen: chosen.collect(), choices };
+        let wanted = ListSelection { chosen: chosen.collect(), choices };
         let mut offered: Vec<OfferedModel> =
             providers.iter().flat_map(|provider| self.offered_by(provider, &sources, &wanted)).collect();
         for id in wanted.chosen {
@@ -211,7 +211,7 @@ impl Services {
         offered
     }
 
-    fn offered_by(&self, provider: &str, sources: &Sources<'_>, wanted: &Wanted<'_>) -> Vec<OfferedModel> {
+    fn offered_by(&self, provider: &str, sources: &Sources<'_>, wanted: &ListSelection<'_>) -> Vec<OfferedModel> {
         let own = sources.settings.providers.get(provider).map_or(&[][..], |own| &own.models);
         let list = self.cached_list(&sources.lists, provider, sources.settings);
         let listed: HashMap<&str, &ListedModel> =

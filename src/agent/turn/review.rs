@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::review_decision::ReviewedFile;
-use super::review_questions::{ReviewQuestions, Unanswered};
+use super::review_questions::{NoDecision, ReviewQuestions};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::ReviewMode;
 use crate::content::{Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed};
@@ -117,7 +117,7 @@ impl Review<'_> {
     async fn decide(mut self, mode: ReviewMode, timeout: Duration) -> Result<()> {
         if mode == ReviewMode::Request {
             let questions = ReviewQuestions { turn: self.turn, call: &self.id, label: &self.label, timeout };
-            if let Err(Unanswered(why)) = questions.ask(&mut self.files).await {
+            if let Err(NoDecision(why)) = questions.ask(&mut self.files).await {
                 // Some parts may have been decided before.
                 self.files.iter_mut().for_each(|file| file.decide(HunkChoice::New));
                 let text = format!("no decision ({why}): the files stay as they were written");

@@ -21,7 +21,7 @@ pub(in crate::agent) struct ReviewQuestions<'a> {
 }
 
 /// A permission request ended without a decision, for this reason.
-pub(in crate::agent) struct Unanswered(pub String);
+pub(in crate::agent) struct NoDecision(pub String);
 
 const ACCEPT: &str = "accept";
 const REJECT: &str = "reject";
@@ -41,7 +41,7 @@ enum PartAnswer {
 
 impl ReviewQuestions<'_> {
     /// Asks until all files have a decision.
-    pub(in crate::agent) async fn ask(&self, files: &mut [ReviewedFile]) -> Result<(), Unanswered> {
+    pub(in crate::agent) async fn ask(&self, files: &mut [ReviewedFile]) -> Result<(), NoDecision> {
         let mut options = vec![option(ACCEPT, "Accept all"), option(REJECT, "Reject all")];
         if files.len() > 1 {
             options.push(option(EACH_FILE, "Review each file"));
@@ -61,7 +61,7 @@ impl ReviewQuestions<'_> {
         Ok(())
     }
 
-    async fn each_file(&self, files: &mut [ReviewedFile], by_hunk: bool) -> Result<(), Unanswered> {
+    async fn each_file(&self, files: &mut [ReviewedFile], by_hunk: bool) -> Result<(), NoDecision> {
         let mut rest: Option<HunkChoice> = None;
         for at in 0..files.len() {
             let is_last = at + 1 == files.len();
@@ -92,7 +92,7 @@ impl ReviewQuestions<'_> {
 
     /// Asks about each hunk. Returns the decision about everything that follows, if the user made
     /// one.
-    async fn each_hunk(&self, file: &mut ReviewedFile, is_last_file: bool) -> Result<Option<HunkChoice>, Unanswered> {
+    async fn each_hunk(&self, file: &mut ReviewedFile, is_last_file: bool) -> Result<Option<HunkChoice>, NoDecision> {
         for at in 0..file.hunks.len() {
             let is_last = is_last_file && at + 1 == file.hunks.len();
             let content = vec![file.shown_hunk(at)];
@@ -119,7 +119,7 @@ impl ReviewQuestions<'_> {
         content: Vec<ToolContent>,
         several: bool,
         is_last: bool,
-    ) -> Result<(PartAnswer, PermissionAnswer), Unanswered> {
+    ) -> Result<(PartAnswer, PermissionAnswer), NoDecision> {
         self.part_of(offer(files), content, several, is_last).await
     }
 
@@ -129,7 +129,7 @@ impl ReviewQuestions<'_> {
         content: Vec<ToolContent>,
         several: bool,
         is_last: bool,
-    ) -> Result<(PartAnswer, PermissionAnswer), Unanswered> {
+    ) -> Result<(PartAnswer, PermissionAnswer), NoDecision> {
         let mut options = vec![option(ACCEPT, "Accept"), option(REJECT, "Reject")];
         if several {
             options.push(option(EACH_HUNK, "Review each hunk"));
@@ -155,20 +155,20 @@ impl ReviewQuestions<'_> {
         content: Vec<ToolContent>,
         options: Vec<PermissionOption>,
         offer: ReviewOffer,
-    ) -> Result<(String, PermissionAnswer), Unanswered> {
+    ) -> Result<(String, PermissionAnswer), NoDecision> {
         let (tool_call_id, tool, cancel) = (self.call.clone(), self.label.clone(), &self.turn.cancel);
         let (timeout, review) = (self.timeout, Some(offer));
         let question = TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review };
         let (permission_id, answer) = self.turn.ask(question).await;
         let PermissionAnswer { outcome, by, reason, .. } = answer.clone();
-        let unanswered = Unanswered(reason.clone().unwrap_or_else(|| format!("by {by}")));
+        let no_decision = NoDecision(reason.clone().unwrap_or_else(|| format!("by {by}")));
         // A permission request that reached no client was not recorded.
         if permission_id.is_some() {
             let (tool_call_id, tool) = (self.call.clone(), Some(self.label.clone()));
             self.turn.emit(Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule: None }).await;
         }
         match (outcome, answer.option_id.clone()) {
-            (PermissionOutcome::Denied | PermissionOutcome::Cancelled, _) | (_, None) => Err(unanswered),
+            (PermissionOutcome::Denied | PermissionOutcome::Cancelled, _) | (_, None) => Err(no_decision),
             (_, Some(chosen)) => Ok((chosen, answer)),
         }
     }

@@ -42,7 +42,7 @@ struct Results {
 
 impl Results {
     /// Returns the commands that failed.
-    fn failed(&self) -> Vec<String> {
+    fn failed_commands(&self) -> Vec<String> {
         self.commands.iter().filter(|one| !one.passed).map(|one| one.command.clone()).collect()
     }
 }
@@ -71,7 +71,7 @@ impl Verification {
             return Ok(());
         }
         let ran = self.run(turn, environment, checks).await?;
-        let failed = ran.map(|(results, _)| results.failed()).unwrap_or_default();
+        let failed = ran.map(|(results, _)| results.failed_commands()).unwrap_or_default();
         // Files that the checks wrote do not count as changes of the turn.
         environment.changes.checked();
         if !failed.is_empty() {
@@ -102,7 +102,7 @@ impl Verification {
             environment.changes.checked();
             return Ok(false);
         }
-        let failed = results.failed();
+        let failed = results.failed_commands();
         let before = self.failed_before.iter().flatten().filter(|command| failed.contains(command));
         let before: Vec<&str> = before.map(String::as_str).collect();
         turn.commit(failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output)).await?;
