@@ -65,7 +65,7 @@ impl Agent for NativeAgent {
     }
 
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
-        self.mcp.give(servers);
+        self.mcp.set_client_servers(servers);
     }
 
     fn prepare<'a>(&'a self, turn: &'a Turn, message: &'a mut IncomingMessage, opens: bool) -> BoxFuture<'a, Result<()>> {

@@ -80,7 +80,7 @@ enum ReportedState {
 
 impl SessionMcp {
     /// Replaces the servers that the client gave. They are used from the next turn on.
-    pub(in crate::agent) fn give(&self, servers: BTreeMap<String, McpServer>) {
+    pub(in crate::agent) fn set_client_servers(&self, servers: BTreeMap<String, McpServer>) {
         let mut inner = self.inner();
         if inner.given != servers {
             inner.given = servers;
@@ -241,23 +241,16 @@ impl SessionServer {
     /// notice.
     fn report(&mut self, state: State) -> Option<Body> {
         let name = one_line(self.name.clone());
+        let notice = |severity, event: &str, why: String| Some(Body::notice(severity, format!("MCP server {name} {event}"), why));
         let (reported, notice) = match state {
             State::Starting { fault: None } => {
                 let description = "its tools are available in a later turn, when it is ready";
-                (
-                    ReportedState::Starting,
-                    Some(Body::notice(Severity::Info, format!("MCP server {name} is still starting"), description)),
-                )
+                (ReportedState::Starting, notice(Severity::Info, "is still starting", description.into()))
             }
-            State::Starting { fault: Some(why) } => {
-                (ReportedState::Starting, Some(Body::notice(Severity::Warning, format!("MCP server {name} does not answer"), why)))
-            }
+            State::Starting { fault: Some(why) } => (ReportedState::Starting, notice(Severity::Warning, "does not answer", why)),
             State::Failed { why, restarts } => {
                 let again = if restarts { "; it is started again" } else { "" };
-                (
-                    ReportedState::Failed,
-                    Some(Body::notice(Severity::Warning, format!("MCP server {name} failed"), format!("{why}{again}"))),
-                )
+                (ReportedState::Failed, notice(Severity::Warning, "failed", why + again))
             }
             State::Ready(connection) => {
                 let notice = self.ready_notice(&name, connection.run, connection.after.as_deref());

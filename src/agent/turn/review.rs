@@ -32,7 +32,7 @@ pub(in crate::agent) fn is_on(environment: &SessionEnvironment) -> bool {
 /// Reviews the changes that the turn's tools made to files. Without a decision, the files are
 /// unchanged, and a notice reports that. A cancelled turn is not reviewed. `out_of_time` is true if
 /// the time budget cancelled the turn; then a notice reports that the changes were not reviewed.
-pub(in crate::agent) async fn hold(turn: &Turn, environment: &SessionEnvironment, out_of_time: bool) -> Result<()> {
+pub(in crate::agent) async fn review_changes(turn: &Turn, environment: &SessionEnvironment, out_of_time: bool) -> Result<()> {
     let mode = environment.loaded.settings.review.mode;
     let changed = environment.changes.files().into_iter().filter(|file| file.before != file.after);
     let files: Vec<ReviewedFile> = changed.map(ReviewedFile::new).collect();

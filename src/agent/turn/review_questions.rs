@@ -75,7 +75,8 @@ impl ReviewQuestions<'_> {
                 rest = self.each_hunk(file, is_last).await?;
                 continue;
             }
-            match self.part(std::slice::from_ref(&*file), shown(std::slice::from_ref(&*file)), several, is_last).await? {
+            let only = std::slice::from_ref(&*file);
+            match self.part(offer(only), shown(only), several, is_last).await? {
                 (PartAnswer::EachHunk, _) => rest = self.each_hunk(file, is_last).await?,
                 (PartAnswer::One(choice), answer) => {
                     file.decide(choice);
@@ -98,7 +99,7 @@ impl ReviewQuestions<'_> {
             let content = vec![file.shown_hunk(at)];
             let only =
                 ReviewOffer { files: vec![crate::content::ReviewFile { hunks: vec![file.offer().hunks[at]], ..file.offer() }] };
-            match self.part_of(only, content, false, is_last).await? {
+            match self.part(only, content, false, is_last).await? {
                 (PartAnswer::Rest(choice), _) => {
                     (at..file.hunks.len()).for_each(|rest| file.decide_hunk(rest, choice.clone()));
                     return Ok(Some(choice));
@@ -114,16 +115,6 @@ impl ReviewQuestions<'_> {
     }
 
     async fn part(
-        &self,
-        files: &[ReviewedFile],
-        content: Vec<ToolContent>,
-        several: bool,
-        is_last: bool,
-    ) -> Result<(PartAnswer, PermissionAnswer), NoDecision> {
-        self.part_of(offer(files), content, several, is_last).await
-    }
-
-    async fn part_of(
         &self,
         offer: ReviewOffer,
         content: Vec<ToolContent>,

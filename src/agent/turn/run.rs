@@ -36,7 +36,7 @@ pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<St
         verify::check_clean(turn, &environment).await?;
         environment.changes.begin(review::is_on(&environment), verify::is_active(&environment));
         let ended = TurnRun::answer(agent, turn, &environment, &budget).await;
-        review::hold(turn, &environment, budget.stops_work()).await?;
+        review::review_changes(turn, &environment, budget.stops_work()).await?;
         ended
     };
     budget.limit_time(work).await
@@ -51,7 +51,7 @@ struct TurnRun<'a> {
     window: ContextWindow<'a>,
     steps: Steps<'a>,
     guard: RepetitionGuard,
-    verification: Verification,
+    verification: Verification<'a>,
     /// An answer of the turn had tool calls.
     worked: bool,
 }
@@ -78,7 +78,7 @@ impl<'a> TurnRun<'a> {
             return local_commands::run(command, turn, &window, &mut steps).await;
         }
         bundle::add(turn, environment).await?;
-        let (guard, verification, worked) = Default::default();
+        let (guard, verification, worked) = (RepetitionGuard::default(), Verification::new(turn, environment), false);
         TurnRun { agent, turn, environment, budget, window, steps, guard, verification, worked }.run().await
     }
 
@@ -136,7 +136,7 @@ impl<'a> TurnRun<'a> {
         if round.stop != StopReason::EndTurn {
             return Ok(true);
         }
-        let continues = self.steer().await? || self.verification.continues_turn(self.turn, self.environment).await?;
+        let continues = self.steer().await? || self.verification.continues_turn().await?;
         if continues {
             self.guard = RepetitionGuard::default();
         }
@@ -183,10 +183,10 @@ impl Round {
         &mut self,
         turn: &Turn,
         environment: &Arc<SessionEnvironment>,
-        verification: &mut Verification,
+        verification: &mut Verification<'_>,
     ) -> Result<Option<CallPattern>> {
         let started = Instant::now();
-        verification.precedes_edits(turn, environment, &self.calls).await?;
+        verification.run_before_edits(&self.calls).await?;
         let at_once = environment.loaded.settings.tools.max_concurrency.max(1);
         let calls = std::mem::take(&mut self.calls).into_iter().enumerate();
         let calls = calls.map(async |(index, call)| Ok((index, call.finish(turn).await?)));

@@ -23,8 +23,9 @@ use crate::toolkit::{ToolContext, ToolError};
 const CODE: &str = "verify";
 
 /// The checks of one turn.
-#[derive(Default)]
-pub(in crate::agent) struct Verification {
+pub(in crate::agent) struct Verification<'a> {
+    turn: &'a Turn,
+    environment: &'a Arc<SessionEnvironment>,
     /// Number of runs so far.
     rounds: u32,
     /// The last run failed, so the commands run again when the model ends the turn.
@@ -53,24 +54,25 @@ pub(in crate::agent) fn is_active(environment: &SessionEnvironment) -> bool {
     settings.auto && settings.max_rounds > 0 && environment.checks().trusted
 }
 
-impl Verification {
+impl<'a> Verification<'a> {
+    /// Creates the checks of a turn, none of which ran.
+    pub(in crate::agent) fn new(turn: &'a Turn, environment: &'a Arc<SessionEnvironment>) -> Verification<'a> {
+        Verification { turn, environment, rounds: 0, failed: false, failed_before: None }
+    }
+
     /// Runs the checks before the first of `calls` that may edit files, if `verify.baseline` is on
     /// and the turn has not run them. Reports which commands fail.
-    pub(in crate::agent) async fn precedes_edits(
-        &mut self,
-        turn: &Turn,
-        environment: &Arc<SessionEnvironment>,
-        calls: &[ToolCall],
-    ) -> Result<()> {
+    pub(in crate::agent) async fn run_before_edits(&mut self, calls: &[ToolCall]) -> Result<()> {
+        let (turn, environment) = (self.turn, self.environment);
         let due = environment.loaded.settings.verify.baseline && self.failed_before.is_none() && self.rounds == 0;
-        if !due || !may_run(turn, environment) || !calls.iter().any(ToolCall::may_edit) {
+        if !due || !self.may_run() || !calls.iter().any(ToolCall::may_edit) {
             return Ok(());
         }
         let checks = known_checks(environment).await;
         if checks.0.is_empty() || turn.cancel.is_cancelled() {
             return Ok(());
         }
-        let ran = self.run(turn, environment, checks).await?;
+        let ran = self.run(checks).await?;
         let failed = ran.map(|(results, _)| results.failed_commands()).unwrap_or_default();
         // Files that the checks wrote do not count as changes of the turn.
         environment.changes.checked();
@@ -83,9 +85,10 @@ impl Verification {
 
     /// Runs the checks when the model ends the turn, if the turn changed files. Returns true if
     /// they failed and the model received a note about that, so that the turn has to continue.
-    pub(in crate::agent) async fn continues_turn(&mut self, turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<bool> {
+    pub(in crate::agent) async fn continues_turn(&mut self) -> Result<bool> {
+        let (turn, environment) = (self.turn, self.environment);
         let rounds_max = environment.loaded.settings.verify.max_rounds;
-        if !may_run(turn, environment) || self.rounds >= rounds_max {
+        if !self.may_run() || self.rounds >= rounds_max {
             return Ok(false);
         }
         if !self.failed && !files_changed(&context(turn, environment)).await {
@@ -96,7 +99,7 @@ impl Verification {
             return Ok(false);
         }
         self.rounds += 1;
-        let Some((results, output)) = self.run(turn, environment, checks).await? else { return Ok(false) };
+        let Some((results, output)) = self.run(checks).await? else { return Ok(false) };
         self.failed = !results.passed;
         if results.passed {
             environment.changes.checked();
@@ -112,18 +115,14 @@ impl Verification {
     /// Runs the commands as a call of the tool `verify`; if `changed`, only if rules, the mode or
     /// the user allow it. Returns their results and the text about them; `None` if they could not
     /// be run, which was reported, or if the turn was cancelled.
-    async fn run(
-        &self,
-        turn: &Turn,
-        environment: &Arc<SessionEnvironment>,
-        (commands, changed): (Vec<String>, bool),
-    ) -> Result<Option<(Results, String)>> {
+    async fn run(&self, (commands, changed): (Vec<String>, bool)) -> Result<Option<(Results, String)>> {
+        let turn = self.turn;
         let (id, round) = (ToolCallId::new(), self.rounds);
         turn.emit(Body::VerifyStarted { tool_call_id: id.clone(), round, commands: commands.clone() }).await;
         let input = json!({ "commands": commands }).to_string();
         let tool_use = ToolUse { id: id.clone(), name: "verify".into(), input, state: None };
         let maker = if changed { CallMaker::NuncioForModel } else { CallMaker::Nuncio };
-        let call = ToolCall::announce_by(maker, turn, environment, tool_use).await;
+        let call = ToolCall::announce_by(maker, turn, self.environment, tool_use).await;
         let EndedCall { completed, messages, .. } = call.finish(turn).await?;
         let Body::ToolCompleted { status, output, details, .. } = completed else { return Ok(None) };
         let text = plain_text(&output);
@@ -143,11 +142,11 @@ impl Verification {
         }
         Ok(Some((Results { passed, commands }, text)))
     }
-}
 
-/// Returns whether checks may run in the turn.
-fn may_run(turn: &Turn, environment: &SessionEnvironment) -> bool {
-    is_active(environment) && turn.log.state(|state| state.mode.known().unwrap_or_default()) != Mode::Plan
+    /// Returns whether checks may run in the turn.
+    fn may_run(&self) -> bool {
+        is_active(self.environment) && self.turn.log.state(|state| state.mode.known().unwrap_or_default()) != Mode::Plan
+    }
 }
 
 /// Creates the notice about the commands `failed`. Those in `before` already failed before the
