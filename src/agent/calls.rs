@@ -6,4 +6,3 @@ pub(super) mod execute;
 pub(super) mod hooks;
 pub(super) mod model_query;
 pub(super) mod permission;
-pub(super) mod permission_check;

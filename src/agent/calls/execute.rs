@@ -11,8 +11,7 @@ use tracing::Instrument;
 
 use super::call_host::{CallHost, CallOutcome, CallResult, ServedCall};
 use super::hooks::CallHooks;
-use super::permission;
-use super::permission_check::Check;
+use super::permission::{self, Check};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::nested_instructions;
 use crate::agent::programs::check_confinement;

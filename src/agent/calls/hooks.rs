@@ -226,110 +226,85 @@ fn replace_output(result: &mut Result<ToolOutput, ToolError>, parts: Vec<Part>) 
     }
 }
 
-/// A request after its hooks have run.
-struct TransformResult {
-    request: HookRequest,
-    /// All hooks ran and none failed.
-    complete: bool,
+/// The hooks of a request to `model`.
+pub(in crate::agent) struct RequestHooks<'a> {
+    pub host: &'a dyn CallHost,
+    pub environment: &'a SessionEnvironment,
+    pub model: &'a str,
 }
 
-/// Runs the hooks that change a model request. An error fails the turn.
-async fn transform(
-    host: &dyn CallHost,
-    environment: &SessionEnvironment,
-    model: &str,
-    mut request: HookRequest,
-    apply: fn(&mut HookRequest, HookEffect) -> Result<(), String>,
-) -> Result<TransformResult> {
-    request.model = Some(model.into());
-    let mut complete = true;
-    for hook in environment.hooks.matching(request.hook_event, model) {
-        let mut run = HookRun::new(&**hook, &request, host.cancel()).await;
-        if let Err(error) = apply(&mut request, run.effect()) {
-            run.replace(Err(error));
-        }
-        host.emit(run.completed(None, None)).await;
-        report_ignored_failure(host, environment, &run).await;
-        complete &= !run.has_failed();
-        if host.cancel().is_cancelled() {
-            return Ok(TransformResult { request, complete: false });
-        }
-        if let HookEffect::Block(reason) = run.effect() {
-            return Err(Error::new(Kind::Forbidden, format!("blocked by {reason}")));
-        }
-    }
-    Ok(TransformResult { request, complete })
-}
+type Apply = fn(&mut HookRequest, HookEffect) -> Result<(), String>;
 
-/// Runs the hooks of `prompt.system.transform`. Returns the system prompt to send, and whether all
-/// hooks ran without a failure.
-pub(in crate::agent) async fn system(
-    host: &dyn CallHost,
-    environment: &SessionEnvironment,
-    model: &str,
-    text: Arc<str>,
-) -> Result<(Arc<str>, bool)> {
-    let event = HookEvent::PromptSystemTransform;
-    if environment.hooks.matching(event, model).next().is_none() {
-        return Ok((text, true));
-    }
-    let request = HookRequest { system: Some(text.to_string()), ..request(event, host, environment) };
-    let apply = |request: &mut HookRequest, effect| {
-        if let HookEffect::System(system) = effect {
-            request.system = Some(system);
+impl RequestHooks<'_> {
+    /// Runs the hooks of `event` on the part of the request that `fill` sets. Returns it, and
+    /// whether all hooks ran without a failure. An error fails the turn.
+    async fn transform(&self, event: HookEvent, fill: impl FnOnce(&mut HookRequest), apply: Apply) -> Result<(HookRequest, bool)> {
+        let RequestHooks { host, environment, model } = *self;
+        let mut request = request(event, host, environment);
+        request.model = Some(model.into());
+        fill(&mut request);
+        let mut complete = true;
+        for hook in environment.hooks.matching(event, model) {
+            let mut run = HookRun::new(&**hook, &request, host.cancel()).await;
+            if let Err(error) = apply(&mut request, run.effect()) {
+                run.replace(Err(error));
+            }
+            host.emit(run.completed(None, None)).await;
+            report_ignored_failure(host, environment, &run).await;
+            complete &= !run.has_failed();
+            if host.cancel().is_cancelled() {
+                return Ok((request, false));
+            }
+            if let HookEffect::Block(reason) = run.effect() {
+                return Err(Error::new(Kind::Forbidden, format!("blocked by {reason}")));
+            }
         }
-        Ok(())
-    };
-    let TransformResult { request, complete } = transform(host, environment, model, request, apply).await?;
-    Ok((request.system.map_or(text, Into::into), complete))
-}
+        Ok((request, complete))
+    }
 
-/// Runs the hooks of `prompt.messages.transform`. Returns the messages to send.
-pub(in crate::agent) async fn messages(
-    host: &dyn CallHost,
-    environment: &SessionEnvironment,
-    model: &str,
-    messages: Vec<Arc<Message>>,
-) -> Result<Vec<Arc<Message>>> {
-    let event = HookEvent::PromptMessagesTransform;
-    if environment.hooks.matching(event, model).next().is_none() {
-        return Ok(messages);
+    /// Runs the hooks of `prompt.system.transform`. Returns the system prompt to send, and whether
+    /// all hooks ran without a failure.
+    pub(in crate::agent) async fn system(&self, text: Arc<str>) -> Result<(Arc<str>, bool)> {
+        let apply = |request: &mut HookRequest, effect| {
+            if let HookEffect::System(system) = effect {
+                request.system = Some(system);
+            }
+            Ok(())
+        };
+        let fill = |request: &mut HookRequest| request.system = Some(text.to_string());
+        let (request, complete) = self.transform(HookEvent::PromptSystemTransform, fill, apply).await?;
+        Ok((request.system.map_or(text, Into::into), complete))
     }
-    let request = HookRequest { messages: Some(messages), ..request(event, host, environment) };
-    let apply = |request: &mut HookRequest, effect| {
-        if let HookEffect::Conversation(messages) = effect {
-            well_formed(&messages)?;
-            request.messages = Some(messages.into_iter().map(Arc::new).collect());
-        }
-        Ok(())
-    };
-    let TransformResult { request, .. } = transform(host, environment, model, request, apply).await?;
-    Ok(request.messages.unwrap_or_default())
-}
 
-/// Runs the hooks of `session.compacting`. Returns the prompt for the summary. An error prevents
-/// the summary.
-pub(in crate::agent) async fn compacting(
-    host: &dyn CallHost,
-    environment: &SessionEnvironment,
-    model: &str,
-    compaction: HookCompaction,
-) -> Result<String> {
-    let event = HookEvent::SessionCompacting;
-    if environment.hooks.matching(event, model).next().is_none() {
-        return Ok(compaction.prompt);
+    /// Runs the hooks of `prompt.messages.transform`. Returns the messages to send.
+    pub(in crate::agent) async fn messages(&self, messages: Vec<Arc<Message>>) -> Result<Vec<Arc<Message>>> {
+        let apply = |request: &mut HookRequest, effect| {
+            if let HookEffect::Conversation(messages) = effect {
+                well_formed(&messages)?;
+                request.messages = Some(messages.into_iter().map(Arc::new).collect());
+            }
+            Ok(())
+        };
+        let fill = |request: &mut HookRequest| request.messages = Some(messages);
+        let (request, _) = self.transform(HookEvent::PromptMessagesTransform, fill, apply).await?;
+        Ok(request.messages.unwrap_or_default())
     }
-    let request = HookRequest { compaction: Some(compaction), ..request(event, host, environment) };
-    let apply = |request: &mut HookRequest, effect| {
-        if let (Some(compaction), HookEffect::Compaction { prompt, instructions }) = (&mut request.compaction, effect) {
-            let before = prompt.unwrap_or_else(|| std::mem::take(&mut compaction.prompt));
-            compaction.prompt = match instructions {
-                Some(instructions) => format!("{}\n\n{instructions}", before.trim_end()),
-                None => before,
-            };
-        }
-        Ok(())
-    };
-    let TransformResult { request, .. } = transform(host, environment, model, request, apply).await?;
-    Ok(request.compaction.map(|compaction| compaction.prompt).unwrap_or_default())
+
+    /// Runs the hooks of `session.compacting`. Returns the prompt for the summary. An error
+    /// prevents the summary.
+    pub(in crate::agent) async fn compacting(&self, compaction: HookCompaction) -> Result<String> {
+        let apply = |request: &mut HookRequest, effect| {
+            if let (Some(compaction), HookEffect::Compaction { prompt, instructions }) = (&mut request.compaction, effect) {
+                let before = prompt.unwrap_or_else(|| std::mem::take(&mut compaction.prompt));
+                compaction.prompt = match instructions {
+                    Some(instructions) => format!("{}\n\n{instructions}", before.trim_end()),
+                    None => before,
+                };
+            }
+            Ok(())
+        };
+        let fill = |request: &mut HookRequest| request.compaction = Some(compaction);
+        let (request, _) = self.transform(HookEvent::SessionCompacting, fill, apply).await?;
+        Ok(request.compaction.map(|compaction| compaction.prompt).unwrap_or_default())
+    }
 }

@@ -8,9 +8,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::calls::call_host::{CallOutcome, ServedCall};
-use crate::agent::calls::hooks;
-use crate::agent::calls::permission_check::Check;
+use super::call_host::{CallOutcome, ServedCall};
+use super::hooks::RequestHooks;
+use super::permission::Check;
 use crate::agent::services::model_error;
 use crate::config::AccessKind;
 use crate::content::{ModelQuery, ModelReply, Part, StopReason, ToolContent, ToolKind, ToolLabel, Usage, plain_text};
@@ -42,7 +42,8 @@ pub(in crate::agent) async fn answer(
         true => Message::Assistant(vec![Block::Text { text: plain_text(&message.parts), state: None }]),
         false => Message::User(message.parts),
     });
-    let messages = hooks::messages(call.host, call.environment, model.id(), messages.map(Arc::new).collect()).await;
+    let hooks = RequestHooks { host: call.host, environment: call.environment, model: model.id() };
+    let messages = hooks.messages(messages.map(Arc::new).collect()).await;
     let request = Request {
         system,
         messages: messages.map_err(|error| error.message)?,

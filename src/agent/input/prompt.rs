@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::agent::calls::hooks;
+use crate::agent::calls::hooks::RequestHooks;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::services::Services;
 use crate::config::owner_name;
@@ -59,7 +59,7 @@ impl SystemPrompt {
         }
         let (text, skipped) = assemble(&inputs, environment)?;
         self.report_skipped(turn, skipped).await;
-        let (text, complete) = hooks::system(turn, environment, model, text).await?;
+        let (text, complete) = RequestHooks { host: turn, environment, model }.system(text).await?;
         if complete {
             *self.kept.lock() = Some((inputs, text.clone()));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::answer::ModelAnswer;
 use super::request::{request, tools_bytes};
 use super::step::Steps;
-use crate::agent::calls::hooks;
+use crate::agent::calls::hooks::RequestHooks;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::services::failed_request;
 use crate::config::ContextSettings;
@@ -118,8 +118,12 @@ impl<'a> ContextWindow<'a> {
 
     async fn send(&self, steps: &mut Steps<'_>) -> Result<ModelAnswer> {
         let mut request = self.request();
-        request.messages = hooks::messages(self.turn, self.environment, steps.model().id(), request.messages).await?;
+        request.messages = self.hooks(steps).messages(request.messages).await?;
         steps.ask(request).await
+    }
+
+    fn hooks<'s>(&'s self, steps: &'s Steps<'_>) -> RequestHooks<'s> {
+        RequestHooks { host: self.turn, environment: self.environment, model: steps.model().id() }
     }
 
     /// Returns the settings of the context window.
@@ -251,8 +255,8 @@ impl<'a> ContextWindow<'a> {
         mut bytes_max: usize,
     ) -> Result<Option<String>> {
         let compaction = HookCompaction { prompt: summary::prompt(focus), focus: focus.map(String::from) };
-        let prompt = hooks::compacting(self.turn, self.environment, steps.model().id(), compaction).await?;
-        let conversation = hooks::messages(self.turn, self.environment, steps.model().id(), request.messages.clone()).await?;
+        let prompt = self.hooks(steps).compacting(compaction).await?;
+        let conversation = self.hooks(steps).messages(request.messages.clone()).await?;
         let (mut unusable, mut pause) = (0, limits::COMPACTION_PAUSE);
         let mut last = None;
         for number in 0..limits::COMPACTION_REQUESTS_MAX {
