@@ -239,7 +239,7 @@ impl SessionCore {
         self.remove_prompts(|_| true)
     }
 
-    /// The session is idle if this turn was its last.
+    /// Makes the session idle if this turn was its last.
     fn release(&mut self, turn: &TurnId) {
         if matches!(&self.phase, Phase::Running(TurnHandle { id, .. }) | Phase::Ending(id) if id == turn) {
             self.phase = Phase::Idle;
