@@ -1,11 +1,10 @@
 //! Decides what a session runs and what waits for it. Pure: no decision waits, reads a clock or
 //! writes to the log.
 
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{IncomingMessage, QueueChange, QueuedMessage};
-use super::new_turn::{NewTurn, PromptRequest, QueuedPrompt};
+use super::new_turn::{MessageDestination, NewTurn, Next, PromptRequest, QueuedPrompt};
 use super::turn::TurnHandle;
 use crate::content::Role;
 use crate::error::{Error, Kind, Result};
@@ -78,25 +77,6 @@ struct Answer {
     awaited: bool,
 }
 
-/// The destination of a message that arrives.
-pub enum Destination {
-    /// A turn of its own.
-    Turn,
-    /// The queue. A message that steers the running turn names it.
-    Queue(Option<TurnId>),
-    /// The conversation, without a turn.
-    Conversation,
-}
-
-/// The next step of an idle session.
-pub enum Next {
-    /// Start a turn, and send its handle to the prompt that waits for it.
-    Start(Box<NewTurn>, Option<oneshot::Sender<Result<TurnHandle>>>),
-    /// Wait until the answer to the last prompt is written.
-    AwaitAnswer(CancellationToken),
-    Nothing,
-}
-
 impl SessionCore {
     /// Creates the core of a session without work.
     pub fn new(session: SessionId) -> SessionCore {
@@ -152,19 +132,19 @@ impl SessionCore {
     }
 
     /// Decides what becomes of a message that arrives now.
-    pub fn destination(&self, queued: &QueuedMessage) -> Result<Destination> {
+    pub fn destination(&self, queued: &QueuedMessage) -> Result<MessageDestination> {
         if queued.message.role == Role::Custom || !queued.auto_run && self.running().is_none() {
-            return Ok(Destination::Conversation);
+            return Ok(MessageDestination::Conversation);
         }
         if self.is_idle() {
-            return Ok(Destination::Turn);
+            return Ok(MessageDestination::Turn);
         }
         if self.messages().count() >= limits::QUEUED_MESSAGES_MAX {
             let message = format!("session {} has {} messages waiting", self.session, limits::QUEUED_MESSAGES_MAX);
             return Err(Error::new(Kind::Overloaded, message).hint("wait for the running turn to end"));
         }
         let steered = self.running().filter(|_| queued.delivery == Delivery::Steer);
-        Ok(Destination::Queue(steered.map(|turn| turn.id.clone())))
+        Ok(MessageDestination::Queue(steered.map(|turn| turn.id.clone())))
     }
 
     /// Adds a message to the waiting messages.

@@ -5,10 +5,10 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::capacity::shutting_down;
-use super::core::{Destination, Next, SessionCore};
+use super::core::SessionCore;
 use super::lock;
 use super::message::{IncomingMessage, QueueChange, QueuedMessage};
-use super::new_turn::{NewTurn, QueuedPrompt};
+use super::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
 use super::open::Session;
 use super::queued_messages::LeftQueue;
 use super::turn::TurnHandle;
@@ -138,16 +138,16 @@ impl Session {
         self.check_accepts(&core)?;
         let destination = core.destination(queued)?;
         let body = match &destination {
-            Destination::Turn => {
+            MessageDestination::Turn => {
                 let permit = self.turn_slots.enter()?;
                 let turn = core.new_turn(queued.message.clone(), queued.by.clone());
                 return Ok(Placement::Turn(self.launch(&mut core, permit, turn)));
             }
-            Destination::Queue(_) => queued.clone().queued(),
-            Destination::Conversation => queued.message.clone().completed(),
+            MessageDestination::Queue(_) => queued.clone().queued(),
+            MessageDestination::Conversation => queued.message.clone().completed(),
         };
         let committed = self.log.try_append(body)?;
-        let Destination::Queue(steers) = destination else { return Ok(Placement::Log { committed, steers: None }) };
+        let MessageDestination::Queue(steers) = destination else { return Ok(Placement::Log { committed, steers: None }) };
         core.queue_message(queued.clone());
         Ok(Placement::Log { committed, steers })
     }

@@ -1,4 +1,4 @@
-//! A prompt that waits for its turn, and a turn that starts.
+//! The work of a session: prompts, new turns, and where the core puts them.
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -46,4 +46,23 @@ pub struct NewTurn {
     pub adopted: bool,
     /// Cancelled once the answer to the prompt is written.
     pub answered: Option<CancellationToken>,
+}
+
+/// The destination of a message that arrives.
+pub enum MessageDestination {
+    /// A turn of its own.
+    Turn,
+    /// The queue. A message that steers the running turn names it.
+    Queue(Option<TurnId>),
+    /// The conversation, without a turn.
+    Conversation,
+}
+
+/// The next step of an idle session.
+pub enum Next {
+    /// Start a turn, and send its handle to the prompt that waits for it.
+    Start(Box<NewTurn>, Option<oneshot::Sender<Result<TurnHandle>>>),
+    /// Wait until the answer to the last prompt is written.
+    AwaitAnswer(CancellationToken),
+    Nothing,
 }

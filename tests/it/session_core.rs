@@ -2,6 +2,7 @@
 //! late and loses events, with answers that are written late, and with every decision of the core.
 //! `NUNCIO_HISTORIES` is the number of histories.
 
+mod clients;
 mod history;
 mod model;
 

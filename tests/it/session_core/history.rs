@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use nuncio::content::{Part, Role};
 use nuncio::error::{Error, Kind as ErrorKind, Result};
-use nuncio::event::{Delivery, MessageExtra};
+use nuncio::event::Delivery;
 use nuncio::id::{MessageId, SessionId, TurnId};
-use nuncio::session::core::{Destination, Next, SessionCore};
-use nuncio::session::message::{IncomingMessage, QueueChange, QueuedMessage};
-use nuncio::session::new_turn::{NewTurn, PromptRequest, QueuedPrompt};
+use nuncio::session::core::SessionCore;
+use nuncio::session::message::QueuedMessage;
+use nuncio::session::new_turn::{NewTurn, Next};
 use nuncio::session::turn::{TurnHandle, TurnProgress};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -45,48 +44,48 @@ const ACTIONS: [&str; 24] = [
 ];
 
 /// A turn whose task runs.
-struct Running {
-    id: TurnId,
-    cancel: CancellationToken,
-    input: NewTurn,
+pub struct Running {
+    pub id: TurnId,
+    pub cancel: CancellationToken,
+    pub input: NewTurn,
     /// Waits for this answer before it opens.
-    answered: Option<CancellationToken>,
-    is_open: bool,
-    _progress: TurnProgress,
+    pub answered: Option<CancellationToken>,
+    pub is_open: bool,
+    pub _progress: TurnProgress,
 }
 
 /// A prompt that a client has sent.
-struct Sent {
-    id: MessageId,
-    started: oneshot::Receiver<Result<TurnHandle>>,
-    cancel: CancellationToken,
+pub struct Sent {
+    pub id: MessageId,
+    pub started: oneshot::Receiver<Result<TurnHandle>>,
+    pub cancel: CancellationToken,
     /// The client has cancelled it before it started.
-    cancelled: bool,
+    pub cancelled: bool,
 }
 
 pub struct History {
-    random: Random,
-    core: SessionCore,
-    model: Model,
+    pub random: Random,
+    pub core: SessionCore,
+    pub model: Model,
     /// Events that are not committed.
-    pending: VecDeque<Entry>,
+    pub pending: VecDeque<Entry>,
     /// The committed queue.
-    queue: Vec<QueuedMessage>,
+    pub queue: Vec<QueuedMessage>,
     /// Appends fail.
-    lost: bool,
-    running: Option<Running>,
+    pub lost: bool,
+    pub running: Option<Running>,
     /// Turns whose end is in the log's queue.
-    ending: Vec<TurnId>,
+    pub ending: Vec<TurnId>,
     /// Turns whose end is committed (true) or lost, before their tasks notice it.
-    ended: Vec<(TurnId, bool)>,
-    sent: Vec<Sent>,
+    pub ended: Vec<(TurnId, bool)>,
+    pub sent: Vec<Sent>,
     /// Messages whose senders got an error.
-    refused: Vec<MessageId>,
+    pub refused: Vec<MessageId>,
     /// Answers that are not written, and the answer to the prompt of the last turn that had one.
-    unwritten: Vec<CancellationToken>,
-    last_answer: Option<CancellationToken>,
-    starts: u64,
-    actions: Vec<String>,
+    pub unwritten: Vec<CancellationToken>,
+    pub last_answer: Option<CancellationToken>,
+    pub starts: u64,
+    pub actions: Vec<String>,
 }
 
 impl Drop for History {
@@ -95,11 +94,6 @@ impl Drop for History {
             eprintln!("{:?}\nafter {:?}", self.model, self.actions);
         }
     }
-}
-
-fn message(role: Role) -> IncomingMessage {
-    let parts = vec![Part::text("text")];
-    IncomingMessage { id: MessageId::new(), role, parts, extra: MessageExtra::default(), by_model: false }
 }
 
 impl History {
@@ -147,93 +141,13 @@ impl History {
         }
     }
 
-    fn append(&mut self, entry: Entry) {
+    pub fn append(&mut self, entry: Entry) {
         if !self.lost {
             self.pending.push_back(entry);
         }
     }
 
-    fn client(&mut self) -> String {
-        ["one", "two"][self.random.below(2) as usize].into()
-    }
-
-    fn prompt(&mut self) {
-        let (message, by) = (message(Role::User), self.client());
-        let (cancel, answered) = (CancellationToken::new(), CancellationToken::new());
-        let request =
-            PromptRequest { by: by.clone(), forwarded: false, budget: None, cancel: cancel.clone(), answered: answered.clone() };
-        let id = message.id.clone();
-        let idle = self.running.is_none() && self.model.next().is_none();
-        if self.core.accepts_prompt() {
-            let written = self.last_answer.as_ref().is_none_or(CancellationToken::is_cancelled);
-            assert!(idle && written, "started although work waits");
-            let turn = self.core.new_turn(message, Some(by.clone()));
-            self.model.arrive(id.clone(), Kind::Prompt { client: by });
-            return drop(self.launch(NewTurn { answered: Some(answered), ..turn }));
-        }
-        let (started, receiver) = oneshot::channel();
-        match self.core.queue_prompt(QueuedPrompt { message, request, started }) {
-            Ok(()) => {
-                self.model.arrive(id.clone(), Kind::Prompt { client: by });
-                self.unwritten.push(answered);
-                self.sent.push(Sent { id, started: receiver, cancel, cancelled: false });
-                self.start_next();
-            }
-            Err(error) => assert!(error.kind == ErrorKind::SessionBusy && self.model.waiting.len() >= 16, "{error:?}"),
-        }
-    }
-
-    fn message(&mut self) {
-        let role = if self.random.below(8) == 0 { Role::Custom } else { Role::User };
-        let auto_run = role != Role::Custom && self.random.below(3) > 0;
-        let delivery = [Delivery::Queue, Delivery::Steer][self.random.below(2) as usize];
-        let queued = QueuedMessage { message: message(role), delivery, auto_run, by: None, seq: 0 };
-        let id = queued.message.id.clone();
-        let is_idle = self.running.is_none() && self.model.next().is_none();
-        match self.core.destination(&queued).expect("fewer than 64 messages") {
-            Destination::Turn => {
-                assert!(is_idle && auto_run, "started although work waits");
-                self.model.arrive(id, Kind::Runs);
-                let turn = self.core.new_turn(queued.message, None);
-                self.launch(turn);
-            }
-            Destination::Conversation => {
-                assert!(role == Role::Custom || self.running.is_none());
-                if self.lost { self.refused.push(id) } else { self.pending.push_back(Entry::Completed(id)) }
-            }
-            Destination::Queue(steered) => {
-                assert!(!is_idle || !auto_run, "waits although nothing runs");
-                let running = self.running.as_ref().filter(|_| delivery == Delivery::Steer).map(|turn| turn.id.clone());
-                assert_eq!(steered, running);
-                if self.lost {
-                    self.refused.push(id.clone())
-                } else {
-                    self.pending.push_back(Entry::Queued(queued.clone().into()))
-                }
-                self.actions.push(format!("-> {id} waits, committed: {}", !self.lost));
-                self.model.arrive(id, if auto_run { Kind::Runs } else { Kind::Silent });
-                self.core.queue_message(queued);
-            }
-        }
-    }
-
-    /// A prompt over HTTP, or a retry, which does not wait.
-    fn start(&mut self) {
-        let idle = self.running.is_none() && self.model.next().is_none();
-        assert_eq!(self.core.check_idle().is_ok(), idle);
-        if idle {
-            let message = message(Role::User);
-            let id = message.id.clone();
-            let mut turn = self.core.new_turn(message, None);
-            if self.random.below(2) == 0 {
-                turn.after = 0;
-            }
-            self.model.arrive(id, Kind::Runs);
-            self.launch(turn);
-        }
-    }
-
-    fn launch(&mut self, input: NewTurn) -> TurnHandle {
+    pub fn launch(&mut self, input: NewTurn) -> TurnHandle {
         assert!(self.running.is_none(), "two turns run");
         let (id, cancel) = (TurnId::new(), CancellationToken::new());
         let (progress, handle) = TurnProgress::new(id.clone(), cancel.clone());
@@ -250,7 +164,7 @@ impl History {
         handle
     }
 
-    fn start_next(&mut self) {
+    pub fn start_next(&mut self) {
         if !self.core.is_between_turns() {
             return;
         }
@@ -351,7 +265,7 @@ impl History {
     }
 
     /// Commits the oldest event.
-    fn commit(&mut self) {
+    pub fn commit(&mut self) {
         let Some(entry) = self.pending.pop_front() else { return };
         self.model.committed(&entry, &self.queue);
         match entry {
@@ -427,56 +341,6 @@ impl History {
         starts
     }
 
-    fn waiting_message(&mut self) -> Option<MessageId> {
-        let ids: Vec<MessageId> = self
-            .model
-            .waiting
-            .iter()
-            .filter(|(id, kind)| !matches!(kind, Kind::Prompt { .. }) && self.core.is_waiting(id))
-            .map(|(id, _)| id.clone())
-            .collect();
-        let which = self.random.below(ids.len().max(1) as u64) as usize;
-        ids.get(which).cloned()
-    }
-
-    fn edit(&mut self) {
-        let Some(id) = self.waiting_message() else { return };
-        self.append(Entry::Edited(id.clone()));
-        let delivery = [Delivery::Queue, Delivery::Steer][self.random.below(2) as usize];
-        self.core.change(&id, QueueChange::Edit { parts: None, delivery: Some(delivery) });
-    }
-
-    fn remove(&mut self) {
-        let Some(id) = self.waiting_message().filter(|_| !self.lost) else { return };
-        self.append(Entry::Removed(id.clone()));
-        self.core.change(&id, QueueChange::Remove);
-        self.model.remove(&id);
-        // A removal that is lost returns the message, behind the message before it.
-        while !self.pending.is_empty() {
-            self.commit();
-        }
-    }
-
-    fn cancel(&mut self) {
-        self.core.cancel();
-        self.model.remove_prompts(None);
-        match &self.running {
-            Some(running) => assert!(running.cancel.is_cancelled()),
-            None => self.model.hold_all(),
-        }
-        self.sent.iter_mut().for_each(Sent::mark_cancelled);
-    }
-
-    fn disconnect(&mut self) {
-        if self.random.below(2) == 0 {
-            let client = self.client();
-            drop(self.core.remove_prompts(|prompt| prompt.request.by == client));
-            self.model.remove_prompts(Some(&client));
-        } else if let Some(sent) = self.sent.last() {
-            sent.cancel.cancel();
-        }
-    }
-
     /// Lets all work end. Returns the number of turns.
     pub fn finish(mut self) -> u64 {
         self.actions.push("finish".into());
@@ -504,14 +368,5 @@ impl History {
             }
         }
         self.starts
-    }
-}
-
-impl Sent {
-    /// Notes that the client cancels the prompt, unless it has started.
-    fn mark_cancelled(&mut self) {
-        if !self.cancelled && self.started.is_empty() {
-            self.cancelled = true;
-        }
     }
 }
