@@ -36,6 +36,7 @@ mod queue;
 mod recover;
 mod result;
 mod route;
+mod routing;
 mod schemas;
 mod session;
 mod session_list;

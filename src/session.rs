@@ -60,6 +60,7 @@ pub(crate) use follow::Follow;
 pub(crate) use follow_all::FollowAll;
 pub(crate) use lock::is_not_owner;
 pub use log::SessionLog;
+pub(crate) use open::RemoteCall;
 pub use open::Session;
 pub(crate) use owners::Owners;
 pub(crate) use permission_request::TurnQuestion;

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use super::routing::Routing;
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
 use crate::error::Result;
@@ -48,7 +49,7 @@ pub struct App {
     /// The application itself.
     this: Weak<App>,
     /// See [`App::routing`].
-    routing: parking_lot::Mutex<HashMap<SessionId, Weak<Mutex<()>>>>,
+    routing: parking_lot::Mutex<HashMap<SessionId, Weak<Routing>>>,
 }
 
 impl App {
@@ -96,20 +97,19 @@ impl App {
         Ok(sessions)
     }
 
-    /// Returns the lock that a call holds while it finds the owner of a session, until the call has
-    /// started there. The lock keeps the calls of one client to a session in their order.
-    pub(super) fn routing(&self, session: &SessionId) -> Arc<Mutex<()>> {
-        let mut routing = self.routing.lock();
-        if let Some(order) = routing.get(session).and_then(Weak::upgrade) {
-            return order;
+    /// Returns the calls of this process to a session that look for its owner.
+    pub(super) fn routing(&self, session: &SessionId) -> Arc<Routing> {
+        let mut sessions = self.routing.lock();
+        if let Some(routing) = sessions.get(session).and_then(Weak::upgrade) {
+            return routing;
         }
-        routing.retain(|_, order| order.strong_count() > 0);
-        let order = Arc::default();
-        routing.insert(session.clone(), Arc::downgrade(&order));
-        order
+        sessions.retain(|_, routing| routing.strong_count() > 0);
+        let routing = Arc::default();
+        sessions.insert(session.clone(), Arc::downgrade(&routing));
+        routing
     }
 
-    /// Returns whether a call holds the lock of the session ([`App::routing`]) or waits for it.
+    /// Returns whether a call to the session looks for its owner, or runs there.
     pub(super) fn is_routing(&self, session: &SessionId) -> bool {
         let routing = self.routing.lock();
         routing.get(session).is_some_and(|order| order.strong_count() > 0)

@@ -11,7 +11,7 @@ use super::app::App;
 use super::client::Client;
 use crate::error::{Error, Kind, Result};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
-use crate::session::{Session, Sessions};
+use crate::session::{RemoteCall, Session, Sessions};
 
 /// The context of a call: the application, the calling client, and the state of its request.
 #[derive(Clone)]
@@ -30,6 +30,9 @@ pub struct CallContext {
     pub message_id: MessageId,
     /// True if another process forwarded the call to this process, which must not forward it again.
     pub forwarded: bool,
+    /// The last event of the session before the first attempt of a call that is repeated, because
+    /// the process that ran it has died.
+    pub repeated_after: Option<Seq>,
 }
 
 /// A turn that has just started. The seqs of the turn's events are greater than `after`.
@@ -51,6 +54,7 @@ impl CallContext {
             turn_started: None,
             message_id: MessageId::new(),
             forwarded: false,
+            repeated_after: None,
         }
     }
 
@@ -67,7 +71,10 @@ impl CallContext {
     /// session was closed during the call.
     pub(super) fn owned(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
-            return self.check_access(&session).map(|()| session);
+            self.check_access(&session)?;
+            let call = RemoteCall { id: self.message_id.clone(), repeated_after: self.repeated_after };
+            let is_remote = self.forwarded || self.repeated_after.is_some();
+            return Ok(session.for_call(Some(call).filter(|_| is_remote)));
         }
         let sessions = self.app.sessions_now().ok_or_else(|| Error::internal("the store is not open"))?;
         self.client.require_session(id, &sessions.cwd(id)?)?;

@@ -16,10 +16,12 @@ use super::forwarded::{
 };
 use super::method::{FollowChange, MethodKind, MethodRow, Reply, Scope};
 use super::recover;
+use super::routing::Routing;
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::local_socket::{PeerConnection, PeerFailure};
+use crate::protocol::acp;
 use crate::rpc::message::error_from;
 use crate::session::{Session, Sessions, is_not_owner};
 
@@ -70,14 +72,27 @@ pub(super) async fn call_owner(
 
 /// Finds the owner of the session and runs the call there. Retries while the session changes its
 /// owner.
-async fn route(row: &MethodRow, cx: CallContext, id: SessionId, params: Value) -> Result<Reply<Value>> {
+async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Value) -> Result<Reply<Value>> {
     cx.client.require_role(row.role)?;
+    let routing = cx.app.routing(&id);
+    // A prompt that still looks for an owner is cancelled here.
+    let _prompt = (row.kind == MethodKind::Turn).then(|| routing.add_prompt(cx.cancel.clone()));
+    if row.kind == MethodKind::Notification && cx.authorize(&id).await.is_ok() {
+        routing.cancel_prompts();
+    }
+    let before = cx.opened(&id).map_or(0, |session| session.log.head());
     let mut searched = Duration::ZERO;
     loop {
         let started = Instant::now();
-        let unreachable = match attempt(row, &cx, &id, &params).await {
+        let unreachable = match attempt(row, &cx, &routing, &id, &params).await {
             Ok(Attempt::Done(reply)) => return Ok(*reply),
+            Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
+                return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
+            }
             Ok(Attempt::NotOwner { accepted }) if searched < limits::FORWARD_SEARCH => {
+                if accepted {
+                    cx.repeated_after = Some(before);
+                }
                 tokio::time::sleep(limits::FORWARD_PAUSE).await;
                 searched += if accepted { limits::FORWARD_PAUSE } else { started.elapsed() };
                 continue;
@@ -114,8 +129,8 @@ impl Attempt {
 }
 
 /// Runs the call once.
-async fn attempt(row: &MethodRow, cx: &CallContext, id: &SessionId, params: &Value) -> Result<Attempt> {
-    let order = cx.app.routing(id).lock_owned().await;
+async fn attempt(row: &MethodRow, cx: &CallContext, routing: &Routing, id: &SessionId, params: &Value) -> Result<Attempt> {
+    let order = routing.order().await;
     let run_here = async |order| match in_order(order, row.run_here(cx.clone(), params.clone())).await {
         Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
         outcome => outcome.map(Attempt::done),
@@ -228,6 +243,7 @@ impl Call<'_> {
             answers: self.cx.client.shows() || self.session.broker.has_responders(),
             reports_start: self.cx.turn_started.is_some(),
             message_id: self.cx.message_id.clone(),
+            repeated_after: self.cx.repeated_after,
         };
         let mut answered = pin!(self.connection.request(CALL, call));
         self.report_answered(notifications.call);

@@ -38,6 +38,7 @@ pub(crate) struct ForwardedCall {
     pub answers: bool,
     pub reports_start: bool,
     pub message_id: MessageId,
+    pub repeated_after: Option<Seq>,
 }
 
 /// The owner's reply to a [`ForwardedCall`].

@@ -142,7 +142,7 @@ impl Method for SetMode {
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let body = mode_event(&params.mode_id.0, "modeId")?;
         let session = cx.owned(&session_id(&params.session_id))?;
-        let seq = session.append(body).await?;
+        let seq = session.change(body).await?;
         Ok(Reply::new(acp::SetSessionModeResponse::new()).after(session.log.id.clone(), seq))
     }
 }
@@ -198,7 +198,7 @@ impl Method for SetConfigOption {
                 }
             },
         };
-        let seq = session.append(body).await?;
+        let seq = session.change(body).await?;
         let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.app, &cx.client, &session).await);
         Ok(Reply::new(response).after(session.log.id.clone(), seq))
     }

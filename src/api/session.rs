@@ -171,7 +171,7 @@ async fn reopen(cx: &CallContext, params: Reopening) -> Result<Session> {
         SessionChange { additional_directories: cwd.is_some().then_some(additional), cwd, ..prompt.difference(state) }
     });
     if change != SessionChange::default() {
-        session.append(Body::SessionUpdated { change }).await?;
+        session.change(Body::SessionUpdated { change }).await?;
     }
     Ok(session)
 }

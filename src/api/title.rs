@@ -28,7 +28,7 @@ impl Method for SetTitle {
         }
         let session = cx.owned(&session_id(&params.session_id))?;
         let change = SessionChange { title: Some(title.clone()), ..SessionChange::default() };
-        let seq = session.append(Body::SessionUpdated { change }).await?;
+        let seq = session.change(Body::SessionUpdated { change }).await?;
         Ok(Reply::new(acp::SetSessionTitleResponse::new(title)).after(session.log.id.clone(), seq))
     }
 }

@@ -114,6 +114,7 @@ impl PeerHandler {
         let cx = CallContext {
             message_id: call.message_id,
             forwarded: true,
+            repeated_after: call.repeated_after,
             turn_started: call.reports_start.then(|| Arc::new(Mutex::new(Some(sender)))),
             ..CallContext::new(self.app.clone(), Arc::new(client), cancel.clone())
         };

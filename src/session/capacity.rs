@@ -38,29 +38,32 @@ impl TurnSlots {
 
     /// Takes a permit regardless of the limit. Returns `None` during shutdown.
     pub(crate) fn enter_unlimited(self: &Arc<Self>) -> Option<TurnPermit> {
-        if self.closed.load(Ordering::Acquire) {
-            return None;
-        }
-        self.count.send_modify(|count| *count += 1);
-        Some(TurnPermit(self.clone()))
+        self.enter_below(usize::MAX).then(|| TurnPermit(self.clone()))
     }
 
     /// Takes a permit, or fails with `overloaded` at the limit and during shutdown.
     pub(crate) fn enter(self: &Arc<Self>) -> Result<TurnPermit> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(shutting_down());
-        }
-        let mut entered = false;
-        self.count.send_if_modified(|count| {
-            entered = *count < self.max;
-            *count += usize::from(entered);
-            entered
-        });
-        if entered {
+        if self.enter_below(self.max) {
             return Ok(TurnPermit(self.clone()));
+        }
+        if self.is_closed() {
+            return Err(shutting_down());
         }
         let message = format!("{} turns are already running", self.max);
         Err(Error::new(Kind::Overloaded, message).hint("retry when one has ended, or raise http.max_turns"))
+    }
+
+    fn enter_below(&self, max: usize) -> bool {
+        self.count.send_if_modified(|count| {
+            let enters = *count < max && !self.is_closed();
+            *count += usize::from(enters);
+            enters
+        })
+    }
+
+    /// Returns whether permits are refused.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Returns the number of running turns.
@@ -71,6 +74,19 @@ impl TurnSlots {
     /// Refuses permits from now on.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
+    }
+
+    /// Waits until no turn runs, and refuses permits from that moment on.
+    pub(crate) async fn close_when_empty(&self) {
+        while !self.is_closed() {
+            self.empty().await;
+            self.count.send_if_modified(|count| {
+                if *count == 0 {
+                    self.close();
+                }
+                false
+            });
+        }
     }
 
     /// Waits until no turn runs.

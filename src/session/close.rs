@@ -81,7 +81,7 @@ impl Sessions {
         {
             let mut map = self.map();
             // The session may have been removed and opened again in the meantime.
-            if map.get(&session.log.id).is_some_and(|open| Arc::ptr_eq(open, &session.0)) {
+            if map.get(&session.log.id).is_some_and(|open| Arc::ptr_eq(open, &session.open)) {
                 map.remove(&session.log.id);
             }
         }
@@ -168,9 +168,9 @@ impl Sessions {
         self.leaving.cancel();
     }
 
-    /// Waits until no turn runs.
+    /// Waits until no turn runs, and starts no turn from that moment on.
     pub(crate) async fn turns_ended(&self) {
-        self.turn_slots.empty().await;
+        self.turn_slots.close_when_empty().await;
     }
 
     /// Refuses new turns from now on.

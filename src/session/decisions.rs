@@ -71,10 +71,14 @@ async fn commit(committed: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
 }
 
 impl Session {
-    /// Returns an error unless the session accepts new work.
-    fn check_accepts(&self, core: &SessionCore) -> Result<()> {
+    /// Returns an error unless the session accepts new work. `forwarded`: another process forwarded
+    /// the work, and runs it itself if this process is about to end.
+    fn check_accepts(&self, core: &SessionCore, forwarded: bool) -> Result<()> {
         core.check_open()?;
-        self.check_owned()
+        match forwarded && core.is_idle() && self.hands_over() {
+            true => Err(lock::busy(&self.log.id, None)),
+            false => self.check_owned(),
+        }
     }
 
     /// Starts a turn with the user's message, or queues it until the running turn ends. The turn or
@@ -82,10 +86,7 @@ impl Session {
     /// `session_busy` if too many prompts wait.
     pub(crate) fn prompt(&self, message: IncomingMessage, request: PromptRequest) -> Result<AcceptedPrompt> {
         let mut core = self.core();
-        self.check_accepts(&core)?;
-        if request.forwarded && core.is_idle() && self.hands_over() {
-            return Err(lock::busy(&self.log.id, None));
-        }
+        self.check_accepts(&core, request.forwarded)?;
         if core.accepts_prompt() {
             let permit = self.turn_slots.enter()?;
             let PromptRequest { by, budget, answered, .. } = request;
@@ -120,9 +121,8 @@ impl Session {
 
     fn start(&self, message: IncomingMessage, by: &str, with: impl FnOnce(NewTurn) -> NewTurn) -> Result<TurnHandle> {
         let mut core = self.core();
-        core.check_open()?;
+        self.check_accepts(&core, self.call_id().is_some())?;
         core.check_idle()?;
-        self.check_owned()?;
         let turn = with(core.new_turn(message, Some(by.into())));
         // The limit on running turns does not apply to a turn that runs already.
         let permit = match turn.adopted {
@@ -135,7 +135,7 @@ impl Session {
     /// Chooses the place of a message, without waiting, so that calls are served in order.
     pub(crate) fn place(&self, queued: &QueuedMessage) -> Result<Placement> {
         let mut core = self.core();
-        self.check_accepts(&core)?;
+        self.check_accepts(&core, self.call_id().is_some())?;
         let destination = core.destination(queued)?;
         let body = match &destination {
             MessageDestination::Turn => {
@@ -146,7 +146,7 @@ impl Session {
             MessageDestination::Queue(_) => queued.clone().queued(),
             MessageDestination::Conversation => queued.message.clone().completed(),
         };
-        let committed = self.log.try_append(body)?;
+        let committed = self.log.try_append(body, None)?;
         let MessageDestination::Queue(steers) = destination else { return Ok(Placement::Log { committed, steers: None }) };
         core.queue_message(queued.clone());
         Ok(Placement::Log { committed, steers })
@@ -155,13 +155,16 @@ impl Session {
     /// Edits or removes a queued message. Fails if the message is not queued, or is being
     /// delivered. Returns the seq of the event that records the change.
     pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: &str) -> Result<Seq> {
+        if let Some(seq) = self.changed_before()? {
+            return Ok(seq);
+        }
         let committed = {
             let mut core = self.core();
-            self.check_accepts(&core)?;
+            self.check_accepts(&core, false)?;
             if !core.is_waiting(&id) {
                 return Err(self.not_queued(&id));
             }
-            let committed = self.log.try_append(change.clone().event(id.clone(), by))?;
+            let committed = self.log.try_append(change.clone().event(id.clone(), by), self.call_id())?;
             core.change(&id, change);
             committed
         };
@@ -192,7 +195,7 @@ impl Session {
                 drop(core.remove_prompts(|_| true));
             } else {
                 // If the log's queue is full, the message is appended after the next turn.
-                core.append_silent(|queued| self.log.try_append(queued.message.clone().completed()).is_ok());
+                core.append_silent(|queued| self.log.try_append(queued.message.clone().completed(), None).is_ok());
                 self.launch_next(core);
             }
         }

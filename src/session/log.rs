@@ -13,7 +13,7 @@ use super::state::SessionState;
 use super::tail::Tail;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
-use crate::id::{Seq, SessionId, TurnId};
+use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::store::{SessionRow, Store};
 
@@ -24,6 +24,8 @@ pub(super) struct Pending {
     pub body: Body,
     pub durable: bool,
     pub done: Option<oneshot::Sender<Result<Seq>>>,
+    /// The call of another process that appends the event.
+    pub call: Option<MessageId>,
 }
 
 /// The log of one session.
@@ -102,20 +104,30 @@ impl SessionLog {
     /// Appends an event without waiting for its commit; waits only for room in the queue. If the
     /// event is lost, the next [`SessionLog::commit`] returns an error.
     pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None };
+        let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None };
         // Fails only while the process exits, because the writer runs until then.
         let _ = self.pending.send(pending).await;
     }
 
     /// Appends an event if the queue has room; otherwise the event is dropped.
     pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let _ = self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None });
+        let _ =
+            self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None });
     }
 
     /// Appends an event and waits until it, and all events emitted before it, are committed.
     pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         let durable = body.is_durable();
         self.append(turn, body, durable).await?.await.map_err(|_| writer_gone())?
+    }
+
+    /// Commits an event outside of a turn, as [`SessionLog::commit`] does, for a call of another
+    /// process.
+    pub(super) async fn commit_for(self: &Arc<Self>, call: Option<MessageId>, body: Body) -> Result<Seq> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
+        self.pending.send(pending).await.map_err(|_| writer_gone())?;
+        committed.await.map_err(|_| writer_gone())?
     }
 
     /// Appends an event that precedes an external effect. The event is synced to disk when this
@@ -139,7 +151,7 @@ impl SessionLog {
         hold: impl FnOnce() -> T,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done) };
+        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done), call: None };
         let room = self.pending.reserve().await.map_err(|_| writer_gone())?;
         let held = hold();
         room.send(pending);
@@ -147,10 +159,16 @@ impl SessionLog {
         Ok(committed)
     }
 
-    /// Appends an event outside of a turn, or fails if the queue is full.
-    pub(super) fn try_append(self: &Arc<Self>, body: Body) -> Result<oneshot::Receiver<Result<Seq>>> {
+    /// Returns the seq of the event after `after` that a call of another process appended.
+    pub(super) fn event_of_call(&self, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
+        self.store.event_of_call(self.key, after, call)
+    }
+
+    /// Appends an event outside of a turn, or fails if the queue is full. `call` is the call of
+    /// another process that appends it.
+    pub(super) fn try_append(self: &Arc<Self>, body: Body, call: Option<MessageId>) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done) };
+        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
         let sent = self.pending.try_send(pending);
         sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
     }

@@ -27,7 +27,7 @@ use crate::config::{McpServer, Policy};
 use crate::context::commands::SlashCommand;
 use crate::error::{Error, Kind, Result};
 use crate::event::Body;
-use crate::id::{PermissionId, Seq};
+use crate::id::{MessageId, PermissionId, Seq};
 use crate::limits;
 use crate::local_socket::{PeerConnection, Peers};
 use crate::options::Mode;
@@ -88,18 +88,76 @@ pub struct OpenSession {
 /// unless it is closed on request. A session without handles may be closed to free capacity. The
 /// first handle is created while the map of open sessions is locked, and further handles are
 /// clones. So while the map is locked, a session without handles cannot gain one from another task.
-pub struct Session(pub(super) Arc<OpenSession>);
+pub struct Session {
+    pub(super) open: Arc<OpenSession>,
+    /// The call that uses the handle, if another process forwarded it or if it is repeated.
+    call: Option<RemoteCall>,
+}
+
+/// A call of another process, which can be repeated after the process that ran it has died.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteCall {
+    pub id: MessageId,
+    /// The last event before the first attempt of a repeated call.
+    pub repeated_after: Option<Seq>,
+}
 
 impl Session {
     /// Creates a handle. The first handle must be created while the map of open sessions is locked.
     pub(super) fn new(open: Arc<OpenSession>) -> Session {
         open.handles.fetch_add(1, Ordering::Relaxed);
-        Session(open)
+        Session { open, call: None }
+    }
+
+    /// Returns the handle for a call. The event that the call appends is recorded with the call, so
+    /// that the call changes the session once, however often it is repeated.
+    pub(crate) fn for_call(mut self, call: Option<RemoteCall>) -> Session {
+        self.call = call;
+        self
+    }
+
+    /// Returns the id of the call of another process that uses the handle.
+    pub(super) fn call_id(&self) -> Option<MessageId> {
+        self.call.as_ref().map(|call| call.id.clone())
+    }
+
+    /// Returns the event of the call, if an earlier attempt of it changed the session.
+    pub(super) fn changed_before(&self) -> Result<Option<Seq>> {
+        match &self.call {
+            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends an event outside of a turn, such as a mode change, for the call that uses the
+    /// handle. Returns its seq once it is committed.
+    pub(crate) async fn change(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        match self.changed_before()? {
+            Some(seq) => Ok(seq),
+            None => self.log.commit_for(self.call_id(), body).await,
+        }
+    }
+
+    /// Appends an event while no turn runs and no message waits, as [`Session::change`] does;
+    /// otherwise fails with `session_busy`.
+    pub(crate) async fn change_between_turns(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        if let Some(seq) = self.changed_before()? {
+            return Ok(seq);
+        }
+        let committed = {
+            let core = self.core();
+            core.check_idle()?;
+            self.check_owned()?;
+            self.log.try_append(body, self.call_id())?
+        };
+        committed.await.map_err(|_| Error::internal("the log writer has ended"))?
     }
 
     /// Returns whether both are handles of the same opening of a session.
     pub(crate) fn is_same(&self, other: &Session) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.open, &other.open)
     }
 
     /// Recovers from a lost append: acquires ownership again once the store is writable. That also
@@ -170,7 +228,7 @@ impl Session {
 
 impl Clone for Session {
     fn clone(&self) -> Session {
-        Session::new(self.0.clone())
+        Session::new(self.open.clone()).for_call(self.call.clone())
     }
 }
 
@@ -186,7 +244,7 @@ impl Deref for Session {
     type Target = OpenSession;
 
     fn deref(&self) -> &OpenSession {
-        &self.0
+        &self.open
     }
 }
 
@@ -265,10 +323,10 @@ impl OpenSession {
         self.shutdown.is_cancelled()
     }
 
-    /// Returns whether the prompts of other processes run there instead of here: this process is
-    /// about to end, and none of its own work remains in the session.
+    /// Returns whether the work of other processes runs there instead of here: this process is about
+    /// to end, and either none of its own work remains in the session or it starts no turns.
     pub(super) fn hands_over(&self) -> bool {
-        self.leaving.is_cancelled() && !self.has_background_work()
+        self.leaving.is_cancelled() && (self.turn_slots.is_closed() || !self.has_background_work())
     }
 
     /// Returns whether work of the agent or subagents continue after the turn that started them.
@@ -331,22 +389,8 @@ impl OpenSession {
         self.gone.is_cancelled()
     }
 
-    /// Appends an event while no turn runs and no message waits; otherwise fails with
-    /// `session_busy`.
-    pub(crate) async fn append_between_turns(&self, body: Body) -> Result<Seq> {
-        self.own().await?;
-        let committed = {
-            let core = self.core();
-            core.check_idle()?;
-            self.check_owned()?;
-            self.log.try_append(body)?
-        };
-        committed.await.map_err(|_| Error::internal("the log writer has ended"))?
-    }
-
-    /// Appends an event outside of a turn, such as a mode change. Returns its seq once it is
-    /// committed.
-    pub(crate) async fn append(&self, body: Body) -> Result<Seq> {
+    /// Appends an event outside of a turn. Returns its seq once it is committed.
+    pub(super) async fn append(&self, body: Body) -> Result<Seq> {
         self.own().await?;
         self.log.commit(None, body).await
     }

@@ -162,7 +162,7 @@ impl Sessions {
     /// Registers a new session that this process owns.
     pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock, lineage: Lineage) -> Session {
         let session = self.session(log, Some(lock), lineage);
-        self.map().insert(session.log.id.clone(), session.0.clone());
+        self.map().insert(session.log.id.clone(), session.open.clone());
         session
     }
 
@@ -222,7 +222,7 @@ impl Sessions {
             self.close_orphans_of(id);
         }
         let external = !session.is_owned();
-        self.map().insert(id.clone(), session.0.clone());
+        self.map().insert(id.clone(), session.open.clone());
         if external {
             // Publish the events that the owner wrote since the log was read, now that the session
             // is in the map.

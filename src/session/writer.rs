@@ -98,7 +98,7 @@ fn run(
 fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
     let at_ms = now_ms();
     let mut groups: Vec<Group> = Vec::new();
-    for Pending { log, turn, body, done, durable: _ } in batch.drain(..) {
+    for Pending { log, turn, body, done, durable: _, call } in batch.drain(..) {
         if let Some(error) = log.failed() {
             if let Some(done) = done {
                 let _ = done.send(Err(error));
@@ -110,7 +110,7 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
             Some(place) => &mut groups[place],
             None => {
                 let generation = log.generation.load(Ordering::Acquire);
-                let append = Append { key: log.key, generation, events: Vec::new(), activity: None };
+                let append = Append { key: log.key, generation, events: Vec::new(), calls: Vec::new(), activity: None };
                 let turn = log.state(|state| state.turn.clone());
                 groups.push(Group { log: log.clone(), turn, append, waiting: Vec::new() });
                 groups.last_mut().expect("pushed above")
@@ -140,6 +140,7 @@ fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
                 seq
             }
         };
+        group.append.calls.extend(call.map(|call| (seq, call)));
         group.waiting.extend(done.map(|done| (seq, done)));
     }
     groups.retain(|group| !group.append.events.is_empty());

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::database::{Store, is_busy};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
-use crate::id::{Seq, SessionId, TurnId};
+use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 
 /// Events of one session, in order, for [`Writer::commit`].
@@ -18,6 +18,8 @@ pub(crate) struct Append {
     /// higher generation.
     pub generation: i64,
     pub events: Vec<Event>,
+    /// The calls of other processes that appended an event, with its seq.
+    pub calls: Vec<(Seq, MessageId)>,
     /// The activity after the events, if it changed.
     pub activity: Option<ActivityColumns>,
 }
@@ -112,6 +114,15 @@ impl Store {
         })
     }
 
+    /// Returns the seq of the event after `after` that a call of another process appended.
+    pub(crate) fn event_of_call(&self, key: i64, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
+        self.with("reading events from", |db| {
+            let mut select = db.prepare_cached("SELECT seq FROM events WHERE session = ?1 AND seq > ?2 AND call = ?3")?;
+            let seq: Option<i64> = select.query_row(params![key, after as i64, call.as_str()], |row| row.get(0)).optional()?;
+            Ok(seq.map(|seq| seq as Seq))
+        })
+    }
+
     /// Deletes a session's deltas ([`Body::is_delta`]) before seq `before`, and returns their
     /// number. The events that repeat their content, such as `message.completed`, are kept.
     pub(crate) fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
@@ -193,7 +204,8 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     for event in &append.events {
-        insert_event(db, append.key, event)?;
+        let call = append.calls.iter().find(|(seq, _)| *seq == event.seq).map(|(_, call)| call);
+        insert_event(db, append.key, event, call)?;
         if let Body::SessionCreated { parent: Some(parent), .. } = &event.body {
             db.prepare_cached("UPDATE sessions SET parent = ?1 WHERE key = ?2")?
                 .execute(params![parent.session_id.as_str(), append.key])?;
@@ -209,11 +221,13 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Inserts an event of the session with rowid `key`.
-pub(super) fn insert_event(db: &Connection, key: i64, event: &Event) -> rusqlite::Result<()> {
+/// Inserts an event of the session with rowid `key`. `call` is the call of another process that
+/// appended it.
+pub(super) fn insert_event(db: &Connection, key: i64, event: &Event, call: Option<&MessageId>) -> rusqlite::Result<()> {
     let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     let turn = event.turn_id.as_ref().map(|turn| turn.as_str());
     let mut insert =
-        db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    insert.execute(params![key, event.seq as i64, turn, event.at_ms as i64, event.body.is_delta(), body]).map(drop)
+        db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body, call) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    let call = call.map(MessageId::as_str);
+    insert.execute(params![key, event.seq as i64, turn, event.at_ms as i64, event.body.is_delta(), body, call]).map(drop)
 }

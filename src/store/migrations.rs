@@ -74,6 +74,9 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+    ALTER TABLE events ADD COLUMN call TEXT;
+",
 ];
 
 /// Returns whether a newer version of nuncio created these tables.

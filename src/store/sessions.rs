@@ -140,7 +140,7 @@ impl Store {
             let waiting: HashSet<i64> = waiting.query_map(of, |row| row.get(0))?.collect::<Result<_, _>>()?;
             db.execute(insert, params![created.session_id.as_str(), owner, created.at_ms as i64, parent])?;
             let key = db.last_insert_rowid();
-            insert_event(db, key, created)?;
+            insert_event(db, key, created, None)?;
             let (mut after, mut head) = (1, 1);
             loop {
                 let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;

@@ -7,6 +7,7 @@ mod commands;
 mod compare;
 mod forbidden;
 mod hostile;
+mod interrupted_calls;
 mod killed;
 mod lent;
 mod listed;
