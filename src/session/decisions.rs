@@ -9,11 +9,12 @@ use super::core::SessionCore;
 use super::lock;
 use super::message::{IncomingMessage, QueueChange, QueuedMessage};
 use super::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
-use super::open::Session;
+use super::open::{RemoteCall, Session};
 use super::queued_messages::LeftQueue;
 use super::turn::TurnHandle;
 use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
+use crate::event::Body;
 use crate::id::{MessageId, Seq, TurnId};
 use crate::limits;
 
@@ -167,6 +168,45 @@ impl Session {
             let committed = self.log.try_append(change.clone().event(id.clone(), by), self.call_id())?;
             core.change(&id, change);
             committed
+        };
+        commit(committed).await
+    }
+
+    /// Returns the id of the call of another process that uses the handle.
+    fn call_id(&self) -> Option<MessageId> {
+        self.call.as_ref().map(|call| call.id.clone())
+    }
+
+    /// Returns the event of the call, if an earlier attempt of it changed the session.
+    fn changed_before(&self) -> Result<Option<Seq>> {
+        match &self.call {
+            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends an event outside of a turn, such as a mode change, for the call that uses the
+    /// handle. Returns its seq once it is committed.
+    pub(crate) async fn change(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        match self.changed_before()? {
+            Some(seq) => Ok(seq),
+            None => self.log.commit_for(self.call_id(), body).await,
+        }
+    }
+
+    /// Appends an event while no turn runs and no message waits, as [`Session::change`] does;
+    /// otherwise fails with `session_busy`.
+    pub(crate) async fn change_between_turns(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        if let Some(seq) = self.changed_before()? {
+            return Ok(seq);
+        }
+        let committed = {
+            let core = self.core();
+            core.check_idle()?;
+            self.check_owned()?;
+            self.log.try_append(body, self.call_id())?
         };
         commit(committed).await
     }

@@ -91,7 +91,7 @@ pub struct OpenSession {
 pub struct Session {
     pub(super) open: Arc<OpenSession>,
     /// The call that uses the handle, if another process forwarded it or if it is repeated.
-    call: Option<RemoteCall>,
+    pub(super) call: Option<RemoteCall>,
 }
 
 /// A call of another process, which can be repeated after the process that ran it has died.
@@ -114,45 +114,6 @@ impl Session {
     pub(crate) fn for_call(mut self, call: Option<RemoteCall>) -> Session {
         self.call = call;
         self
-    }
-
-    /// Returns the id of the call of another process that uses the handle.
-    pub(super) fn call_id(&self) -> Option<MessageId> {
-        self.call.as_ref().map(|call| call.id.clone())
-    }
-
-    /// Returns the event of the call, if an earlier attempt of it changed the session.
-    pub(super) fn changed_before(&self) -> Result<Option<Seq>> {
-        match &self.call {
-            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id),
-            _ => Ok(None),
-        }
-    }
-
-    /// Appends an event outside of a turn, such as a mode change, for the call that uses the
-    /// handle. Returns its seq once it is committed.
-    pub(crate) async fn change(&self, body: Body) -> Result<Seq> {
-        self.own().await?;
-        match self.changed_before()? {
-            Some(seq) => Ok(seq),
-            None => self.log.commit_for(self.call_id(), body).await,
-        }
-    }
-
-    /// Appends an event while no turn runs and no message waits, as [`Session::change`] does;
-    /// otherwise fails with `session_busy`.
-    pub(crate) async fn change_between_turns(&self, body: Body) -> Result<Seq> {
-        self.own().await?;
-        if let Some(seq) = self.changed_before()? {
-            return Ok(seq);
-        }
-        let committed = {
-            let core = self.core();
-            core.check_idle()?;
-            self.check_owned()?;
-            self.log.try_append(body, self.call_id())?
-        };
-        committed.await.map_err(|_| Error::internal("the log writer has ended"))?
     }
 
     /// Returns whether both are handles of the same opening of a session.
