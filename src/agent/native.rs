@@ -17,7 +17,7 @@ use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::session::context_report::ContextReport;
-use crate::session::message::IncomingMessage;
+use crate::session::work::message::IncomingMessage;
 use crate::session::{AdoptTurn, Agent, AgentInfo, AgentSetup, Agents, BackgroundJob, SessionLog, SessionSetup, Turn};
 use crate::toolkit::jobs::Job;
 

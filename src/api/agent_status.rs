@@ -16,7 +16,8 @@ use crate::error::Result;
 use crate::hub::{TerminalSession, TerminalSessions};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::{Sessions, now_ms};
+use crate::session::Sessions;
+use crate::session::clock::now_ms;
 use crate::task;
 
 /// The name of the event.

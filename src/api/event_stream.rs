@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::id::{SessionId, TurnId};
 use crate::limits;
-use crate::session::broker::ResponderGuard;
+use crate::session::permissions::broker::ResponderGuard;
 use crate::session::{Follow, FollowAll, Session, Sessions};
 
 /// Selects the events of a stream.

@@ -14,7 +14,7 @@ use crate::event::{Body, Delivery, MessageExtra};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
-use crate::session::message::{IncomingMessage, QueuedMessage};
+use crate::session::work::message::{IncomingMessage, QueuedMessage};
 use crate::task;
 
 /// Role of a message that a client sends.

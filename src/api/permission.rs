@@ -16,9 +16,9 @@ use crate::content::{
 use crate::error::{Error, Kind, Result};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId, TurnId};
 use crate::limits;
-use crate::session::open_items::OpenPermission;
-use crate::session::state::ResolvedPermission;
-use crate::session::summary::SessionSummary;
+use crate::session::folds::open_items::OpenPermission;
+use crate::session::folds::state::ResolvedPermission;
+use crate::session::folds::summary::SessionSummary;
 use crate::session::{ChoiceDetails, Session, SessionState};
 use crate::store::SessionRow;
 

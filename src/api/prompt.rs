@@ -13,9 +13,9 @@ use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::protocol::{acp, content};
-use crate::session::decisions::{AcceptedPrompt, PromptRequest};
-use crate::session::message::IncomingMessage;
-use crate::session::turn::TurnEnd;
+use crate::session::work::decisions::{AcceptedPrompt, PromptRequest};
+use crate::session::work::message::IncomingMessage;
+use crate::session::work::turn::TurnEnd;
 
 /// The method `session/prompt`.
 pub(crate) struct Prompt;

@@ -12,7 +12,7 @@ use crate::content::{Part, Role};
 use crate::error::{Error, Result};
 use crate::event::Delivery;
 use crate::id::{MessageId, Seq, SessionId};
-use crate::session::message::{QueueChange, QueuedMessage};
+use crate::session::work::message::{QueueChange, QueuedMessage};
 
 /// A queued message.
 #[derive(Debug, Serialize, JsonSchema)]

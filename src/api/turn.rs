@@ -10,7 +10,7 @@ use super::{CallContext, ClientRole};
 use crate::content::{Cost, StopReason, Usage};
 use crate::error::Result;
 use crate::id::{Seq, TurnId};
-use crate::session::turns::{TurnFailure, TurnRecord, TurnStatus};
+use crate::session::folds::turns::{TurnFailure, TurnRecord, TurnStatus};
 
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, Serialize, JsonSchema)]

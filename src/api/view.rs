@@ -16,8 +16,8 @@ use crate::id::{MessageId, Seq, SessionId, ToolCallId, TurnId};
 use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
-use crate::session::open_items::OpenMessage;
-use crate::session::summary::{LastTurn, PendingCall, SessionSummary};
+use crate::session::folds::open_items::OpenMessage;
+use crate::session::folds::summary::{LastTurn, PendingCall, SessionSummary};
 use crate::session::{Owners, Sessions};
 use crate::store::SessionRow;
 

@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::process::Command;
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 use crate::store::WorkspaceRow;
 use crate::worktrees::{
     BranchOnDelete, CreatedWorktree, Deletion, LostCommits, NewWorktree, Preparation, Repository, WorkspaceInfo, WorktreeName,

@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::event::timestamp;
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 use crate::terminal_text::output_line;
 
 /// Formats an event as one line.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 use crate::terminal_text::output_line;
 
 /// The line is on standard error. It is erased before other output.

@@ -6,7 +6,7 @@ use crate::app::Bootstrap;
 use crate::error::Result;
 use crate::event::timestamp;
 use crate::http::Tokens;
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 
 /// Runs `nuncio token`. Returns the exit code.
 pub(crate) fn run(bootstrap: &Bootstrap, command: TokenCommand) -> Result<u8> {

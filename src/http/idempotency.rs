@@ -14,7 +14,7 @@ use super::auth::token;
 use crate::api::{App, Client, TurnStarted};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 use crate::store::IdempotencyRecord;
 
 /// The stored result of a request.

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::context_report::ContextReport;
-use super::log::SessionLog;
-use super::message::IncomingMessage;
-use super::turn::Turn;
+use super::events::log::SessionLog;
+use super::work::message::IncomingMessage;
+use super::work::turn::Turn;
 use crate::config::{McpServer, Policy};
 use crate::content::{Part, StopReason, ToolCategory, ToolKind};
 use crate::context::commands::SlashCommand;

@@ -6,7 +6,7 @@ use std::fs::{self, DirEntry};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::now_ms;
+use super::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::artifacts;
-use super::now_ms;
+use super::clock::now_ms;
 use super::open::{OpenSession, Session};
 use super::sessions::Sessions;
 use crate::error::{Error, Kind, Result};

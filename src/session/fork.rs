@@ -1,9 +1,9 @@
 //! Forking: a new session that starts with the events of another one.
 
 use super::agent::SessionSetup;
-use super::lock::SessionLock;
-use super::now_ms;
+use super::clock::now_ms;
 use super::open::Session;
+use super::owner::lock::SessionLock;
 use super::sessions::{Lineage, Sessions};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};

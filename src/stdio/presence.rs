@@ -12,7 +12,7 @@ use crate::api::Client;
 use crate::id::SessionId;
 use crate::session::Session;
 use crate::session::attached_clients::AttachedClient;
-use crate::session::broker::ResponderGuard;
+use crate::session::permissions::broker::ResponderGuard;
 
 /// The attended sessions. Call [`Presence::clear`] when the client disconnects.
 #[derive(Clone)]

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
 use crate::json;
-use crate::session::turn::panic_message;
+use crate::session::work::turn::panic_message;
 use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, change_scan};
 
 /// A tool call as the model wrote it, with its id in this session. `input` is JSON.

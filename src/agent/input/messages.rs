@@ -20,8 +20,9 @@ use crate::error::{Error, Kind, Result};
 use crate::event::timestamp;
 use crate::limits;
 use crate::model::{Media, Model};
-use crate::session::message::IncomingMessage;
-use crate::session::{Turn, now_ms};
+use crate::session::Turn;
+use crate::session::clock::now_ms;
+use crate::session::work::message::IncomingMessage;
 use crate::task;
 
 /// Completes a message before it is recorded. `opens` is true for the first message of a

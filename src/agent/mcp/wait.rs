@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::ToolSettings;
 use crate::limits;
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 
 /// The waits of the sessions of this process. A command line that shows them also lets its user end
 /// them, so a turn waits longer there.

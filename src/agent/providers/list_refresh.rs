@@ -11,7 +11,7 @@ use crate::limits;
 use crate::model::ModelError;
 use crate::model::list_cache::{CachedList, CachedLists};
 use crate::model::listing;
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 use crate::web::is_loopback;
 
 /// Which lists are requested from their providers.

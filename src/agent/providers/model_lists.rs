@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits;
 use crate::model::list_cache::{CachedList, CachedLists, ListCache};
-use crate::session::now_ms;
+use crate::session::clock::now_ms;
 use crate::task::TaskTracker;
 
 /// The cache of the lists, and the tasks that refresh it.

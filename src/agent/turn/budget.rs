@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::{Body, PermissionOutcome, Severity};
 use crate::id::ToolCallId;
 use crate::limits::SUBAGENT_REQUESTS_MAX;
-use crate::session::budget_owner::{BudgetOwner, BudgetQuestion};
+use crate::session::subagents::budget_owner::{BudgetOwner, BudgetQuestion};
 use crate::session::{Turn, TurnQuestion};
 
 /// Code of the notice about a budget that is used up.

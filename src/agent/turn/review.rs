@@ -16,7 +16,7 @@ use crate::id::ToolCallId;
 use crate::limits;
 use crate::patch::{HunkChoice, Side, unified_diff};
 use crate::session::Turn;
-use crate::session::open_items::REVIEW;
+use crate::session::folds::open_items::REVIEW;
 use crate::toolkit::change::{Replacement, replace};
 use crate::toolkit::change_scan::changed_by_commands;
 use crate::toolkit::{ToolContext, changes_shown};

@@ -24,7 +24,7 @@ use crate::content::{StepOutcome, StopReason};
 use crate::error::Result;
 use crate::limits;
 use crate::session::Turn;
-use crate::session::message::QueuedMessage;
+use crate::session::work::message::QueuedMessage;
 
 /// Runs a turn within its budget. The checks and the review of changes enclose the model's work.
 pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<StopReason> {

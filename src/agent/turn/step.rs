@@ -14,7 +14,8 @@ use crate::content::{BudgetLimit, Cost, Role, StepOutcome, StopReason, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::model::{Chunk, Model, Request};
-use crate::session::{Turn, now_ms};
+use crate::session::Turn;
+use crate::session::clock::now_ms;
 
 /// Title of the notice about an answer without text and calls.
 pub(in crate::agent) const EMPTY: &str = "The model's answer is empty";

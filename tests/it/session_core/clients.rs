@@ -4,8 +4,8 @@ use nuncio::content::{Part, Role};
 use nuncio::error::Kind as ErrorKind;
 use nuncio::event::{Delivery, MessageExtra};
 use nuncio::id::MessageId;
-use nuncio::session::message::{IncomingMessage, QueueChange, QueuedMessage};
-use nuncio::session::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
+use nuncio::session::work::message::{IncomingMessage, QueueChange, QueuedMessage};
+use nuncio::session::work::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

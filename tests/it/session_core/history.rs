@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use nuncio::error::{Error, Kind as ErrorKind, Result};
 use nuncio::event::Delivery;
 use nuncio::id::{MessageId, SessionId, TurnId};
-use nuncio::session::core::SessionCore;
-use nuncio::session::message::QueuedMessage;
-use nuncio::session::new_turn::{NewTurn, Next};
-use nuncio::session::turn::{TurnHandle, TurnProgress};
+use nuncio::session::work::core::SessionCore;
+use nuncio::session::work::message::QueuedMessage;
+use nuncio::session::work::new_turn::{NewTurn, Next};
+use nuncio::session::work::turn::{TurnHandle, TurnProgress};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use nuncio::id::{MessageId, TurnId};
-use nuncio::session::message::QueuedMessage;
+use nuncio::session::work::message::QueuedMessage;
 
 /// A kind of waiting work.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,8 @@
+//! The log of a session: its writer, its newest events, and its followers.
+
+pub(super) mod follow;
+pub(super) mod follow_all;
+pub(super) mod log;
+pub(super) mod metrics;
+pub(super) mod tail;
+pub(super) mod writer;

@@ -1,0 +1,319 @@
+//! The event log of one session: its committed events, the state computed from them, and the sender
+//! of the log writer's queue.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::metrics::SessionMetrics;
+use super::tail::Tail;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Event};
+use crate::id::{MessageId, Seq, SessionId, TurnId};
+use crate::limits;
+use crate::session::folds::state::SessionState;
+use crate::session::owner::lock;
+use crate::store::{SessionRow, Store};
+
+/// An event to be written.
+pub(in crate::session) struct Pending {
+    pub log: Arc<SessionLog>,
+    pub turn: Option<TurnId>,
+    pub body: Body,
+    pub durable: bool,
+    pub done: Option<oneshot::Sender<Result<Seq>>>,
+    /// The call of another process that appends the event.
+    pub call: Option<MessageId>,
+}
+
+/// The log of one session.
+pub struct SessionLog {
+    pub id: SessionId,
+    /// Rowid of the session.
+    pub(in crate::session) key: i64,
+    /// The generation that the writer's commits check. See `Ownership`.
+    pub(in crate::session) generation: AtomicI64,
+    /// The generation whose writer last wrote the summary to the session's row. The first commit of
+    /// each generation writes it, because the row may have been copied or written by an older
+    /// version.
+    pub(in crate::session) summarized: AtomicI64,
+    live: Mutex<Live>,
+    pub(in crate::session) head: watch::Sender<Seq>,
+    pending: mpsc::Sender<Pending>,
+    store: Arc<Store>,
+    catching_up: Mutex<()>,
+    /// True after an append was lost, until the session is owned again.
+    lost: watch::Sender<bool>,
+}
+
+/// The newest events, which followers read without disk access, and the current state. `failed` is
+/// set when an append is lost; further appends are then refused.
+#[derive(Default)]
+struct Live {
+    head: Seq,
+    tail: Tail,
+    state: SessionState,
+    failed: Option<Error>,
+}
+
+impl SessionLog {
+    /// Opens the log of the session described by `row` and computes the session's state from the
+    /// stored events. `pending` is the sender of the writer's queue.
+    pub(in crate::session) fn open(row: &SessionRow, store: Arc<Store>, pending: mpsc::Sender<Pending>) -> Result<Arc<SessionLog>> {
+        let log = SessionLog {
+            id: row.id.clone(),
+            key: row.key,
+            generation: AtomicI64::new(row.generation),
+            summarized: AtomicI64::new(0),
+            live: Mutex::default(),
+            head: watch::Sender::new(0),
+            pending,
+            store,
+            catching_up: Mutex::default(),
+            lost: watch::Sender::new(false),
+        };
+        if row.head > 0 {
+            log.restore()?;
+        }
+        Ok(Arc::new(log))
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock()
+    }
+
+    /// Passes the current state to `read`, which must return quickly, because the writer waits for
+    /// it.
+    pub(crate) fn state<T>(&self, read: impl FnOnce(&SessionState) -> T) -> T {
+        read(&self.live().state)
+    }
+
+    /// Passes the current state to `read`, with the seq of the last event that the state includes.
+    pub(crate) fn state_at_head<T>(&self, read: impl FnOnce(&SessionState, Seq) -> T) -> T {
+        let live = self.live();
+        read(&live.state, live.head)
+    }
+
+    /// Returns the seq of the last committed event.
+    pub fn head(&self) -> Seq {
+        self.live().head
+    }
+
+    /// Appends an event without waiting for its commit; waits only for room in the queue. If the
+    /// event is lost, the next [`SessionLog::commit`] returns an error.
+    pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
+        let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None };
+        // Fails only while the process exits, because the writer runs until then.
+        let _ = self.pending.send(pending).await;
+    }
+
+    /// Appends an event if the queue has room; otherwise the event is dropped.
+    pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
+        let _ =
+            self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None });
+    }
+
+    /// Appends an event and waits until it, and all events emitted before it, are committed.
+    pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
+        let durable = body.is_durable();
+        self.append(turn, body, durable).await?.await.map_err(|_| writer_gone())?
+    }
+
+    /// Commits an event outside of a turn, as [`SessionLog::commit`] does, for a call of another
+    /// process.
+    pub(in crate::session) async fn commit_for(self: &Arc<Self>, call: Option<MessageId>, body: Body) -> Result<Seq> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
+        self.pending.send(pending).await.map_err(|_| writer_gone())?;
+        committed.await.map_err(|_| writer_gone())?
+    }
+
+    /// Appends an event that precedes an external effect. The event is synced to disk when this
+    /// function returns.
+    pub(crate) async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
+        self.append(turn, body, true).await?.await.map_err(|_| writer_gone())?
+    }
+
+    /// Appends an event to the queue. The returned receiver reports the commit.
+    async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
+        self.append_holding(turn, body, durable, || ()).await
+    }
+
+    /// Appends an event to the queue while holding the guard that `hold` returns, so that the
+    /// append and the change behind the guard are visible together.
+    pub(in crate::session) async fn append_holding<T>(
+        self: &Arc<Self>,
+        turn: Option<TurnId>,
+        body: Body,
+        durable: bool,
+        hold: impl FnOnce() -> T,
+    ) -> Result<oneshot::Receiver<Result<Seq>>> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done), call: None };
+        let room = self.pending.reserve().await.map_err(|_| writer_gone())?;
+        let held = hold();
+        room.send(pending);
+        drop(held);
+        Ok(committed)
+    }
+
+    /// Returns the seq of the event after `after` that a call of another process appended.
+    pub(in crate::session) fn event_of_call(&self, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
+        self.store.event_of_call(self.key, after, call)
+    }
+
+    /// Appends an event outside of a turn, or fails if the queue is full. `call` is the call of
+    /// another process that appends it.
+    pub(in crate::session) fn try_append(
+        self: &Arc<Self>,
+        body: Body,
+        call: Option<MessageId>,
+    ) -> Result<oneshot::Receiver<Result<Seq>>> {
+        let (done, committed) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
+        let sent = self.pending.try_send(pending);
+        sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
+    }
+
+    /// Publishes committed events to followers. Called by the writer, and by
+    /// [`SessionLog::catch_up`] for events that other processes committed.
+    pub(in crate::session) fn publish(&self, events: Vec<Event>, metrics: Option<&SessionMetrics>) {
+        let Some(last) = events.last().map(|event| event.seq) else { return };
+        let mut live = self.live();
+        for event in events {
+            metrics.inspect(|metrics| metrics.on(&event, &live.state));
+            live.state.on(&event);
+            live.tail.push(event);
+        }
+        live.head = last;
+        drop(live);
+        self.head.send_replace(last);
+    }
+
+    /// Returns the seq of the next event.
+    pub(in crate::session) fn next_seq(&self) -> Seq {
+        self.live().head + 1
+    }
+
+    /// Refuses further appends, with this error, until the session is owned again.
+    pub(in crate::session) fn fail(&self, error: &Error) {
+        self.live().failed.get_or_insert_with(|| error.clone());
+        self.lost.send_replace(true);
+    }
+
+    /// Waits until an append is lost. No event is written after that until the session is owned
+    /// again.
+    pub(in crate::session) async fn lost(&self) {
+        // Cannot fail: `self` holds the sender.
+        let _ = self.lost.subscribe().wait_for(|lost| *lost).await;
+    }
+
+    /// Returns the error from the first lost append; `None` if no append was lost since this
+    /// process took the session.
+    pub(in crate::session) fn failed(&self) -> Option<Error> {
+        self.live().failed.clone()
+    }
+
+    /// Starts a new ownership generation and clears the failure.
+    pub(in crate::session) fn own(&self, generation: i64) {
+        self.generation.store(generation, Ordering::Release);
+        self.live().failed = None;
+        self.lost.send_replace(false);
+    }
+
+    /// Reads and publishes the events that other processes committed, at least up to `until` if
+    /// there are as many. Only for sessions that this process does not own.
+    pub(in crate::session) fn catch_up(&self, until: Seq) -> Result<()> {
+        let _one_at_a_time = self.catching_up.lock();
+        while self.head() < until {
+            let events = self.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true)?;
+            if events.is_empty() {
+                break;
+            }
+            self.publish(events, None);
+        }
+        Ok(())
+    }
+
+    /// Computes the state from the stored events. Deltas are read only for an open turn, whose
+    /// messages may be incomplete.
+    fn restore(&self) -> Result<()> {
+        let mut state = SessionState::default();
+        let (mut head, mut turn) = (0, Vec::new());
+        self.each(0, false, |event| {
+            if matches!(event.body, Body::TurnStarted { .. }) {
+                turn.drain(..).for_each(|event| state.on(&event));
+            }
+            head = event.seq;
+            let ends = event.body.ends_turn();
+            turn.push(event);
+            if ends {
+                turn.drain(..).for_each(|event| state.on(&event));
+            }
+        })?;
+        match turn.first() {
+            Some(start) if matches!(start.body, Body::TurnStarted { .. }) => {
+                state.on(start);
+                head = start.seq;
+                self.each(start.seq, true, |event| {
+                    state.on(&event);
+                    head = event.seq;
+                })?;
+            }
+            _ => turn.iter().for_each(|event| state.on(event)),
+        }
+        let mut live = self.live();
+        live.state = state;
+        live.head = head;
+        self.head.send_replace(head);
+        Ok(())
+    }
+
+    /// Passes each stored event after `after` to `with`, reading page by page.
+    fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
+        loop {
+            let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas)?;
+            let Some(last) = events.last() else { return Ok(()) };
+            after = last.seq;
+            events.into_iter().for_each(&mut with);
+        }
+    }
+
+    /// Returns up to `limit` events after `after` from memory, or `None` if they are only in the
+    /// store.
+    pub(in crate::session) fn tail_after(&self, after: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
+        let live = self.live();
+        if after >= live.head {
+            return Some(Vec::new());
+        }
+        live.tail.after(after, limit)
+    }
+
+    /// Returns a page of events. If the page is read from the store, `deltas` tells whether it
+    /// includes deltas.
+    pub(crate) fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
+        if let Some(events) = self.tail_after(after, limit) {
+            return Ok(events);
+        }
+        let events = self.store.events(&self.id, self.key, after, limit, deltas)?;
+        let head = self.head();
+        // Events that are committed and not yet published are excluded.
+        Ok(events.into_iter().filter(|event| event.seq <= head).map(Arc::new).collect())
+    }
+
+    /// Removes the deltas of complete messages from the store.
+    pub(crate) fn prune(&self) -> Result<usize> {
+        self.store.prune_deltas(self.key, self.head())
+    }
+}
+
+fn writer_gone() -> Error {
+    Error::internal("the log writer has ended")
+}
+
+/// Creates the error for an append after ownership was lost.
+pub(in crate::session) fn fenced(id: &SessionId) -> Error {
+    Error { message: format!("session {id} was taken over by another process"), ..lock::busy(id, None) }
+}

@@ -1,0 +1,238 @@
+//! The log writer: takes the pending events, commits them in one transaction and publishes them.
+//! Events that arrive in the meantime go into the next transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::log::{Pending, SessionLog, fenced};
+use super::metrics::SessionMetrics;
+use crate::config::Durability;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Event, Severity};
+use crate::id::{Seq, TurnId};
+use crate::limits;
+use crate::session::clock::now_ms;
+use crate::session::folds::summary::SessionSummary;
+use crate::store::{Append, SessionRow, Store, Writer};
+
+/// Handle to the writer thread, which writes the events of all sessions of this process. The thread
+/// ends when all senders are dropped.
+#[derive(Clone)]
+pub(in crate::session) struct Log {
+    store: Arc<Store>,
+    pending: mpsc::Sender<Pending>,
+    commits: watch::Sender<u64>,
+    metrics: Arc<SessionMetrics>,
+}
+
+impl Log {
+    /// Starts the writer thread.
+    pub(crate) fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
+        let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
+        let connection = store.writer()?;
+        let commits = watch::Sender::new(0);
+        let metrics = Arc::new(SessionMetrics::default());
+        let (notified, counted) = (commits.clone(), metrics.clone());
+        let run = move || run(connection, queue, durability, notified, &counted);
+        std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
+        Ok(Log { store, pending, commits, metrics })
+    }
+
+    /// Metrics of the events that this process wrote.
+    pub(crate) fn metrics(&self) -> &SessionMetrics {
+        &self.metrics
+    }
+
+    /// Returns the number of events in the writer's queue.
+    pub(crate) fn waiting(&self) -> usize {
+        self.pending.max_capacity() - self.pending.capacity()
+    }
+
+    /// Returns the counter of commits: those of this process, and those of other processes when
+    /// they are detected.
+    pub(crate) fn commits(&self) -> &watch::Sender<u64> {
+        &self.commits
+    }
+
+    /// Opens the log of one session and computes its state from the stored events.
+    pub(crate) fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
+        SessionLog::open(row, self.store.clone(), self.pending.clone())
+    }
+}
+
+/// The events of one session in a batch, and the callers that wait for their commit.
+struct Group {
+    log: Arc<SessionLog>,
+    /// The running turn after the events.
+    turn: Option<TurnId>,
+    append: Append,
+    waiting: Vec<(Seq, oneshot::Sender<Result<Seq>>)>,
+}
+
+/// Runs the writer until all senders are dropped. `commits` counts the batches, for followers of
+/// all sessions.
+fn run(
+    mut writer: Writer,
+    mut queue: mpsc::Receiver<Pending>,
+    durability: Durability,
+    commits: watch::Sender<u64>,
+    metrics: &SessionMetrics,
+) {
+    let mut batch = Vec::new();
+    while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
+        let durable = match durability {
+            Durability::Auto => batch.iter().any(|pending: &Pending| pending.durable),
+            Durability::Normal => false,
+            Durability::Full => true,
+        };
+        let groups = group(&mut batch);
+        commit(&mut writer, groups, durable, metrics);
+        commits.send_modify(|count| *count += 1);
+    }
+}
+
+/// Groups the events by session, numbers them and merges adjacent deltas of one message.
+fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
+    let at_ms = now_ms();
+    let mut groups: Vec<Group> = Vec::new();
+    for Pending { log, turn, body, done, durable: _, call } in batch.drain(..) {
+        if let Some(error) = log.failed() {
+            if let Some(done) = done {
+                let _ = done.send(Err(error));
+            }
+            continue;
+        }
+        let place = groups.iter().position(|group| Arc::ptr_eq(&group.log, &log));
+        let group = match place {
+            Some(place) => &mut groups[place],
+            None => {
+                let generation = log.generation.load(Ordering::Acquire);
+                let append = Append { key: log.key, generation, events: Vec::new(), calls: Vec::new(), activity: None };
+                let turn = log.state(|state| state.turn.clone());
+                groups.push(Group { log: log.clone(), turn, append, waiting: Vec::new() });
+                groups.last_mut().expect("pushed above")
+            }
+        };
+        if matches!(body, Body::TurnStarted { .. }) {
+            group.turn = turn.clone();
+        } else if turn.is_some() && turn != group.turn {
+            // The turn ended while its agent still worked: its log was lost and owned again.
+            if let Some(done) = done {
+                let _ = done.send(Err(fenced(&log.id)));
+            }
+            continue;
+        } else if body.ends_turn() {
+            group.turn = None;
+        }
+        let events = &mut group.append.events;
+        let body = match events.last_mut() {
+            Some(last) => merge(&mut last.body, body),
+            None => Some(body),
+        };
+        let seq = match body {
+            None => events.last().map_or(0, |last| last.seq),
+            Some(body) => {
+                let seq = events.last().map_or_else(|| log.next_seq(), |last| last.seq + 1);
+                events.push(Event { session_id: log.id.clone(), seq, turn_id: turn, at_ms, body });
+                seq
+            }
+        };
+        group.append.calls.extend(call.map(|call| (seq, call)));
+        group.waiting.extend(done.map(|done| (seq, done)));
+    }
+    groups.retain(|group| !group.append.events.is_empty());
+    for Group { log, append, .. } in &mut groups {
+        let first = log.summarized.load(Ordering::Acquire) != append.generation;
+        append.activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
+    }
+    groups
+}
+
+/// Merges `next` into `last` if both are deltas of one message or output updates of one tool call,
+/// of which the newer replaces the older. Otherwise returns `next`.
+fn merge(last: &mut Body, next: Body) -> Option<Body> {
+    match (last, next) {
+        (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. })
+            if *message_id == next_id =>
+        {
+            text.push_str(&more);
+            None
+        }
+        (
+            Body::ToolUpdated { tool_call_id, status: None, content, .. },
+            Body::ToolUpdated { tool_call_id: next_id, status: None, content: Some(newer), change },
+        ) if *tool_call_id == next_id && change.is_empty() => {
+            *content = Some(newer);
+            None
+        }
+        (_, next) => Some(next),
+    }
+}
+
+fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &SessionMetrics) {
+    if groups.is_empty() {
+        // All events were refused. Skip the transaction, because even an empty one waits for the
+        // store's lock.
+        return;
+    }
+    let (mut appends, mut others) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+    for Group { log, append, waiting, .. } in groups {
+        appends.push(append);
+        others.push((log, waiting));
+    }
+    // If the transaction fails, commit each session separately: one may fail without the others.
+    let (written, waited) = write(writer, &appends, durable);
+    let owned: Vec<Result<bool>> = match written {
+        Ok(owned) => owned.into_iter().map(Ok).collect(),
+        Err(error) if appends.len() == 1 || error.kind == Kind::Overloaded => appends.iter().map(|_| Err(error.clone())).collect(),
+        Err(_) => appends.iter().map(|append| Ok(writer.commit(std::slice::from_ref(append), durable)?[0])).collect(),
+    };
+    for (index, (append, (log, waiting))) in appends.into_iter().zip(others).enumerate() {
+        let result = match &owned[index] {
+            Ok(true) => Ok(()),
+            Ok(_) => Err(fenced(&log.id)),
+            Err(error) => Err(error.clone()),
+        };
+        match &result {
+            Ok(()) => {
+                log.summarized.store(append.generation, Ordering::Release);
+                log.publish(append.events, Some(metrics));
+                if let Some(waited) = waited {
+                    let description =
+                        format!("another process kept the store locked for {} s; no events were lost", waited.as_secs());
+                    // The turn may have ended.
+                    log.try_emit(None, Body::notice(Severity::Warning, "The store was locked", description));
+                }
+            }
+            Err(error) => {
+                tracing::error!(session = %log.id, error = %error, "events were not written");
+                log.fail(error);
+            }
+        }
+        for (seq, done) in waiting {
+            let _ = done.send(result.clone().map(|()| seq));
+        }
+    }
+}
+
+/// Commits the appends. Retries while another process locks the store, for at most
+/// [`limits::STORE_LOCKED_MAX`]. If the first attempt failed, also returns the total duration.
+fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<bool>>, Option<Duration>) {
+    let began = Instant::now();
+    let mut waited = None;
+    loop {
+        match writer.commit(appends, durable) {
+            Err(error) if error.kind == Kind::Overloaded && began.elapsed() < limits::STORE_LOCKED_MAX => {
+                if waited.is_none() {
+                    tracing::warn!(%error, "the store is locked by another process: retrying");
+                }
+                waited = Some(began.elapsed());
+                std::thread::sleep(limits::STORE_RETRY);
+            }
+            result => return (result, waited.map(|_| began.elapsed())),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Folds over the events of a session.
+
+pub(super) mod budget;
+pub(crate) mod open_items;
+pub(super) mod queued_messages;
+pub(super) mod spending;
+pub(crate) mod state;
+pub(crate) mod summary;
+pub(crate) mod turns;

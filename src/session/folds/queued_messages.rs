@@ -1,0 +1,71 @@
+//! The queued messages of a session: a fold over its events.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+
+use crate::event::{Body, Event, ignored};
+use crate::id::MessageId;
+use crate::limits;
+use crate::session::work::message::{IncomingMessage, QueuedMessage};
+
+/// The queued messages of a session, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct QueuedMessages {
+    waiting: Vec<QueuedMessage>,
+    /// The messages that left the queue last, newest first.
+    ended: VecDeque<(MessageId, LeftQueue)>,
+}
+
+/// How a message left the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeftQueue {
+    Delivered,
+    Removed,
+}
+
+impl QueuedMessages {
+    /// Adds an event. Events must be added in the order of the log.
+    pub(crate) fn on(&mut self, event: &Event) {
+        match &event.body {
+            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.waiting.push(QueuedMessage {
+                message: IncomingMessage { role: *role, ..IncomingMessage::user(message_id.clone(), parts.clone()) },
+                delivery: *delivery,
+                auto_run: *auto_run,
+                by: by.clone(),
+                seq: event.seq,
+            }),
+            Body::MessageEdited { message_id, parts, delivery, by: _ } => {
+                if let Some(queued) = self.waiting.iter_mut().find(|queued| queued.is(message_id)) {
+                    queued.edit(parts.clone(), *delivery);
+                }
+            }
+            Body::MessageRemoved { message_id, by: _ } => self.end(message_id, LeftQueue::Removed),
+            Body::MessageCompleted { message_id, .. } => self.end(message_id, LeftQueue::Delivered),
+            Body::MessageDelta { .. } | Body::Unknown(_) => {}
+            ignored!(Session | Turn | Step | Replacement | Tool | Permission | Verify | Plan | Usage | Pruning) => {}
+            ignored!(Compaction | Child | Hook | Budget | Mode | Notice) => {}
+        }
+    }
+
+    fn end(&mut self, id: &MessageId, how: LeftQueue) {
+        let before = self.waiting.len();
+        self.waiting.retain(|queued| !queued.is(id));
+        if self.waiting.len() < before {
+            self.ended.truncate(limits::QUEUED_MESSAGES_MAX - 1);
+            self.ended.push_front((id.clone(), how));
+        }
+    }
+
+    /// Returns how a message left the queue, if it is one of the last that did.
+    pub(crate) fn left(&self, id: &MessageId) -> Option<LeftQueue> {
+        self.ended.iter().find(|(ended, _)| ended == id).map(|(_, how)| *how)
+    }
+}
+
+impl Deref for QueuedMessages {
+    type Target = [QueuedMessage];
+
+    fn deref(&self) -> &[QueuedMessage] {
+        &self.waiting
+    }
+}

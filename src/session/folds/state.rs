@@ -1,0 +1,317 @@
+//! The state of a session: a fold over its events, without side effects.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::budget::BudgetState;
+use super::open_items::{OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
+use super::queued_messages::QueuedMessages;
+use super::turns::TurnRecords;
+use crate::config::Rule;
+use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
+use crate::context::history::History;
+use crate::event::{
+    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, Event, HOOK_FAILED, MessageExtra, PermissionOutcome,
+    SessionChange, SessionParent, ignored,
+};
+use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
+use crate::limits;
+use crate::options::{Mode, OptionValue, Thinking};
+use crate::session::work::message::IncomingMessage;
+
+/// The state of a session after the events that were added to it.
+#[derive(Clone, Debug, Default)]
+pub struct SessionState {
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub title: Option<String>,
+    /// The mode, which may be a mode of a hosted agent.
+    pub mode: OptionValue<Mode>,
+    /// `PROVIDER/NAME`, if it was set for this session.
+    pub model: Option<String>,
+    pub thinking: Option<OptionValue<Thinking>>,
+    pub system_prompt: Option<String>,
+    pub system_prompt_append: Option<String>,
+    /// Names and globs of the tools that the model gets.
+    pub tools: Option<Vec<String>>,
+    /// The name of the hosted agent that works in the session; `None`: nuncio's own agent.
+    pub agent: Option<String>,
+    /// The id of the session in the hosted agent.
+    pub agent_session: Option<String>,
+    /// Options that are set in the hosted agent before each turn.
+    pub agent_options: BTreeMap<String, String>,
+    /// The origin of a session that no person created. See [`SessionChange`].
+    pub origin: Option<String>,
+    /// The tool call of another session that created this session.
+    pub parent: Option<Box<SessionParent>>,
+    /// Milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    pub updated_ms: u64,
+    pub deleted: bool,
+    /// The running turn.
+    pub turn: Option<TurnId>,
+    pub turns: TurnRecords,
+    /// Queued messages, oldest first.
+    pub queue: QueuedMessages,
+    /// The running model request.
+    pub open_step: Option<OpenStep>,
+    /// Incomplete messages, with their text so far.
+    pub open_messages: Vec<OpenMessage>,
+    /// Tool calls without a result.
+    pub open_tools: Vec<OpenTool>,
+    pub open_permissions: Vec<OpenPermission>,
+    /// The running checks of the turn.
+    pub open_check: Option<OpenCheck>,
+    /// The running subagents of the session.
+    pub open_children: Vec<ChildLabel>,
+    /// The permission requests that were resolved last, newest first.
+    pub resolved_permissions: VecDeque<ResolvedPermission>,
+    pub plan: Vec<PlanEntry>,
+    /// The titles of the notices about hooks whose failures have no effect.
+    pub failed_hooks: BTreeSet<String>,
+    /// Permission rules created by `always` answers, oldest first.
+    pub rules: Vec<Rule>,
+    pub context_tokens: u64,
+    /// A compaction is running.
+    pub compacting: bool,
+    pub budget: BudgetState,
+    pub history: History,
+}
+
+/// A permission request that has ended, and who ended it.
+#[derive(Clone, Debug)]
+pub struct ResolvedPermission {
+    pub id: PermissionId,
+    pub outcome: PermissionOutcome,
+    pub by: String,
+}
+
+impl SessionState {
+    /// Adds an event. Events must be added in the order of the log.
+    pub fn on(&mut self, event: &Event) {
+        self.apply(event);
+        self.queue.on(event);
+        self.budget.on(event);
+        self.turns.on(event);
+        self.history.on(event);
+    }
+
+    /// Copies the parts of which the summary of the session consists.
+    pub(in crate::session) fn activity(&self) -> SessionState {
+        SessionState {
+            agent: self.agent.clone(),
+            origin: self.origin.clone(),
+            turns: self.turns.newest(),
+            open_tools: self.open_tools.clone(),
+            open_permissions: self.open_permissions.clone(),
+            ..SessionState::default()
+        }
+    }
+
+    /// Adds an event to the fields that are not folds of their own.
+    pub(in crate::session) fn apply(&mut self, event: &Event) {
+        self.updated_ms = event.at_ms;
+        match &event.body {
+            Body::SessionCreated { cwd, mode, change, parent } => {
+                (self.created_ms, self.cwd, self.mode) = (event.at_ms, cwd.clone(), mode.clone());
+                self.change(change);
+                self.inherit(parent.as_ref());
+            }
+            Body::SessionUpdated { change } => self.change(change),
+            Body::SessionDeleted {} => self.deleted = true,
+            Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
+            Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => {
+                (self.turn, self.open_step) = (None, None);
+            }
+            Body::StepStarted { step, model } => self.open_step = Some(OpenStep::new(*step, model)),
+            Body::StepCompleted { .. } => self.open_step = None,
+            Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
+            Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
+            Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::of(&event.body)),
+            Body::ToolUpdated { tool_call_id: id, status, change, .. } => {
+                if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
+                    open.update(*status, change, event.at_ms);
+                }
+            }
+            Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
+            Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
+            Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::of(event)),
+            Body::PermissionResolved { permission_id: Some(id), outcome, rule, by, .. } => {
+                self.resolved(id, *outcome, rule.as_ref(), by)
+            }
+            Body::PlanUpdated { entries } => self.plan = entries.clone(),
+            Body::UsageUpdated { usage, cost, context_tokens, .. } => self.add_usage(*usage, *cost, *context_tokens),
+            Body::CompactionStarted { .. } => self.compacting = true,
+            Body::CompactionCompleted { context_tokens, .. } => {
+                self.compacting = false;
+                self.context_tokens = context_tokens.unwrap_or(self.context_tokens);
+            }
+            Body::VerifyStarted { tool_call_id, round, .. } => {
+                self.open_check = Some(OpenCheck { tool_call_id: tool_call_id.clone(), round: *round });
+            }
+            Body::VerifyCompleted { .. } => self.open_check = None,
+            Body::ChildStarted { child, .. } => self.open_children.push(child.clone()),
+            Body::ChildCompleted { child, .. } => {
+                self.open_children.retain(|open| open.child_session_id != child.child_session_id);
+            }
+            Body::ModeChanged { mode } => self.mode = mode.clone(),
+            Body::Notice { title, code: Some(code), .. } if code == HOOK_FAILED => {
+                self.failed_hooks.insert(title.clone());
+            }
+            Body::SessionClosed {}
+            | Body::PermissionResolved { permission_id: None, .. }
+            | Body::HookCompleted { .. }
+            | Body::Notice { .. }
+            | Body::Unknown(_)
+            | ignored!(Replacement | Queue | Pruning | Budget) => {}
+        }
+    }
+
+    /// Sets the parent of a subagent's session, and the rules that it inherits. A rule that this
+    /// version cannot parse is ignored.
+    fn inherit(&mut self, parent: Option<&SessionParent>) {
+        self.parent = parent.cloned().map(Box::new);
+        let rules = parent.into_iter().flat_map(|parent| &parent.rules);
+        self.rules = rules.filter_map(|rule| Rule::deserialize(rule).ok()).collect();
+    }
+
+    /// Closes a permission request and adds the rule of an "always" answer. A rule that this
+    /// version cannot parse is ignored.
+    fn resolved(&mut self, id: &PermissionId, outcome: PermissionOutcome, rule: Option<&Value>, by: &str) {
+        self.open_permissions.retain(|open| open.id != *id);
+        self.resolved_permissions.truncate(limits::PERMISSIONS_RESOLVED_KEPT - 1);
+        self.resolved_permissions.push_front(ResolvedPermission { id: id.clone(), outcome, by: by.into() });
+        if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
+            self.rules.extend(rule.and_then(|rule| Rule::deserialize(rule).ok()));
+        }
+    }
+
+    fn change(&mut self, change: &SessionChange) {
+        let SessionChange {
+            title,
+            model,
+            thinking,
+            cwd,
+            additional_directories,
+            system_prompt,
+            system_prompt_append,
+            tools,
+            agent,
+            agent_session,
+            agent_options,
+            origin,
+            ..
+        } = change.clone();
+        self.origin = origin.or(self.origin.take());
+        self.agent = agent.or(self.agent.take());
+        self.agent_session = agent_session.or(self.agent_session.take());
+        self.agent_options.extend(agent_options);
+        self.tools = tools.or(self.tools.take());
+        self.title = title.or(self.title.take());
+        self.model = model.or(self.model.take());
+        self.thinking = thinking.or(self.thinking.take());
+        self.system_prompt = system_prompt.or(self.system_prompt.take()).filter(|prompt| !prompt.is_empty());
+        self.system_prompt_append = system_prompt_append.or(self.system_prompt_append.take());
+        if let Some(cwd) = cwd {
+            self.cwd = cwd;
+        }
+        if let Some(directories) = additional_directories {
+            self.additional_directories = directories;
+        }
+    }
+
+    fn change_call(&mut self, id: &ToolCallId, changed: &ChangedCall) {
+        if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
+            let ChangedCall { title, input, locations } = changed.clone();
+            (open.label.title, open.input, open.locations) = (title, input, locations);
+        }
+    }
+
+    fn add_usage(&mut self, usage: Usage, cost: Option<Cost>, context_tokens: u64) {
+        self.context_tokens = context_tokens;
+        if let Some(open) = &mut self.open_step {
+            *open.usage.get_or_insert_default() += usage;
+            open.cost = Cost::sum(open.cost, cost);
+        }
+    }
+
+    fn delta(&mut self, id: &MessageId, role: Role, text: &str) {
+        match self.open_messages.iter_mut().find(|open| open.id == *id) {
+            Some(open) => open.text.push_str(text),
+            None => self.open_messages.push(OpenMessage { id: id.clone(), role, text: text.into() }),
+        }
+    }
+
+    /// Returns the queued messages that do not start a turn.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &IncomingMessage> {
+        self.queue.iter().filter(|queued| !queued.auto_run).map(|queued| &queued.message)
+    }
+
+    /// Returns the events that end all open messages, permission requests, subagents and tool
+    /// calls, the checks, the model request and the turn, in this order. They are appended after
+    /// the session's owner died or the agent panicked.
+    pub(crate) fn closing(&self) -> Vec<Body> {
+        let mut bodies = Vec::new();
+        for open in &self.open_messages {
+            bodies.push(Body::MessageCompleted {
+                message_id: open.id.clone(),
+                role: open.role,
+                parts: vec![Part::text(&open.text)],
+                discarded: false,
+                provider_state: None,
+                extra: MessageExtra::default(),
+            });
+        }
+        for open in &self.open_permissions {
+            bodies.push(Body::PermissionResolved {
+                permission_id: Some(open.id.clone()),
+                tool_call_id: open.tool_call_id.clone(),
+                tool: open.label.clone(),
+                outcome: PermissionOutcome::Cancelled,
+                reason: Some("the process that requested it has ended".into()),
+                by: "interrupted".into(),
+                rule: None,
+            });
+        }
+        for child in &self.open_children {
+            let end = ChildEnd {
+                status: ChildStatus::Interrupted,
+                stop_reason: None,
+                usage: None,
+                cost: None,
+                requests: 0,
+                unresolved: None,
+                error: None,
+            };
+            bodies.push(Body::ChildCompleted { child: child.clone(), end });
+        }
+        bodies.extend(self.open_tools.iter().flat_map(OpenTool::interrupted));
+        bodies.extend(self.open_check.iter().map(OpenCheck::interrupted));
+        if let Some(OpenStep { step, model, usage, cost }) = self.open_step.clone() {
+            bodies.push(Body::StepCompleted {
+                step,
+                model,
+                outcome: StepOutcome::Interrupted,
+                usage,
+                cost,
+                error: None,
+                retry_at_ms: None,
+            });
+        }
+        if self.compacting {
+            bodies.push(Body::CompactionCompleted {
+                outcome: CompactionOutcome::Interrupted,
+                summary: None,
+                context_tokens: None,
+                error: None,
+            });
+        }
+        if self.turn.is_some() {
+            bodies.push(Body::TurnInterrupted {});
+        }
+        bodies
+    }
+}

@@ -1,0 +1,135 @@
+//! The summary of a session's activity. The session's row in the store contains it, so that every
+//! process can list it without reading events.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::state::SessionState;
+use super::turns::{TurnFailure, TurnRecord, TurnStatus};
+use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
+use crate::event::{Body, Event, ignored};
+use crate::id::{PermissionId, ToolCallId, TurnId};
+use crate::limits;
+use crate::store::{ActivityColumns, SessionRow};
+
+/// The activity of a session after an event.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SessionSummary {
+    pub last_turn: Option<LastTurn>,
+    /// Tool calls without a result, oldest first.
+    pub pending_tool_calls: Vec<PendingCall>,
+    pub open_permissions: Vec<PermissionId>,
+    /// The origin of a session that no person created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// The hosted agent that works in the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The cost of the model requests of the session and of its ended subagents, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// The newest turn of a session, which may be running.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastTurn {
+    pub turn_id: TurnId,
+    pub status: TurnStatus,
+    /// Present if the turn completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// Present if the turn failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<TurnFailure>,
+}
+
+/// A tool call without a result. `status` is `pending` or `in_progress`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PendingCall {
+    pub tool_call_id: ToolCallId,
+    pub title: String,
+    pub kind: ToolKind,
+    pub status: ToolStatus,
+}
+
+impl SessionSummary {
+    /// Creates the summary of a state.
+    pub(crate) fn of(state: &SessionState) -> SessionSummary {
+        let calls = state.open_tools.iter().map(|open| PendingCall {
+            tool_call_id: open.id.clone(),
+            title: open.label.title.clone(),
+            kind: open.kind,
+            status: open.running_ms.map_or(ToolStatus::Pending, |_| ToolStatus::InProgress),
+        });
+        SessionSummary {
+            last_turn: state.turns.last().map(LastTurn::of),
+            pending_tool_calls: calls.collect(),
+            open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
+            origin: state.origin.clone(),
+            agent: state.agent.clone(),
+            cost: state.turns.total().1,
+        }
+    }
+
+    /// Returns the summary in a session's row. Empty if only versions without summaries have
+    /// written to the session.
+    pub(crate) fn stored(row: &SessionRow) -> SessionSummary {
+        let summary = row.activity.summary.as_deref().and_then(|summary| serde_json::from_str(summary).ok());
+        summary.unwrap_or_default()
+    }
+
+    /// Returns the columns for the session's row after `events`, which follow `state`. `None` if
+    /// the events change nothing and `always` is false.
+    pub(in crate::session) fn columns_after(state: &SessionState, events: &[Event], always: bool) -> Option<ActivityColumns> {
+        if !always && events.iter().all(|event| is_unrelated(&event.body)) {
+            return None;
+        }
+        let mut state = state.activity();
+        for event in events {
+            state.apply(event);
+            state.turns.on(event);
+        }
+        Some(SessionSummary::of(&state).into_columns())
+    }
+
+    fn into_columns(mut self) -> ActivityColumns {
+        self.pending_tool_calls.truncate(limits::SUMMARY_CALLS_MAX);
+        let waiting = self.open_permissions.len();
+        self.open_permissions.truncate(limits::SUMMARY_CALLS_MAX);
+        ActivityColumns { turn: self.turn().cloned(), waiting, summary: serde_json::to_string(&self).ok() }
+    }
+
+    /// Returns the ID of the running turn, if any.
+    pub(crate) fn turn(&self) -> Option<&TurnId> {
+        self.last_turn.as_ref().filter(|last| last.status == TurnStatus::Running).map(|last| &last.turn_id)
+    }
+
+    /// Marks the open turn as interrupted and removes the open calls and permission requests, as
+    /// the next owner will record it.
+    pub(crate) fn interrupt(&mut self) {
+        if let Some(last) = self.last_turn.as_mut().filter(|last| last.status == TurnStatus::Running) {
+            last.status = TurnStatus::Interrupted;
+        }
+        self.pending_tool_calls.clear();
+        self.open_permissions.clear();
+    }
+}
+
+impl LastTurn {
+    fn of(turn: &TurnRecord) -> LastTurn {
+        LastTurn {
+            turn_id: turn.id.clone(),
+            status: turn.status,
+            stop_reason: turn.stop_reason,
+            error: turn.error.as_deref().cloned(),
+        }
+    }
+}
+
+/// Returns whether an event never changes a summary.
+fn is_unrelated(body: &Body) -> bool {
+    matches!(body, ignored!(Step | Message | Replacement | Queue | Verify | Plan | Pruning | Compaction | Budget | Mode | Notice))
+}

@@ -1,0 +1,243 @@
+//! Summaries of the turns of a session. Each is small, because a session may have thousands of
+//! turns.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::content::{Cost, StepOutcome, StopReason, Usage};
+use crate::event::{Body, ChildEnd, Event, ignored};
+use crate::id::{Seq, SessionId, TurnId};
+
+/// Progress of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TurnStatus {
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    /// The process that ran the turn died.
+    Interrupted,
+}
+
+/// The summary of a turn. Times are milliseconds since the Unix epoch.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnRecord {
+    pub id: TurnId,
+    pub status: TurnStatus,
+    /// Set for a completed turn.
+    pub stop_reason: Option<StopReason>,
+    /// Set for a failed turn.
+    pub error: Option<Box<TurnFailure>>,
+    /// The client that sent the prompt.
+    pub by: Option<Arc<str>>,
+    /// `PROVIDER/NAME` of the model of the newest request; `None` before the first.
+    pub model: Option<Arc<str>>,
+    /// Total usage of the turn's model requests; `None` before the first.
+    pub usage: Option<Usage>,
+    /// Total cost of the turn's model requests; `None` if no price is known.
+    pub cost: Option<Cost>,
+    /// Number of the turn's model requests, without those that were sent again.
+    pub requests: u64,
+    /// Amounts of the ended subagents that the turn started.
+    pub children: ChildAmounts,
+    pub started_ms: u64,
+    pub ended_ms: u64,
+    pub first_seq: Seq,
+    /// 0 while the turn runs, like `ended_ms`.
+    pub last_seq: Seq,
+}
+
+/// Amounts that subagents have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChildAmounts {
+    pub usage: Option<Usage>,
+    pub cost: Option<Cost>,
+    pub requests: u64,
+}
+
+impl TurnRecord {
+    /// Returns usage and cost of the turn and of its subagents that have ended; `None` without
+    /// requests, or if no price is known.
+    pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
+        (sum(self.usage, self.children.usage), Cost::sum(self.cost, self.children.cost))
+    }
+}
+
+fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    let mut total = one.or(other)?;
+    if let (Some(_), Some(other)) = (one, other) {
+        total += other;
+    }
+    Some(total)
+}
+
+/// Error of a failed turn. `code` is a code of the error table; `info` has facts for clients.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Failure")]
+pub(crate) struct TurnFailure {
+    pub code: String,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub info: Option<Value>,
+}
+
+/// All turns, oldest first, and their totals.
+#[derive(Clone, Debug, Default)]
+pub struct TurnRecords {
+    turns: Vec<TurnRecord>,
+    /// The turns of the subagents that have not ended.
+    open_children: Vec<(SessionId, TurnId)>,
+    usage: Option<Usage>,
+    cost: Option<Cost>,
+}
+
+impl TurnRecords {
+    /// Adds an event. Events must be added in the order of the log.
+    pub(crate) fn on(&mut self, event: &Event) {
+        match &event.body {
+            Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
+            Body::TurnCompleted { stop_reason } => {
+                self.end(TurnStatus::Completed, event);
+                if let Some(last) = self.turns.last_mut() {
+                    last.stop_reason = Some(*stop_reason);
+                }
+            }
+            Body::TurnFailed { code, message, hint, info } => {
+                self.end(TurnStatus::Failed, event);
+                let (code, message) = (code.clone(), message.clone());
+                let error = TurnFailure { code, message, hint: hint.clone(), info: info.clone() };
+                if let Some(last) = self.turns.last_mut() {
+                    last.error = Some(Box::new(error));
+                }
+            }
+            Body::StepStarted { model, .. } => {
+                self.set_model(model, event);
+                if let Some(turn) = self.running(event) {
+                    turn.requests += 1;
+                }
+            }
+            Body::StepCompleted { outcome: StepOutcome::Retried, .. } => {
+                if let Some(turn) = self.running(event) {
+                    turn.requests = turn.requests.saturating_sub(1);
+                }
+            }
+            Body::UsageUpdated { model, usage, cost, .. } => {
+                // Older versions recorded no steps.
+                self.set_model(model, event);
+                self.usage = sum(self.usage, Some(*usage));
+                self.cost = Cost::sum(self.cost, *cost);
+                if let Some(turn) = self.running(event) {
+                    turn.usage = sum(turn.usage, Some(*usage));
+                    turn.cost = Cost::sum(turn.cost, *cost);
+                }
+            }
+            Body::ChildStarted { child, .. } => {
+                self.open_children.extend(event.turn_id.clone().map(|turn| (child.child_session_id.clone(), turn)));
+            }
+            Body::ChildCompleted { child, end } => self.child_ended(&child.child_session_id, end),
+            Body::TurnCancelled {} => self.end(TurnStatus::Cancelled, event),
+            Body::TurnInterrupted {} => self.end(TurnStatus::Interrupted, event),
+            Body::StepCompleted { .. }
+            | Body::Unknown(_)
+            | ignored!(Session | Message | Replacement | Queue | Tool | Permission | Verify | Plan | Pruning)
+            | ignored!(Compaction | Hook | Budget | Mode | Notice) => {}
+        }
+    }
+
+    fn start(&mut self, by: Option<&str>, event: &Event) {
+        let Some(id) = &event.turn_id else { return };
+        let by = by.map(|by| self.shared(by, |turn| turn.by.as_ref()));
+        self.turns.push(TurnRecord {
+            id: id.clone(),
+            status: TurnStatus::Running,
+            stop_reason: None,
+            error: None,
+            by,
+            model: None,
+            usage: None,
+            cost: None,
+            requests: 0,
+            children: ChildAmounts::default(),
+            started_ms: event.at_ms,
+            ended_ms: 0,
+            first_seq: event.seq,
+            last_seq: 0,
+        });
+    }
+
+    /// Adds the amounts of a subagent to the turn that started it.
+    fn child_ended(&mut self, child: &SessionId, end: &ChildEnd) {
+        self.usage = sum(self.usage, end.usage);
+        self.cost = Cost::sum(self.cost, end.cost);
+        let open = self.open_children.iter().position(|(open, _)| open == child);
+        let started_by = open.map(|index| self.open_children.swap_remove(index).1);
+        let turn = self.turns.iter_mut().rev().find(|turn| started_by.as_ref().is_none_or(|id| turn.id == *id));
+        if let Some(ChildAmounts { usage, cost, requests }) = turn.map(|turn| &mut turn.children) {
+            *usage = sum(*usage, end.usage);
+            *cost = Cost::sum(*cost, end.cost);
+            *requests += end.requests;
+        }
+    }
+
+    /// Returns the turn that `event` belongs to, if it is the newest turn.
+    fn running(&mut self, event: &Event) -> Option<&mut TurnRecord> {
+        self.turns.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.id))
+    }
+
+    fn set_model(&mut self, model: &str, event: &Event) {
+        let known = self.running(event).and_then(|turn| turn.model.as_deref());
+        if known == Some(model) {
+            return;
+        }
+        let model = self.shared(model, |turn| turn.model.as_ref());
+        if let Some(turn) = self.running(event) {
+            turn.model = Some(model);
+        }
+    }
+
+    /// Returns a copy of `name` that shares its memory with the previous turn if the names are
+    /// equal: most turns have the client and the model of the previous turn.
+    fn shared(&self, name: &str, field: fn(&TurnRecord) -> Option<&Arc<str>>) -> Arc<str> {
+        let known = self.turns.iter().rev().take(2).find_map(field).filter(|known| ***known == *name);
+        known.cloned().unwrap_or_else(|| name.into())
+    }
+
+    fn end(&mut self, status: TurnStatus, event: &Event) {
+        if let Some(last) = self.turns.last_mut() {
+            (last.status, last.ended_ms, last.last_seq) = (status, event.at_ms, event.seq);
+        }
+    }
+
+    /// Returns usage and cost of all turns and of their subagents that have ended; `None` without
+    /// requests, or if no price is known.
+    pub(crate) fn total(&self) -> (Option<Usage>, Option<Cost>) {
+        (self.usage, self.cost)
+    }
+
+    /// Copies the newest turn and the totals.
+    pub(in crate::session) fn newest(&self) -> TurnRecords {
+        let turns = self.turns.last().cloned().into_iter().collect();
+        TurnRecords { turns, open_children: Vec::new(), usage: self.usage, cost: self.cost }
+    }
+
+    /// Returns the newest turn.
+    pub(crate) fn last(&self) -> Option<&TurnRecord> {
+        self.turns.last()
+    }
+
+    /// Returns the turn with this id.
+    pub(crate) fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
+        self.turns.iter().rev().find(|turn| turn.id == *id)
+    }
+
+    /// Returns the turns that started after `seq`.
+    pub(crate) fn after(&self, seq: Seq) -> &[TurnRecord] {
+        &self.turns[self.turns.partition_point(|turn| turn.first_seq <= seq)..]
+    }
+}

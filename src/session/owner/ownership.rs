@@ -1,0 +1,180 @@
+//! Ownership of a session: the right to write its events.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, MutexGuard, TryLockError, watch};
+
+use super::lock::SessionLock;
+use crate::error::{Error, Result};
+use crate::event::{Body, Severity};
+use crate::id::Seq;
+use crate::local_socket::Peers;
+use crate::session::events::log::SessionLog;
+use crate::session::work::message::IncomingMessage;
+use crate::session::work::turn::failed;
+use crate::store::Store;
+use crate::task;
+
+/// Ownership of an open session: the lock on its file, and the generation of its log.
+///
+/// Invariants:
+///
+/// - Only the process that holds the lock appends. The kernel releases the lock when that process
+///   dies, so a dead owner never blocks the session.
+/// - Each owner starts a new generation in the session's row, and each commit checks the
+///   generation. So an append by a former owner is refused, whatever happened to that owner's lock.
+/// - A new owner reads all events, and ends the turn and the tool calls that the previous owner
+///   left open. Only then does [`Ownership::is_held`] return true, so that other tasks can append.
+/// - After a lost append, the log refuses appends until a new generation starts. The lock is kept
+///   during that time, so that no other process continues the session from an older state.
+/// - The mutex serializes acquiring, releasing and reading events of another owner.
+pub(in crate::session) struct Ownership {
+    log: Arc<SessionLog>,
+    store: Arc<Store>,
+    /// The directory of the lock files.
+    locks: PathBuf,
+    peers: Arc<Peers>,
+    lock: Mutex<Option<SessionLock>>,
+    held: watch::Sender<bool>,
+}
+
+impl Ownership {
+    /// Creates the ownership of an open session. With `lock`, which a new session has, ownership is
+    /// held from the start.
+    pub(crate) fn new(
+        log: Arc<SessionLog>,
+        store: Arc<Store>,
+        locks: PathBuf,
+        peers: Arc<Peers>,
+        lock: Option<SessionLock>,
+    ) -> Ownership {
+        Ownership { log, store, locks, peers, held: watch::Sender::new(lock.is_some()), lock: Mutex::new(lock) }
+    }
+
+    /// Returns whether this process owns the session.
+    pub(crate) fn is_held(&self) -> bool {
+        *self.held.borrow()
+    }
+
+    /// Waits until this process does not own the session.
+    pub(crate) async fn released(&self) {
+        // Cannot fail: `self` holds the sender.
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
+    }
+
+    /// Ensures that this process owns the session. If another process owns the session, returns
+    /// `session_busy`. If the previous owner has exited, takes the lock, and ends the turn and the
+    /// tool calls that the previous owner left open. After a lost append, ownership is acquired
+    /// again in the same way.
+    ///
+    /// `may_take` is called before that, with the error of the lost append. While the guard that it
+    /// returns exists, no other task appends because it found the session owned. `taken` is called
+    /// when the log is complete, before other tasks find the session owned.
+    pub(crate) async fn acquire<G>(
+        &self,
+        may_take: impl FnOnce(Option<&Error>) -> Result<G>,
+        taken: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let mut held = self.lock.lock().await;
+        let lost = self.log.failed();
+        if held.is_some() && lost.is_none() {
+            return Ok(());
+        }
+        {
+            let _guard = may_take(lost.as_ref())?;
+            self.held.send_replace(false);
+        }
+        if lost.is_some() {
+            // Flush the queue: pending appends fail too, so that none of them is written after
+            // ownership is acquired again.
+            let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
+        }
+        let lock = match held.take() {
+            Some(lock) => lock,
+            None => SessionLock::take(&self.locks, &self.log.id, &self.peers.address())?,
+        };
+        let generation = match self.start_generation().await {
+            Ok(generation) => generation,
+            Err(error) => {
+                // After a lost append the lock is kept until the store can be written again.
+                *held = Some(lock).filter(|_| lost.is_some());
+                return Err(error);
+            }
+        };
+        if self.log.state(|state| state.deleted) {
+            return Err(Error::not_found(format!("session {} not found", self.log.id)));
+        }
+        self.log.own(generation);
+        self.close_open_items(lost.as_ref()).await?;
+        *held = Some(lock);
+        let taken = taken();
+        self.held.send_replace(true);
+        taken
+    }
+
+    /// Starts a new generation and reads the events that other processes wrote. May wait for the
+    /// store.
+    async fn start_generation(&self) -> Result<i64> {
+        let (store, log) = (self.store.clone(), self.log.clone());
+        let started = task::blocking("taking ownership of a session", move || {
+            let generation = store.take_session(log.key, std::process::id())?;
+            log.catch_up(Seq::MAX).map(|()| generation)
+        });
+        started.await?
+    }
+
+    /// Ends the turn and the tool calls that the previous owner left open, and appends the queued
+    /// messages that do not start a turn. `lost` is the error from an append that this process
+    /// lost.
+    async fn close_open_items(&self, lost: Option<&Error>) -> Result<()> {
+        let turn = self.log.state(|state| state.turn.clone());
+        for body in self.log.state(|state| state.closing()) {
+            let body = match (body, lost) {
+                // This process ran the turn and knows the reason: record a failure, not an
+                // interruption.
+                (Body::TurnInterrupted {}, Some(error)) => failed(error),
+                (body, _) => body,
+            };
+            self.log.commit(turn.clone(), body).await?;
+        }
+        let silent: Vec<IncomingMessage> = self.log.state(|state| state.silent().cloned().collect());
+        for message in silent {
+            self.log.commit(None, message.completed()).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the events that another owner committed, at least up to `until` if there are as many.
+    /// Does nothing if this process is the owner.
+    pub(crate) async fn catch_up(&self, until: Seq) -> Result<()> {
+        let lock = self.lock.lock().await;
+        if lock.is_some() { Ok(()) } else { self.log.catch_up(until) }
+    }
+
+    /// Prevents this process from acquiring the session while the guard exists. Fails while the
+    /// session is being acquired or released.
+    pub(crate) fn try_lock(&self) -> std::result::Result<MutexGuard<'_, Option<SessionLock>>, TryLockError> {
+        self.lock.try_lock()
+    }
+
+    /// Releases ownership: another process may take the session.
+    pub(crate) async fn release(&self) {
+        self.held.send_replace(false);
+        self.lock.lock().await.take();
+    }
+
+    /// Releases ownership if `unused` returns a guard, which is held until no call of this process
+    /// can use the session any more. Another process can take it after `last`. Returns whether
+    /// ownership was released.
+    pub(crate) async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>, last: impl Future<Output = ()>) -> bool {
+        let mut lock = self.lock.lock().await;
+        {
+            let Some(_guard) = unused() else { return false };
+            self.held.send_replace(false);
+        }
+        last.await;
+        lock.take();
+        true
+    }
+}

@@ -1,0 +1,87 @@
+//! Tells the owner of a session that clients of this process can answer its permission requests.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::SessionId;
+use crate::limits;
+use crate::session::open::{Registration, Session};
+use crate::session::sessions::Sessions;
+
+/// The request to the owner of a session that registers a client that can answer permission
+/// requests ([`Register`]). It has no response while the client is attached.
+pub(crate) const REGISTER: &str = "register";
+/// The notification of the owner that the client is registered.
+pub(crate) const REGISTERED: &str = "registered";
+
+/// Params of [`REGISTER`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Register {
+    /// Number of the request on its connection.
+    pub call: u64,
+    pub session: SessionId,
+}
+
+impl Sessions {
+    /// Registers this process with the owner of the session, as [`Sessions::start_registration`]
+    /// does, and waits until the owner has done so.
+    pub(crate) async fn register(&self, session: &Session) {
+        self.start_registration(session);
+        let mut registration = session.registration.subscribe();
+        let known = registration.wait_for(|registration| *registration != Registration::Requested);
+        if tokio::time::timeout(limits::REGISTRATION, known).await.is_err() {
+            tracing::warn!(session = %session.log.id, "the owner of a session does not respond");
+        }
+    }
+
+    /// Registers this process, as [`Sessions::register`] does, for a client that will be attached
+    /// within `time`.
+    pub(crate) async fn register_for(&self, session: &Session, time: Duration) {
+        let responder = session.broker.register_responder();
+        self.register(session).await;
+        let shutdown = self.shutdown.clone();
+        self.tasks.spawn(async move {
+            let _ = tokio::time::timeout(time, shutdown.cancelled()).await;
+            drop(responder);
+        });
+    }
+
+    /// Registers this process with the owner of the session if a client of this process can answer
+    /// permission requests. Does nothing if this process is registered or no other process owns the
+    /// session.
+    pub(in crate::session) fn start_registration(&self, session: &Session) {
+        if session.is_owned() || !session.broker.has_responders() || *session.registration.borrow() != Registration::Unknown {
+            return;
+        }
+        let Some(owner) = self.other_owner(&session.log.id) else { return };
+        let Ok(connection) = self.peers.connect(&owner) else { return };
+        // Two tasks may have come here at the same time.
+        let requests = session.registration.send_if_modified(|registration| {
+            let unknown = *registration == Registration::Unknown;
+            *registration = if unknown { Registration::Requested } else { *registration };
+            unknown
+        });
+        if !requests {
+            return;
+        }
+        let session = session.clone();
+        self.tasks.spawn(async move {
+            let mut call = connection.new_call();
+            let mut ended = pin!(connection.request(REGISTER, Register { call: call.call, session: session.log.id.clone() }));
+            loop {
+                tokio::select! {
+                    // Ends when the other process no longer owns the session.
+                    _ = &mut ended => break,
+                    _ = call.next() => drop(session.registration.send_replace(Registration::Registered)),
+                    () = session.broker.unattended() => break,
+                    () = session.closed() => break,
+                    () = session.shutdown.cancelled() => break,
+                }
+            }
+            session.registration.send_replace(Registration::Unknown);
+        });
+    }
+}

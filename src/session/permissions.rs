@@ -1,0 +1,4 @@
+//! Permission requests and their answers.
+
+pub(crate) mod broker;
+pub(super) mod request;

@@ -1,0 +1,199 @@
+//! Permission requests of a session and their answers. The first answer counts; without a client
+//! that can answer, a request is denied.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::{oneshot, watch};
+
+use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewOffer};
+use crate::error::{Error, Result};
+use crate::event::PermissionOutcome;
+use crate::id::PermissionId;
+
+/// An answer to a permission request: the outcome, its author and an optional reason.
+#[derive(Clone, Debug)]
+pub(crate) struct PermissionAnswer {
+    pub outcome: PermissionOutcome,
+    /// The chosen option; `None` if the request ended without a choice.
+    pub option_id: Option<String>,
+    pub by: String,
+    pub reason: Option<String>,
+    /// Decisions about parts of a review.
+    pub review: ReviewAnswer,
+}
+
+impl PermissionAnswer {
+    /// Creates an answer that chooses no option of the request.
+    pub(crate) fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
+        PermissionAnswer {
+            outcome,
+            option_id: None,
+            by: by.into(),
+            reason: reason.map(String::from),
+            review: ReviewAnswer::default(),
+        }
+    }
+
+    /// Returns whether no client could answer the request.
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.by == NOBODY || self.by == DISCONNECT
+    }
+}
+
+/// The author of the denial of a request that no client could answer.
+pub(in crate::session) const NOBODY: &str = "nobody";
+
+/// The parts of an answer besides its option.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChoiceDetails {
+    pub reason: Option<String>,
+    /// Decisions about parts of a review.
+    pub review: ReviewAnswer,
+}
+
+/// The author of the denial of a request whose last client disconnected.
+pub(in crate::session) const DISCONNECT: &str = "disconnect";
+
+/// The open permission requests of one session.
+#[derive(Default)]
+pub struct Broker {
+    open: Mutex<HashMap<PermissionId, PendingPermission>>,
+    /// Number of attached clients that can answer. Changed only while `open` is locked.
+    responders: watch::Sender<usize>,
+}
+
+struct PendingPermission {
+    options: Vec<PermissionOption>,
+    review: Option<ReviewOffer>,
+    answer: oneshot::Sender<PermissionAnswer>,
+}
+
+/// RAII guard: a client that can answer permission requests is attached while the guard exists.
+/// Dropping the last guard denies all open requests.
+pub(crate) struct ResponderGuard(Arc<Broker>);
+
+impl Broker {
+    fn requests(&self) -> MutexGuard<'_, HashMap<PermissionId, PendingPermission>> {
+        self.open.lock()
+    }
+
+    /// Registers a client that can answer permission requests.
+    pub(crate) fn register_responder(self: &Arc<Self>) -> ResponderGuard {
+        let _requests = self.requests();
+        self.responders.send_modify(|responders| *responders += 1);
+        ResponderGuard(self.clone())
+    }
+
+    /// Returns whether a client can answer permission requests.
+    pub(crate) fn has_responders(&self) -> bool {
+        *self.responders.borrow() > 0
+    }
+
+    /// Waits until a client can answer permission requests.
+    pub(in crate::session) async fn attended(&self) {
+        // Cannot fail: `self` holds the sender.
+        let _ = self.responders.subscribe().wait_for(|responders| *responders > 0).await;
+    }
+
+    /// Waits until no client can answer permission requests.
+    pub(in crate::session) async fn unattended(&self) {
+        // Cannot fail: `self` holds the sender.
+        let _ = self.responders.subscribe().wait_for(|responders| *responders == 0).await;
+    }
+
+    /// Opens a request; with `review`, its answer may decide about parts of the changes. Also
+    /// returns whether a client can answer it now.
+    pub(crate) fn open(
+        &self,
+        id: PermissionId,
+        options: Vec<PermissionOption>,
+        review: Option<ReviewOffer>,
+    ) -> (oneshot::Receiver<PermissionAnswer>, bool) {
+        let mut requests = self.requests();
+        let (answer, answered) = oneshot::channel();
+        requests.insert(id, PendingPermission { options, review, answer });
+        (answered, self.has_responders())
+    }
+
+    /// Returns whether the request can still be answered in this process.
+    pub(crate) fn is_open(&self, id: &PermissionId) -> bool {
+        self.requests().contains_key(id)
+    }
+
+    /// Answers a request with one of its options. An option that was not offered is an error, and
+    /// the request stays open.
+    pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: &str, choice: ChoiceDetails) -> Result<()> {
+        let wrong = || format!("optionId: {option_id} was not offered");
+        self.answer_with(id, |option| option.option_id == option_id, wrong, by, choice)
+    }
+
+    /// Answers a request with its first option of `kind`.
+    pub(crate) fn answer_kind(&self, id: &PermissionId, kind: PermissionOptionKind, by: &str, choice: ChoiceDetails) -> Result<()> {
+        self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, choice)
+    }
+
+    fn answer_with(
+        &self,
+        id: &PermissionId,
+        picked: impl Fn(&PermissionOption) -> bool,
+        wrong: impl FnOnce() -> String,
+        by: &str,
+        ChoiceDetails { reason, review }: ChoiceDetails,
+    ) -> Result<()> {
+        let mut requests = self.requests();
+        let permission = requests.get(id).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
+        let option = permission.options.iter().find(|option| picked(option)).ok_or_else(|| Error::invalid_params(wrong()))?;
+        match &permission.review {
+            Some(offer) => review.check(offer).map_err(Error::invalid_params)?,
+            None if review == ReviewAnswer::default() => {}
+            None => return Err(Error::invalid_params("hunks and edits: the request is not a review of changes")),
+        }
+        let outcome = match option.kind {
+            PermissionOptionKind::AllowOnce => PermissionOutcome::AllowOnce,
+            PermissionOptionKind::AllowAlways => PermissionOutcome::AllowAlways,
+            PermissionOptionKind::RejectOnce => PermissionOutcome::RejectOnce,
+            PermissionOptionKind::RejectAlways => PermissionOutcome::RejectAlways,
+        };
+        let option_id = Some(option.option_id.clone());
+        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by: by.into(), reason, review });
+        Ok(())
+    }
+
+    /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
+    /// cancellation. Does nothing if the request is not open.
+    pub(crate) fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
+        resolve(&mut self.requests(), id, PermissionAnswer::without_choice(outcome, by, Some(reason)));
+    }
+}
+
+fn resolve(requests: &mut HashMap<PermissionId, PendingPermission>, id: &PermissionId, answer: PermissionAnswer) {
+    if let Some(permission) = requests.remove(id) {
+        // Fails if the turn no longer waits for the answer.
+        let _ = permission.answer.send(answer);
+    }
+}
+
+impl ResponderGuard {
+    /// Returns whether the guard belongs to `broker`, and not to the broker of an earlier opening
+    /// of the session.
+    pub(crate) fn is_for(&self, broker: &Arc<Broker>) -> bool {
+        Arc::ptr_eq(&self.0, broker)
+    }
+}
+
+impl Drop for ResponderGuard {
+    fn drop(&mut self) {
+        let mut requests = self.0.requests();
+        self.0.responders.send_modify(|responders| *responders -= 1);
+        if self.0.has_responders() {
+            return;
+        }
+        let open: Vec<PermissionId> = requests.keys().cloned().collect();
+        for id in open {
+            let reason = Some("the last client that could answer disconnected");
+            resolve(&mut requests, &id, PermissionAnswer::without_choice(PermissionOutcome::Denied, DISCONNECT, reason));
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Permission requests of a turn. The requests of a subagent also appear in the sessions above it,
+//! whose clients can answer them. The first answer counts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::select_all;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::broker::{Broker, DISCONNECT, NOBODY, PermissionAnswer};
+use crate::config::{Policy, Rule};
+use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, ToolStatus};
+use crate::event::{Body, PermissionOutcome, ToolChange};
+use crate::id::{PermissionId, ToolCallId, TurnId};
+use crate::options::Mode;
+use crate::permission::rules::stricter;
+use crate::session::clock::now_ms;
+use crate::session::events::log::SessionLog;
+use crate::session::subagents::ancestor::{Ancestor, agent_of};
+use crate::session::work::turn::Turn;
+
+/// A permission request in one of the sessions in which it appears.
+struct OpenRequest {
+    id: PermissionId,
+    broker: Arc<Broker>,
+    log: Arc<SessionLog>,
+    /// The turn that the request belongs to, if it is running.
+    turn: Option<TurnId>,
+    tool_call_id: ToolCallId,
+    tool: ToolLabel,
+    answered: oneshot::Receiver<PermissionAnswer>,
+}
+
+/// A permission request that is about to be made.
+pub(crate) struct TurnQuestion<'a> {
+    pub tool_call_id: ToolCallId,
+    /// The tool call, or without a call with this id, the question.
+    pub tool: ToolLabel,
+    pub content: Vec<ToolContent>,
+    pub options: Vec<PermissionOption>,
+    pub timeout: Duration,
+    /// Withdraws the question.
+    pub cancel: &'a CancellationToken,
+    /// The answer may decide about the parts of this review.
+    pub review: Option<ReviewOffer>,
+}
+
+impl Turn {
+    /// Asks the attached clients for permission and waits for the first answer, the deadline or a
+    /// cancellation. Every outcome except an offered allow option denies the tool call. Returns the
+    /// id for the `permission.resolved` event, which the caller appends with the rule to remember.
+    pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> (Option<PermissionId>, PermissionAnswer) {
+        let tool = question.tool.clone();
+        let (ids, answer) = self.ask_from(0, question).await;
+        let mut ids = ids.into_iter();
+        let own = ids.next();
+        match &own {
+            None => {
+                for ancestor in &*self.ancestors {
+                    self.emit_above(ancestor, None, self.label_above(&tool), answer.clone(), None).await;
+                }
+            }
+            Some(own) if !self.ancestors.is_empty() => {
+                let mut asked_above = self.asked_above.lock();
+                asked_above.insert(own.clone(), ids.collect());
+            }
+            Some(_) => {}
+        }
+        (own, answer)
+    }
+
+    /// Asks the clients of the session `level` levels above this one, and of those above it, about
+    /// something that concerns that session. Otherwise like [`Turn::ask`]. Records the answer.
+    pub(in crate::session) async fn ask_above(&self, level: usize, question: TurnQuestion<'_>) -> PermissionAnswer {
+        let tool = question.tool.clone();
+        let (ids, answer) = self.ask_from(level, question).await;
+        // Without a client that can answer, no session has the request.
+        for ((index, ancestor), id) in self.ancestors.iter().enumerate().skip(level - 1).zip(ids) {
+            let label = if index + 1 == level { tool.clone() } else { self.label_above(&tool) };
+            self.resolve_in(ancestor, id, label, answer.clone(), None).await;
+        }
+        answer
+    }
+
+    /// Asks in the session `level` levels above this one (0: in this one) and in those above it.
+    /// Returns the ids of the requests in these sessions, in this order; none if no client can
+    /// answer.
+    async fn ask_from(&self, level: usize, question: TurnQuestion<'_>) -> (Vec<PermissionId>, PermissionAnswer) {
+        let TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review } = question;
+        self.wait_for_responders().await;
+        let Some(mut open) = self.open_requests(level, tool_call_id, &tool, &options, review.as_ref()) else {
+            let reason = Some("no connected client can answer the permission request");
+            return (Vec::new(), PermissionAnswer::without_choice(PermissionOutcome::Denied, NOBODY, reason));
+        };
+        let deadline_ms = now_ms() + timeout.as_millis() as u64;
+        for request in &open {
+            let body = Body::PermissionRequested {
+                permission_id: request.id.clone(),
+                tool_call_id: request.tool_call_id.clone(),
+                tool: Some(request.tool.clone()),
+                content: content.clone(),
+                options: options.clone(),
+                deadline_ms,
+                review: review.clone(),
+            };
+            request.log.emit(request.turn.clone(), body).await;
+        }
+        let ended = |outcome, by, reason| PermissionAnswer::without_choice(outcome, by, Some(reason));
+        let answer = tokio::select! {
+            biased;
+            answer = first_answer(&mut open) => answer,
+            () = cancel.cancelled() => ended(PermissionOutcome::Cancelled, "cancel", "the turn was cancelled"),
+            () = tokio::time::sleep(timeout) => {
+                ended(PermissionOutcome::Denied, "deadline", "no answer before the deadline")
+            }
+        };
+        for request in &open {
+            request.broker.dismiss(&request.id, answer.outcome, &answer.by, answer.reason.as_deref().unwrap_or_default());
+        }
+        // A client may have answered just before the request was dismissed.
+        let chosen = open.iter_mut().filter_map(|request| request.answered.try_recv().ok());
+        let late = chosen.into_iter().find(|late| late.option_id.is_some() && answer.option_id.is_none());
+        (open.into_iter().map(|request| request.id).collect(), late.unwrap_or(answer))
+    }
+
+    /// Opens the request in the session `level` levels above this one (0: in this one) and in those
+    /// above it, in this order. Returns `None` if no client of these sessions can answer it.
+    fn open_requests(
+        &self,
+        level: usize,
+        tool_call_id: ToolCallId,
+        tool: &ToolLabel,
+        options: &[PermissionOption],
+        review: Option<&ReviewOffer>,
+    ) -> Option<Vec<OpenRequest>> {
+        let mut attended = false;
+        let mut open = |broker: &Arc<Broker>, log: &Arc<SessionLog>, turn, tool_call_id, tool| {
+            let id = PermissionId::new();
+            let (answered, has_responders) = broker.open(id.clone(), options.to_vec(), review.cloned());
+            attended |= has_responders;
+            OpenRequest { id, broker: broker.clone(), log: log.clone(), turn, tool_call_id, tool, answered }
+        };
+        let mut requests = Vec::new();
+        if level == 0 {
+            requests.push(open(&self.broker, &self.log, Some(self.id.clone()), tool_call_id, tool.clone()));
+        }
+        for (index, ancestor) in self.ancestors.iter().enumerate().skip(level.saturating_sub(1)) {
+            let label = if index + 1 == level { tool.clone() } else { self.label_above(tool) };
+            let call = ancestor.tool_call_id.clone();
+            requests.push(open(&ancestor.broker, &ancestor.log, ancestor.running_turn(), call, label));
+        }
+        if !attended {
+            for request in &requests {
+                request.broker.dismiss(&request.id, PermissionOutcome::Denied, NOBODY, "");
+            }
+            return None;
+        }
+        Some(requests)
+    }
+
+    /// Creates the label that a call of this session has in the parent sessions: its title names
+    /// the subagent.
+    fn label_above(&self, tool: &ToolLabel) -> ToolLabel {
+        let agent = self.log.state(|state| agent_of(state.parent.as_deref())).unwrap_or_else(|| "subagent".into());
+        ToolLabel { title: format!("{agent}: {}", tool.title), ..tool.clone() }
+    }
+
+    /// Records the end of a permission request in the sessions above, if `body` is the end of one
+    /// that appears there. An "always" answer becomes a rule of these sessions, too.
+    pub(in crate::session) async fn resolve_above(&self, body: &Body) {
+        let Body::PermissionResolved { permission_id: Some(own), tool: Some(tool), outcome, reason, by, rule, .. } = body else {
+            return;
+        };
+        let asked = self.asked_above.lock().remove(own);
+        for (ancestor, id) in self.ancestors.iter().zip(asked.into_iter().flatten()) {
+            let answer = PermissionAnswer::without_choice(*outcome, by, reason.as_deref());
+            self.resolve_in(ancestor, id, self.label_above(tool), answer, rule.clone()).await;
+        }
+    }
+
+    /// Records the end of a permission request in a session above.
+    async fn resolve_in(
+        &self,
+        ancestor: &Ancestor,
+        id: PermissionId,
+        label: ToolLabel,
+        answer: PermissionAnswer,
+        rule: Option<Value>,
+    ) {
+        self.emit_above(ancestor, Some(id), label, answer, rule).await;
+        // Clients show a call with an open request as pending.
+        let tool_call_id = ancestor.tool_call_id.clone();
+        if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == tool_call_id)) {
+            let status = Some(ToolStatus::InProgress);
+            let update = Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() };
+            ancestor.log.emit(ancestor.running_turn(), update).await;
+        }
+    }
+
+    async fn emit_above(
+        &self,
+        ancestor: &Ancestor,
+        permission_id: Option<PermissionId>,
+        label: ToolLabel,
+        answer: PermissionAnswer,
+        rule: Option<Value>,
+    ) {
+        let body = Body::PermissionResolved {
+            permission_id,
+            tool_call_id: ancestor.tool_call_id.clone(),
+            tool: Some(label),
+            outcome: answer.outcome,
+            reason: answer.reason,
+            by: answer.by,
+            rule,
+        };
+        ancestor.log.emit(ancestor.running_turn(), body).await;
+    }
+
+    /// Returns the mode and the remembered rules that apply to the calls of the turn. A subagent is
+    /// also limited by its parent sessions: the strictest mode applies, and rules of the parent
+    /// sessions take precedence over the subagent's own rules, except own rules that deny.
+    /// `default` is the policy of the mode `ask`.
+    pub(crate) fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>) {
+        let logs = std::iter::once(&self.log).chain(self.ancestors.iter().map(|ancestor| &ancestor.log));
+        let of = |log: &Arc<SessionLog>| log.state(|state| (state.mode.known().unwrap_or_default(), state.rules.clone()));
+        let outermost_first: Vec<(Mode, Vec<Rule>)> = logs.map(of).rev().collect();
+        let narrowed = outermost_first.into_iter().reduce(|(mode, above), (own_mode, own)| {
+            let (denied, mut rules): (Vec<Rule>, Vec<Rule>) = own.into_iter().partition(|rule| rule.policy == Policy::Deny);
+            // Later rules take precedence.
+            rules.extend(above);
+            rules.extend(denied);
+            (stricter(mode, own_mode, default), rules)
+        });
+        narrowed.unwrap_or_default()
+    }
+
+    /// Waits until a client can answer permission requests. A session that was taken a moment ago
+    /// may have clients in other processes, which attend it within [`limits::RESPONDER_WAIT`].
+    ///
+    /// [`limits::RESPONDER_WAIT`]: crate::limits::RESPONDER_WAIT
+    async fn wait_for_responders(&self) {
+        let above = self.ancestors.iter().filter_map(|ancestor| ancestor.responders_wait_until);
+        let Some(due) = self.responders_wait_until.into_iter().chain(above).max() else { return };
+        let brokers = std::iter::once(&self.broker).chain(self.ancestors.iter().map(|ancestor| &ancestor.broker));
+        let attended = select_all(brokers.map(|broker| Box::pin(broker.attended())));
+        tokio::select! {
+            biased;
+            _ = attended => {}
+            () = self.cancel.cancelled() => {}
+            () = tokio::time::sleep_until(due) => {}
+        }
+    }
+}
+
+/// Waits for the first answer. A request whose clients have disconnected still waits for clients
+/// of the other sessions.
+async fn first_answer(open: &mut [OpenRequest]) -> PermissionAnswer {
+    let mut waiting: Vec<&mut OpenRequest> = open.iter_mut().collect();
+    loop {
+        let (answer, index, _) = select_all(waiting.iter_mut().map(|request| &mut request.answered)).await;
+        waiting.swap_remove(index);
+        let disconnected = || PermissionAnswer::without_choice(PermissionOutcome::Denied, DISCONNECT, None);
+        let answer = answer.unwrap_or_else(|_| disconnected());
+        if answer.by != DISCONNECT || !waiting.iter().any(|request| request.broker.has_responders()) {
+            return answer;
+        }
+    }
+}

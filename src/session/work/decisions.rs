@@ -1,0 +1,286 @@
+//! New work of a session: prompts, messages, and changes of queued messages. Each decision of the
+//! core and its events enter the log's queue in one step.
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::capacity::shutting_down;
+use super::core::SessionCore;
+use super::message::{IncomingMessage, QueueChange, QueuedMessage};
+use super::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
+use super::turn::TurnHandle;
+use crate::content::{BudgetLimits, Part};
+use crate::error::{Error, Result};
+use crate::event::Body;
+use crate::id::{MessageId, Seq, TurnId};
+use crate::limits;
+use crate::session::folds::queued_messages::LeftQueue;
+use crate::session::open::{RemoteCall, Session};
+use crate::session::owner::lock;
+
+pub(crate) use super::new_turn::PromptRequest;
+
+/// A prompt that was accepted.
+pub(crate) enum AcceptedPrompt {
+    /// The prompt's turn has started.
+    Started(TurnHandle),
+    /// The prompt waits for the running turn to end.
+    Waits(WaitingPrompt),
+}
+
+/// The caller's handle to a waiting prompt.
+pub(crate) struct WaitingPrompt {
+    id: MessageId,
+    session: Session,
+    started: oneshot::Receiver<Result<TurnHandle>>,
+}
+
+impl WaitingPrompt {
+    /// Waits for the turn to start. Returns `None` if the prompt was cancelled before that.
+    pub(crate) async fn started(mut self, cancel: &CancellationToken) -> Result<Option<TurnHandle>> {
+        tokio::select! {
+            biased;
+            started = &mut self.started => return started.ok().transpose(),
+            () = cancel.cancelled() => drop(self.session.core().remove_prompts(|prompt| prompt.message.id == self.id)),
+        }
+        // The turn may have started before the prompt was removed.
+        self.started.await.ok().transpose()
+    }
+}
+
+/// The place of a message that was accepted.
+pub(crate) enum Placement {
+    /// A turn of its own, which is already claimed.
+    Turn(TurnHandle),
+    /// The queue, or the conversation. The message names the turn that it steers.
+    Log { committed: oneshot::Receiver<Result<Seq>>, steers: Option<TurnId> },
+}
+
+impl Placement {
+    /// Waits until the message is in the log. Returns its turn, if it already has one.
+    pub(crate) async fn arrived(self) -> Result<Option<TurnId>> {
+        match self {
+            Placement::Turn(mut turn) => turn.opened().await.map(|()| Some(turn.id)),
+            Placement::Log { committed, steers } => commit(committed).await.map(|_| steers),
+        }
+    }
+}
+
+/// Waits for a commit.
+async fn commit(committed: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
+    committed.await.map_err(|_| Error::internal("the log writer has ended"))?
+}
+
+impl Session {
+    /// Returns an error unless the session accepts new work. `forwarded`: another process forwarded
+    /// the work, and runs it itself if this process is about to end.
+    fn check_accepts(&self, core: &SessionCore, forwarded: bool) -> Result<()> {
+        core.check_open()?;
+        match forwarded && core.is_idle() && self.hands_over() {
+            true => Err(lock::busy(&self.log.id, None)),
+            false => self.check_owned(),
+        }
+    }
+
+    /// Starts a turn with the user's message, or queues it until the running turn ends. The turn or
+    /// the queue position is claimed when this returns, as in [`Session::start_turn`]. Returns
+    /// `session_busy` if too many prompts wait.
+    pub(crate) fn prompt(&self, message: IncomingMessage, request: PromptRequest) -> Result<AcceptedPrompt> {
+        let mut core = self.core();
+        self.check_accepts(&core, request.forwarded)?;
+        if core.accepts_prompt() {
+            let permit = self.turn_slots.enter()?;
+            let PromptRequest { by, budget, answered, .. } = request;
+            let turn = NewTurn { budget, answered: Some(answered), ..core.new_turn(message, Some(by)) };
+            return Ok(AcceptedPrompt::Started(self.launch(&mut core, permit, turn)));
+        }
+        let (id, (started, receiver)) = (message.id.clone(), oneshot::channel());
+        core.queue_prompt(QueuedPrompt { message, request, started })?;
+        self.start_next(&mut core);
+        Ok(AcceptedPrompt::Waits(WaitingPrompt { id, session: self.clone(), started: receiver }))
+    }
+
+    /// Starts a turn with the user's message; `by` is the client that sent it. The session is
+    /// claimed when this function returns: another prompt gets `session_busy`, and a cancel applies
+    /// to this turn. Messages queued since a stopped turn precede the message.
+    pub(crate) fn start_turn(&self, message: IncomingMessage, by: &str, budget: Option<BudgetLimits>) -> Result<TurnHandle> {
+        self.start(message, by, |turn| NewTurn { budget, ..turn })
+    }
+
+    /// Runs the prompt of the turn `retries` again, as `message`, with the context of that turn.
+    /// Queued messages run after it. Otherwise like [`Session::start_turn`].
+    pub(crate) fn retry_turn(&self, message: IncomingMessage, by: &str, retries: TurnId) -> Result<TurnHandle> {
+        self.start(message, by, |turn| NewTurn { after: 0, retries: Some(retries), ..turn })
+    }
+
+    /// Starts a turn for a turn that another client of the agent has begun; `by` is that client.
+    /// Queued messages run after it.
+    pub(crate) fn adopt_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
+        let message = IncomingMessage::user(MessageId::new(), prompt);
+        self.start(message, by, |turn| NewTurn { after: 0, adopted: true, ..turn }).map(drop)
+    }
+
+    fn start(&self, message: IncomingMessage, by: &str, with: impl FnOnce(NewTurn) -> NewTurn) -> Result<TurnHandle> {
+        let mut core = self.core();
+        self.check_accepts(&core, self.call_id().is_some())?;
+        core.check_idle()?;
+        let turn = with(core.new_turn(message, Some(by.into())));
+        // The limit on running turns does not apply to a turn that runs already.
+        let permit = match turn.adopted {
+            true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
+            false => self.turn_slots.enter()?,
+        };
+        Ok(self.launch(&mut core, permit, turn))
+    }
+
+    /// Chooses the place of a message, without waiting, so that calls are served in order.
+    pub(crate) fn place(&self, queued: &QueuedMessage) -> Result<Placement> {
+        let mut core = self.core();
+        self.check_accepts(&core, self.call_id().is_some())?;
+        let destination = core.destination(queued)?;
+        let body = match &destination {
+            MessageDestination::Turn => {
+                let permit = self.turn_slots.enter()?;
+                let turn = core.new_turn(queued.message.clone(), queued.by.clone());
+                return Ok(Placement::Turn(self.launch(&mut core, permit, turn)));
+            }
+            MessageDestination::Queue(_) => queued.clone().queued(),
+            MessageDestination::Conversation => queued.message.clone().completed(),
+        };
+        let committed = self.log.try_append(body, None)?;
+        let MessageDestination::Queue(steers) = destination else { return Ok(Placement::Log { committed, steers: None }) };
+        core.queue_message(queued.clone());
+        Ok(Placement::Log { committed, steers })
+    }
+
+    /// Edits or removes a queued message. Fails if the message is not queued, or is being
+    /// delivered. Returns the seq of the event that records the change.
+    pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: &str) -> Result<Seq> {
+        if let Some(seq) = self.changed_before()? {
+            return Ok(seq);
+        }
+        let committed = {
+            let mut core = self.core();
+            self.check_accepts(&core, false)?;
+            if !core.is_waiting(&id) {
+                return Err(self.not_queued(&id));
+            }
+            let committed = self.log.try_append(change.clone().event(id.clone(), by), self.call_id())?;
+            core.change(&id, change);
+            committed
+        };
+        commit(committed).await
+    }
+
+    /// Returns the id of the call of another process that uses the handle.
+    fn call_id(&self) -> Option<MessageId> {
+        self.call.as_ref().map(|call| call.id.clone())
+    }
+
+    /// Returns the event of the call, if an earlier attempt of it changed the session.
+    fn changed_before(&self) -> Result<Option<Seq>> {
+        match &self.call {
+            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends an event outside of a turn, such as a mode change, for the call that uses the
+    /// handle. Returns its seq once it is committed.
+    pub(crate) async fn change(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        match self.changed_before()? {
+            Some(seq) => Ok(seq),
+            None => self.log.commit_for(self.call_id(), body).await,
+        }
+    }
+
+    /// Appends an event while no turn runs and no message waits, as [`Session::change`] does;
+    /// otherwise fails with `session_busy`.
+    pub(crate) async fn change_between_turns(&self, body: Body) -> Result<Seq> {
+        self.own().await?;
+        if let Some(seq) = self.changed_before()? {
+            return Ok(seq);
+        }
+        let committed = {
+            let core = self.core();
+            core.check_idle()?;
+            self.check_owned()?;
+            self.log.try_append(body, self.call_id())?
+        };
+        commit(committed).await
+    }
+
+    fn not_queued(&self, id: &MessageId) -> Error {
+        let (queued, left) = self.log.state(|state| (state.queue.iter().any(|queued| queued.is(id)), state.queue.left(id)));
+        Error::not_found(match left {
+            Some(LeftQueue::Delivered) => format!("message {id} was already delivered"),
+            Some(LeftQueue::Removed) => format!("message {id} was already removed"),
+            None if queued => format!("message {id} is being delivered or removed"),
+            None => format!("no queued message {id}"),
+        })
+    }
+
+    /// Appends the messages that do not start a turn, then starts the next turn. Does nothing while
+    /// a turn runs.
+    pub(in crate::session) fn start_next(&self, core: &mut SessionCore) {
+        if core.is_between_turns() {
+            let forwarded = |prompt: &QueuedPrompt| prompt.request.forwarded;
+            let ends = self.shutdown.is_cancelled();
+            if ends || self.hands_over() {
+                // The processes that forwarded the prompts run them.
+                refuse(core.remove_prompts(forwarded), &lock::busy(&self.log.id, None));
+            }
+            if ends {
+                drop(core.remove_prompts(|_| true));
+            } else {
+                // If the log's queue is full, the message is appended after the next turn.
+                core.append_silent(|queued| self.log.try_append(queued.message.clone().completed(), None).is_ok());
+                self.launch_next(core);
+            }
+        }
+        self.settled.notify_waiters();
+    }
+
+    fn launch_next(&self, core: &mut SessionCore) {
+        // The new turn replaces the ended one, so the limit on running turns does not apply.
+        let Some(permit) = self.turn_slots.enter_unlimited() else {
+            return refuse(core.remove_prompts(|_| true), &shutting_down());
+        };
+        match core.start_next() {
+            Next::Nothing => {}
+            Next::AwaitAnswer(answered) => {
+                let session = self.clone();
+                self.tasks.spawn(async move {
+                    session.answer_written(&answered).await;
+                    session.start_next(&mut session.core());
+                });
+            }
+            Next::Start(turn, started) => {
+                let turn = self.launch(core, permit, *turn);
+                if let Some(Err(Ok(turn))) = started.map(|started| started.send(Ok(turn))) {
+                    // The request that sent the prompt was dropped: the turn is no longer wanted.
+                    turn.cancel();
+                }
+            }
+        }
+    }
+
+    /// Waits until the answer to a prompt is written, for a limited time: the client may not read,
+    /// or the process that forwarded the prompt may hang.
+    pub(in crate::session) async fn answer_written(&self, answered: &CancellationToken) {
+        tokio::select! {
+            () = answered.cancelled() => {}
+            () = self.shutdown.cancelled() => {}
+            () = tokio::time::sleep(limits::ANSWER_WRITTEN) => {}
+        }
+        answered.cancel();
+    }
+}
+
+/// Answers prompts with an error.
+pub(in crate::session) fn refuse(prompts: Vec<QueuedPrompt>, error: &Error) {
+    for prompt in prompts {
+        let _ = prompt.started.send(Err(error.clone()));
+    }
+}

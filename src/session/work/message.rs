@@ -1,0 +1,88 @@
+//! Messages that are about to enter the conversation, and the events that record them.
+
+use crate::content::{Part, Role};
+use crate::event::{Body, Delivery, MessageExtra};
+use crate::id::{MessageId, Seq};
+
+/// A message that is to become part of the conversation.
+#[derive(Clone, Debug)]
+pub struct IncomingMessage {
+    pub id: MessageId,
+    pub role: Role,
+    pub parts: Vec<Part>,
+    pub extra: MessageExtra,
+    /// True if a model wrote the message, which then uses no MCP server.
+    pub by_model: bool,
+}
+
+impl IncomingMessage {
+    /// Creates a user message.
+    pub(crate) fn user(id: MessageId, parts: Vec<Part>) -> IncomingMessage {
+        IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default(), by_model: false }
+    }
+
+    /// Creates the event that adds the message to the conversation.
+    pub(crate) fn completed(self) -> Body {
+        let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
+        Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }
+    }
+
+    /// Creates the event that records the message without adding it to the conversation.
+    pub(crate) fn rejected(self) -> Body {
+        let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
+        Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None, extra }
+    }
+}
+
+/// A message with its delivery options.
+#[derive(Clone, Debug)]
+pub struct QueuedMessage {
+    pub message: IncomingMessage,
+    pub delivery: Delivery,
+    /// If false, the message does not start a turn.
+    pub auto_run: bool,
+    /// The client that sent the message.
+    pub by: Option<String>,
+    /// The seq of the message's `message.queued` event; 0 before the event is committed.
+    pub seq: Seq,
+}
+
+impl QueuedMessage {
+    /// Returns whether this is the message `id`.
+    pub(in crate::session) fn is(&self, id: &MessageId) -> bool {
+        self.message.id == *id
+    }
+
+    /// Changes the message. An absent value does not change.
+    pub(in crate::session) fn edit(&mut self, parts: Option<Vec<Part>>, delivery: Option<Delivery>) {
+        self.delivery = delivery.unwrap_or(self.delivery);
+        if let Some(parts) = parts {
+            self.message.parts = parts;
+        }
+    }
+
+    /// Creates the event that adds the message to the queue.
+    pub(in crate::session) fn queued(self) -> Body {
+        let QueuedMessage { message, delivery, auto_run, by, seq: _ } = self;
+        let IncomingMessage { id: message_id, role, parts, .. } = message;
+        Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
+    }
+}
+
+/// A change of a queued message. An absent value does not change.
+#[derive(Clone, Debug)]
+pub enum QueueChange {
+    Edit { parts: Option<Vec<Part>>, delivery: Option<Delivery> },
+    Remove,
+}
+
+impl QueueChange {
+    /// Creates the event that records the change.
+    pub(in crate::session) fn event(self, message_id: MessageId, by: &str) -> Body {
+        let by = Some(by.to_owned());
+        match self {
+            QueueChange::Edit { parts, delivery } => Body::MessageEdited { message_id, parts, delivery, by },
+            QueueChange::Remove => Body::MessageRemoved { message_id, by },
+        }
+    }
+}
