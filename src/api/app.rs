@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::routing::Routing;
+use super::remote::routing::Routing;
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
 use crate::error::Result;

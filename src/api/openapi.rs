@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::parts::{error_responses, header};
-use super::agent_status::StatusChange;
-use super::method::{MethodKind, MethodRow};
-use super::route::Route;
-use super::schemas::optional;
+use super::dispatch::method::{MethodKind, MethodRow};
+use super::dispatch::route::Route;
+use super::dispatch::schemas::optional;
+use super::environment::agent_status::StatusChange;
 use super::table::METHODS;
 use crate::error::KINDS;
 use crate::event::Event;

@@ -1,11 +1,33 @@
 //! The method table. To add a method, add a struct to the file of its group and a row here.
 
-use super::method::MethodRow;
-use super::{
-    archive, artifact, attachment, auth_status, comparison, configure, context, events, execute, fork, initialize, message,
-    message_list, model_list, options, permission, prompt, queue, result, session, session_list, status, title, turn, view,
-    workspace, workspace_apply,
-};
+use super::dispatch::method::MethodRow;
+use super::environment::auth_status;
+use super::environment::comparison;
+use super::environment::initialize;
+use super::environment::model_list;
+use super::environment::workspace;
+use super::environment::workspace_apply;
+use super::sessions::archive;
+use super::sessions::artifact;
+use super::sessions::attachment;
+use super::sessions::configure;
+use super::sessions::context;
+use super::sessions::events;
+use super::sessions::fork;
+use super::sessions::message_list;
+use super::sessions::options;
+use super::sessions::session;
+use super::sessions::session_list;
+use super::sessions::status;
+use super::sessions::title;
+use super::sessions::view;
+use super::turns::execute;
+use super::turns::message;
+use super::turns::permission;
+use super::turns::prompt;
+use super::turns::queue;
+use super::turns::result;
+use super::turns::turn;
 
 /// All methods.
 pub const METHODS: &[MethodRow] = &[

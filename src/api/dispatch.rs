@@ -1,0 +1,10 @@
+//! How a call is described, routed and run.
+
+pub(super) mod call_context;
+pub(super) mod client;
+pub(super) mod convert;
+pub(super) mod directories;
+pub(super) mod event_stream;
+pub(super) mod method;
+pub(super) mod route;
+pub(super) mod schemas;

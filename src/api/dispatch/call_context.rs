@@ -1,0 +1,106 @@
+//! The context of a call: the application, the calling client, and the state of its request.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::client::Client;
+use crate::api::app::App;
+use crate::error::{Error, Kind, Result};
+use crate::id::{MessageId, Seq, SessionId, TurnId};
+use crate::session::{RemoteCall, Session, Sessions};
+
+/// The context of a call: the application, the calling client, and the state of its request.
+#[derive(Clone)]
+pub struct CallContext {
+    pub app: Arc<App>,
+    pub client: Arc<Client>,
+    /// Cancelled when the client cancels the request or its connection is closed.
+    pub cancel: CancellationToken,
+    /// Cancelled by the transport of a local client once the response is in the output buffer.
+    pub answered: CancellationToken,
+    /// Receives the started turn, for a transport that streams the turn's events while the prompt
+    /// call is still running.
+    pub turn_started: Option<Arc<Mutex<Option<oneshot::Sender<TurnStarted>>>>>,
+    /// The id of the message that the call adds to a session. If the owner of the session dies
+    /// during the call, the id tells whether the message was recorded.
+    pub message_id: MessageId,
+    /// True if another process forwarded the call to this process, which must not forward it again.
+    pub forwarded: bool,
+    /// The last event of the session before the first attempt of a call that is repeated, because
+    /// the process that ran it has died.
+    pub repeated_after: Option<Seq>,
+}
+
+/// A turn that has just started. The seqs of the turn's events are greater than `after`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TurnStarted {
+    pub session: SessionId,
+    pub turn: TurnId,
+    pub after: Seq,
+}
+
+impl CallContext {
+    /// Creates a context without a receiver of the started turn.
+    pub(crate) fn new(app: Arc<App>, client: Arc<Client>, cancel: CancellationToken) -> CallContext {
+        CallContext {
+            app,
+            client,
+            cancel,
+            answered: CancellationToken::new(),
+            turn_started: None,
+            message_id: MessageId::new(),
+            forwarded: false,
+            repeated_after: None,
+        }
+    }
+
+    /// Checks that session `id` exists and that the caller has access to it. Returns the sessions
+    /// of the application.
+    pub(in crate::api) async fn authorize(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
+        let sessions = self.app.sessions().await?;
+        self.client.require_session(id, &sessions.cwd(id)?)?;
+        Ok(sessions)
+    }
+
+    /// Returns the session for a method that runs in the process that owns the session
+    /// ([`crate::api::dispatch::method::Scope::Owner`]), after checking that the caller has access to it. Fails if the
+    /// session was closed during the call.
+    pub(in crate::api) fn owned(&self, id: &SessionId) -> Result<Session> {
+        if let Some(session) = self.opened(id) {
+            self.check_access(&session)?;
+            let call = RemoteCall { id: self.message_id.clone(), repeated_after: self.repeated_after };
+            let is_remote = self.forwarded || self.repeated_after.is_some();
+            return Ok(session.for_call(Some(call).filter(|_| is_remote)));
+        }
+        let sessions = self.app.sessions_now().ok_or_else(|| Error::internal("the store is not open"))?;
+        self.client.require_session(id, &sessions.cwd(id)?)?;
+        Err(Error::new(Kind::SessionBusy, format!("session {id} was closed during the call")).hint("retry"))
+    }
+
+    /// Opens session `id` read-only.
+    pub(in crate::api) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
+        self.authorize(id).await?.open_read_only(id).await
+    }
+
+    /// Checks that the caller has access to an open session.
+    pub(in crate::api) fn check_access(&self, session: &Session) -> Result<()> {
+        self.client.require_session(&session.log.id, &session.log.state(|state| state.cwd.clone()))
+    }
+
+    /// Returns session `id` if it is open in this process.
+    pub(in crate::api) fn opened(&self, id: &SessionId) -> Option<Session> {
+        self.app.sessions_now().and_then(|sessions| sessions.opened(id))
+    }
+
+    /// Sends the started turn to the transport, if the transport waits for the turn.
+    pub(in crate::api) fn report_started(&self, started: TurnStarted) {
+        let waiting = self.turn_started.as_ref().and_then(|waiting| waiting.lock().take());
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(started);
+        }
+    }
+}

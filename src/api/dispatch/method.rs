@@ -1,0 +1,264 @@
+//! Methods: the trait that a method implements, and the rows of the method table.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::call_context::CallContext;
+use super::client::ClientRole;
+use super::event_stream::EventStream;
+use super::route::Route;
+use super::schemas::standalone;
+use crate::error::{Error, Kind, Result};
+use crate::id::{Seq, SessionId};
+use crate::session::work::turn::panic_message;
+
+/// How a method is called and answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodKind {
+    /// Returns one result. A cancelled call is dropped and returns [`Kind::Cancelled`].
+    Call,
+    /// Has no response.
+    Notification,
+    /// Starts a turn and returns when the turn ends. The method itself watches `cx.cancel` and
+    /// returns the result of a cancelled call. Over REST, the response can also be the started turn
+    /// or its events.
+    Turn,
+    /// Opens a stream of events, which the transport sends after the response.
+    Stream,
+}
+
+/// The process in which a method runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The process that received the call.
+    Here,
+    /// The process that owns the session `sessionId`. If no process owns the session, the process
+    /// that received the call takes it.
+    Owner,
+    /// Like [`Scope::Owner`], but if the owner cannot be reached, the method runs in the process
+    /// that received the call, which has opened the session for reading.
+    OwnerOrReader,
+    /// Like [`Scope::Owner`], but if no process owns the session, the method runs in the process
+    /// that received the call, which does not take the session.
+    OwnerIfAny,
+}
+
+/// A method of the API. Each method is a unit struct that implements this trait. Related methods
+/// share a file.
+pub(crate) trait Method: 'static {
+    type Params: DeserializeOwned + JsonSchema + Send;
+    type Result: Serialize + JsonSchema;
+    const NAME: &'static str;
+    /// Documentation: what the method does.
+    const DOC: &'static str;
+    /// The REST routes. Empty for a method that REST does not serve.
+    const ROUTES: &'static [Route] = &[];
+    /// The minimum role that a caller needs.
+    const ROLE: ClientRole = ClientRole::Controller;
+    const KIND: MethodKind = MethodKind::Call;
+    const SCOPE: Scope = Scope::Here;
+    /// True if the call adds the message [`CallContext::message_id`] to the session. If the owner
+    /// of the session dies during the call, the call is repeated only if the message was not
+    /// recorded.
+    const ADDS_MESSAGE: bool = false;
+    /// Example params as JSON, for the documentation.
+    const EXAMPLE: &'static str = "{}";
+
+    /// Adds fields that clients may omit but that the protocol's types require.
+    fn complete(_params: &mut Map<String, Value>) {}
+
+    /// Converts params of the REST route to params of the protocol.
+    fn from_rest(_cx: &CallContext, _params: &mut Map<String, Value>) {}
+
+    /// Adapts the schemas of params and result to the REST route.
+    fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
+
+    /// Handles a call. The code before the first `.await` runs in the order of the requests.
+    fn call(cx: CallContext, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
+}
+
+/// A result, and its position among the events of a session that the caller follows.
+pub struct Reply<T> {
+    /// The result. An error that must be sent after certain events is returned here, not as the
+    /// error of [`Method::call`].
+    pub result: Result<T>,
+    /// All events of the session up to this seq are sent before the response.
+    pub after: Option<(SessionId, Seq)>,
+    /// Changes how the caller follows a session.
+    pub follow: Option<FollowChange>,
+    /// The event stream that a method of kind [`MethodKind::Stream`] opened.
+    pub stream: Option<Box<EventStream>>,
+}
+
+/// How the caller receives the further events of a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum FollowChange {
+    /// The whole history is sent before the response, live events after it.
+    Replayed(SessionId),
+    /// Events after this seq are sent, starting after the response.
+    After(SessionId, Seq),
+    /// Like [`FollowChange::After`], unless the caller already follows the session.
+    AfterIfNew(SessionId, Seq),
+    /// The caller stops following the session.
+    No(SessionId),
+}
+
+impl<T> Reply<T> {
+    /// Creates a successful reply.
+    pub(crate) fn new(result: T) -> Reply<T> {
+        Reply::of(Ok(result))
+    }
+
+    /// Creates a reply that may be sent before or after any event.
+    pub(crate) fn of(result: Result<T>) -> Reply<T> {
+        Reply { result, after: None, follow: None, stream: None }
+    }
+
+    /// Sends all events of `session` up to `seq` before the response.
+    pub(crate) fn after(mut self, session: SessionId, seq: Seq) -> Reply<T> {
+        self.after = Some((session, seq));
+        self
+    }
+
+    /// Sets how the caller receives the further events of a session.
+    pub(crate) fn follow(mut self, follow: FollowChange) -> Reply<T> {
+        self.follow = Some(follow);
+        self
+    }
+
+    /// Sends the events of `stream` after the response.
+    pub(crate) fn stream(mut self, stream: EventStream) -> Reply<T> {
+        self.stream = Some(Box::new(stream));
+        self
+    }
+}
+
+/// A row of the method table. The fields mirror [`Method`].
+pub struct MethodRow {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub routes: &'static [Route],
+    pub role: ClientRole,
+    pub kind: MethodKind,
+    pub scope: Scope,
+    pub adds_message: bool,
+    pub from_rest: fn(&CallContext, &mut Map<String, Value>),
+    pub complete: fn(&mut Map<String, Value>),
+    pub rest_schema: fn(&mut Schema, &mut Schema),
+    pub example: &'static str,
+    pub params: fn(&mut SchemaGenerator) -> Schema,
+    pub result: fn(&mut SchemaGenerator) -> Schema,
+    /// Decodes params without running the method.
+    pub check: fn(Value) -> Result<()>,
+    pub call: fn(CallContext, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
+}
+
+impl MethodRow {
+    /// Creates the row of method `M`.
+    pub(crate) const fn of<M: Method>() -> MethodRow {
+        MethodRow {
+            name: M::NAME,
+            doc: M::DOC,
+            routes: M::ROUTES,
+            role: M::ROLE,
+            kind: M::KIND,
+            scope: M::SCOPE,
+            adds_message: M::ADDS_MESSAGE,
+            from_rest: M::from_rest,
+            complete: M::complete,
+            rest_schema: M::rest_schema,
+            example: M::EXAMPLE,
+            params: M::Params::json_schema,
+            result: M::Result::json_schema,
+            check: |params| decode::<M>(params).map(drop),
+            call: erased::<M>,
+        }
+    }
+
+    /// Runs a call in this process, as [`MethodRow::guarded`] does.
+    pub(crate) async fn run_here(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
+        let cancel = cx.cancel.clone();
+        self.guarded(&cancel, async { (self.call)(cx, params).await }).await
+    }
+
+    /// Awaits a call of this method. A panic is returned as an error. A cancelled call returns
+    /// [`Kind::Cancelled`], unless the method handles cancellation itself.
+    pub(in crate::api) async fn guarded<T>(&self, cancel: &CancellationToken, call: impl Future<Output = Result<T>>) -> Result<T> {
+        let called = AssertUnwindSafe(call).catch_unwind();
+        let result = match self.kind {
+            MethodKind::Turn | MethodKind::Notification => called.await,
+            MethodKind::Call | MethodKind::Stream => tokio::select! {
+                biased;
+                result = called => result,
+                () = cancel.cancelled() => return Err(Error::new(Kind::Cancelled, "the request was cancelled")),
+            },
+        };
+        result.unwrap_or_else(|panic| {
+            tracing::error!(method = self.name, panic = panic_message(&*panic), "a method panicked");
+            Err(Error::internal(format!("{} panicked: {}", self.name, panic_message(&*panic))))
+        })
+    }
+
+    /// Returns whether the call creates something, so that `Idempotency-Key` applies.
+    pub(crate) fn creates(&self) -> bool {
+        self.role > ClientRole::Observer
+            && self.kind != MethodKind::Notification
+            && self.routes.iter().any(|route| route.verb == "POST")
+    }
+
+    /// Returns standalone schemas of the params and the result.
+    pub fn schemas(&self) -> (Schema, Schema) {
+        (standalone(self.params), standalone(self.result))
+    }
+
+    /// Returns standalone schemas of the params and the result, adapted to the REST route.
+    pub(crate) fn rest_schemas(&self) -> (Schema, Schema) {
+        let (mut params, mut result) = self.schemas();
+        (self.rest_schema)(&mut params, &mut result);
+        (params, result)
+    }
+}
+
+/// Checks the role, decodes the params, calls the method and encodes its result.
+fn erased<M: Method>(cx: CallContext, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
+    Box::pin(async move {
+        cx.client.require_role(M::ROLE)?;
+        let Reply { result, after, follow, stream } = M::call(cx, decode::<M>(params)?).await?;
+        let encode = |result| serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)));
+        Ok(Reply { result: result.and_then(encode), after, follow, stream })
+    })
+}
+
+/// Decodes params, which must be an object or null. An error names the invalid field.
+fn decode<M: Method>(params: Value) -> Result<M::Params> {
+    let mut object = match params {
+        Value::Object(object) => object,
+        Value::Null => Map::new(),
+        _ => return Err(Error::invalid_params("params: must be an object")),
+    };
+    M::complete(&mut object);
+    if let Some(path) = numeric_type(&object) {
+        return Err(Error::invalid_params(format!("{path}.type: must be a string")));
+    }
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        Error::invalid_params(if path == "." { problem } else { format!("{path}: {problem}") })
+    })
+}
+
+/// Returns the path of the first list item whose `type` is a number. Such an item must be rejected
+/// here, because serde would accept the number as the index of a variant.
+fn numeric_type(params: &Map<String, Value>) -> Option<String> {
+    let lists = params.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
+    let mut items = lists.flat_map(|(name, list)| list.iter().enumerate().map(move |(index, item)| (name, index, item)));
+    items.find(|(_, _, item)| item["type"].is_number()).map(|(name, index, _)| format!("{name}[{index}]"))
+}

@@ -1,0 +1,176 @@
+//! `initialize`, `authenticate` and `logout`.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::route::Route;
+use crate::error::{Error, Kind, Result};
+use crate::model::providers::PROVIDERS;
+use crate::protocol::{ProtocolVersion, acp};
+
+/// Ids of the authentication methods. API keys come from the environment, a file or a command and
+/// are never sent over the wire. With either method, `authenticate` only checks that a model is
+/// usable.
+const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
+
+/// ACP's response to `initialize`, with the authentication method type `env_var`, which the ACP
+/// crate does not define (agentclientprotocol.com/rfds/auth-methods).
+pub(crate) struct InitializeResult(acp::InitializeResponse);
+
+impl Serialize for InitializeResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut response = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
+        response["authMethods"] = auth_methods();
+        response.serialize(serializer)
+    }
+}
+
+impl JsonSchema for InitializeResult {
+    fn schema_name() -> Cow<'static, str> {
+        acp::InitializeResponse::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        acp::InitializeResponse::json_schema(generator)
+    }
+}
+
+fn auth_methods() -> Value {
+    let variables = PROVIDERS.iter().filter(|provider| !provider.local).filter_map(|provider| provider.key_env.first());
+    let variables: Vec<Value> = variables.map(|name| json!({ "name": name, "optional": true })).collect();
+    let [environment, settings] = AUTH_METHODS;
+    json!([
+        {
+            "id": environment,
+            "type": "env_var",
+            "name": "API key in the environment",
+            "description": "Uses the model of the first provider whose key is set",
+            "vars": variables,
+        },
+        {
+            "id": settings,
+            "type": "agent",
+            "name": "nuncio settings",
+            "description": "Uses the model from nuncio's settings, or a model on a local server",
+        },
+    ])
+}
+
+/// The method `initialize`.
+pub(crate) struct Initialize;
+
+impl Method for Initialize {
+    type Params = acp::InitializeRequest;
+    type Result = InitializeResult;
+    const NAME: &'static str = "initialize";
+    const ROUTES: &'static [Route] = &[Route::get("/v1/info")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Exchanges the capabilities of client and server (ACP initialization); may be repeated.";
+
+    fn rest_schema(params: &mut Schema, _: &mut Schema) {
+        *params = json_schema!({ "type": "object", "additionalProperties": false });
+    }
+
+    /// Accepts a version that is written with a fraction: serializers of languages with only
+    /// floating-point numbers write 1 as `1.0`.
+    fn complete(params: &mut Map<String, Value>) {
+        let Some(version) = params.get_mut("protocolVersion") else { return };
+        if let Some(number) = version.as_f64().filter(|number| version.is_f64() && number.fract() == 0.0 && *number >= 0.0) {
+            *version = (number as u64).into();
+        }
+    }
+
+    /// Replaces all params: REST clients use the only protocol version and announce no
+    /// capabilities.
+    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
+        *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
+    }
+
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        cx.client.introduce(params.client_capabilities);
+        let override_mode =
+            acp::SessionSystemPromptModeCapabilities::new().override_(acp::SessionSystemPromptOverrideCapabilities::new());
+        let session = acp::SessionCapabilities::new()
+            .list(acp::SessionListCapabilities::new())
+            .delete(acp::SessionDeleteCapabilities::new())
+            .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
+            .resume(acp::SessionResumeCapabilities::new())
+            .close(acp::SessionCloseCapabilities::new())
+            .fork(acp::SessionForkCapabilities::new())
+            .archive(acp::SessionArchiveCapabilities::new())
+            .title(acp::SessionTitleCapabilities::new())
+            .system_prompt(acp::SessionSystemPromptCapabilities::new().mode(override_mode));
+        let auth =
+            acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()).status(acp::AuthStatusCapabilities::new());
+        let capabilities = acp::AgentCapabilities::new()
+            .load_session(true)
+            .prompt_capabilities(acp::PromptCapabilities::new().image(true).audio(true).embedded_context(true))
+            .mcp_capabilities(acp::McpCapabilities::new().http(true))
+            .session_capabilities(session)
+            .auth(auth);
+        // Return the only supported version. A client that requested another version decides
+        // whether to continue.
+        let response = acp::InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))
+            .agent_info(acp::Implementation::new("nuncio", env!("CARGO_PKG_VERSION")).title("nuncio".to_string()));
+        Ok(Reply::new(InitializeResult(response)))
+    }
+}
+
+/// The method `authenticate`.
+pub(crate) struct Authenticate;
+
+impl Method for Authenticate {
+    type Params = acp::AuthenticateRequest;
+    type Result = acp::AuthenticateResponse;
+    const NAME: &'static str = "authenticate";
+    const ROLE: ClientRole = ClientRole::Observer;
+    const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
+    const DOC: &'static str = "Checks that a model is usable with the current settings and environment.";
+
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        if !AUTH_METHODS.contains(&&*params.method_id.0) {
+            return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id.0))
+                .details(json!({ "known": AUTH_METHODS })));
+        }
+        let services = &cx.app.services;
+        let settings = &services.user.settings;
+        let usable = match services.models.default_id(settings).await {
+            Ok(id) => services.models.open(&id, settings).await.map(drop),
+            Err(error) => Err(error),
+        };
+        usable.map_err(|error| {
+            let unusable = Error::new(Kind::Unauthenticated, error.message);
+            match error.hint {
+                Some(hint) => unusable.hint(hint),
+                None => unusable,
+            }
+        })?;
+        cx.client.log_out(false);
+        Ok(Reply::new(acp::AuthenticateResponse::new()))
+    }
+}
+
+/// The method `logout`.
+pub(crate) struct Logout;
+
+impl Method for Logout {
+    type Params = acp::LogoutRequest;
+    type Result = acp::LogoutResponse;
+    const NAME: &'static str = "logout";
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Refuses new sessions and prompts on this connection until it authenticates again.";
+
+    async fn call(cx: CallContext, _params: Self::Params) -> Result<Reply<Self::Result>> {
+        cx.client.log_out(true);
+        Ok(Reply::new(acp::LogoutResponse::new()))
+    }
+}

@@ -1,0 +1,6 @@
+//! Calls to sessions of other processes.
+
+pub(super) mod forward;
+pub(super) mod forwarded;
+pub(super) mod recover;
+pub(super) mod routing;

@@ -1,0 +1,115 @@
+//! The outcome of a call whose session's owner died during the call.
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::api::dispatch::call_context::{CallContext, TurnStarted};
+use crate::api::dispatch::method::{MethodKind, MethodRow, Reply};
+use crate::content::StopReason;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Body, Event};
+use crate::id::{Seq, SessionId, TurnId};
+use crate::limits;
+use crate::session::Session;
+
+/// Finds out what became of the message that the call adds to the session. `before` is a seq that
+/// precedes the call. Returns `None` if the message is not in the session, and never will be: then
+/// the call can be repeated.
+pub(in crate::api) async fn outcome(
+    cx: &CallContext,
+    row: &MethodRow,
+    id: &SessionId,
+    before: Seq,
+) -> Result<Option<Reply<Value>>> {
+    let deadline = Instant::now() + limits::FORWARD_SEARCH;
+    let (session, turn) = loop {
+        // Taking the session ends the turn that the dead owner left open, and stops that process
+        // from writing if it is alive. The lock of a dead owner is released shortly after its
+        // connections end.
+        let session = cx.app.sessions().await?.get(id).await?;
+        let taken = session.is_owned();
+        session.catch_up(Seq::MAX).await?;
+        match find(cx, &session, before).await? {
+            Some(turn) => break (session, turn),
+            None if taken => return Ok(None),
+            None if Instant::now() >= deadline => {
+                let message = format!("the owner of session {id} ended the connection during the call");
+                return Err(Error::new(Kind::Cancelled, message).hint("the session's events show the outcome"));
+            }
+            None => tokio::time::sleep(limits::FORWARD_PAUSE).await,
+        }
+    };
+    if row.kind != MethodKind::Turn {
+        let mut result = json!({ "messageId": cx.message_id });
+        turn.inspect(|turn| result["turnId"] = json!(turn));
+        return Ok(Some(Reply::new(result)));
+    }
+    let Some(turn) = turn else {
+        return Err(Error::new(Kind::Cancelled, format!("the message is queued in session {id}, whose owner ended")));
+    };
+    cx.report_started(TurnStarted { session: id.clone(), turn: turn.clone(), after: before });
+    let (stop, seq) = tokio::time::timeout(limits::FORWARD_ANSWER, end(&session, &turn, before))
+        .await
+        .unwrap_or_else(|_| Err(Error::new(Kind::Timeout, format!("turn {turn} has no end yet"))))?;
+    let stop = stop.map(|stop| json!({ "stopReason": crate::protocol::content::stop_reason(stop) }));
+    Ok(Some(Reply::of(stop).after(id.clone(), seq)))
+}
+
+/// Searches the message of the call after `before`. Returns its turn, which a queued message does
+/// not have, or `None` if the message is not in the session.
+async fn find(cx: &CallContext, session: &Session, before: Seq) -> Result<Option<Option<TurnId>>> {
+    let mut follow = session.log.follow(before);
+    let mut found = None;
+    while follow.cursor() < session.log.head() {
+        for event in follow.read().await? {
+            match &event.body {
+                Body::MessageCompleted { message_id, .. } | Body::MessageQueued { message_id, .. }
+                    if *message_id == cx.message_id =>
+                {
+                    found = Some(event.turn_id.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Waits for the end of the turn, and ends it if no process owns the session. Returns how the turn
+/// ended, and the seq of its last event.
+async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<StopReason>, Seq)> {
+    let mut follow = session.log.follow(before);
+    loop {
+        for event in follow.read().await? {
+            if let Some(end) = turn_end(&event).filter(|_| event.turn_id.as_ref() == Some(turn)) {
+                return Ok((end, event.seq));
+            }
+        }
+        // The lock of a dead owner is released shortly after its connections end.
+        if tokio::time::timeout(limits::FORWARD_PAUSE, follow.moved()).await.is_err() {
+            match session.own().await {
+                Err(error) if error.kind == Kind::SessionBusy => session.catch_up(Seq::MAX).await?,
+                owned => owned?,
+            }
+        }
+    }
+}
+
+/// Returns the outcome of a turn if this event ends it.
+pub(crate) fn turn_end(event: &Event) -> Option<Result<StopReason>> {
+    match &event.body {
+        Body::TurnCompleted { stop_reason } => Some(Ok(*stop_reason)),
+        Body::TurnCancelled {} => Some(Ok(StopReason::Cancelled)),
+        Body::TurnInterrupted {} => {
+            let interrupted = Error::new(Kind::Cancelled, "the process exited before the turn was complete");
+            Some(Err(interrupted.details(json!({ "turnId": event.turn_id, "status": "interrupted" }))))
+        }
+        Body::TurnFailed { code, message, hint, info } => {
+            let mut error = Error::new(Kind::from_code(code).unwrap_or(Kind::Internal), message.as_str());
+            error.hint = hint.clone();
+            error.details = info.clone();
+            Some(Err(error))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,47 @@
+//! `session/archive` and `session/unarchive`: hide a session from `session/list` and show it again.
+
+use super::session::ended;
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::convert::session_id;
+use crate::api::dispatch::method::{Method, Reply, Scope};
+use crate::api::dispatch::route::Route;
+use crate::error::Result;
+use crate::protocol::acp;
+
+/// The method `session/archive`.
+pub(crate) struct ArchiveSession;
+
+impl Method for ArchiveSession {
+    type Params = acp::ArchiveSessionRequest;
+    type Result = acp::ArchiveSessionResponse;
+    const NAME: &'static str = "session/archive";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/archive")];
+    const SCOPE: Scope = Scope::OwnerIfAny;
+    const DOC: &'static str = "Cancels the work of a session, closes it and hides it from `session/list`. Its history is kept.";
+
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let id = session_id(&params.session_id);
+        let sessions = cx.authorize(&id).await?;
+        let archived = sessions.archive(&id).await.map(|()| acp::ArchiveSessionResponse::new());
+        Ok(ended(sessions, id, archived))
+    }
+}
+
+/// The method `session/unarchive`.
+pub(crate) struct UnarchiveSession;
+
+impl Method for UnarchiveSession {
+    type Params = acp::UnarchiveSessionRequest;
+    type Result = acp::UnarchiveSessionResponse;
+    const NAME: &'static str = "session/unarchive";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
+    const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/unarchive")];
+    const DOC: &'static str = "Lists an archived session again. Does not open it.";
+
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let id = session_id(&params.session_id);
+        cx.authorize(&id).await?.set_archived(&id, false)?;
+        Ok(Reply::new(acp::UnarchiveSessionResponse::new()))
+    }
+}

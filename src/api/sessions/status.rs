@@ -1,0 +1,293 @@
+//! Lists of tools and agents, and the status of the process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::options::modes_with;
+use crate::agent::{offered, task_agents};
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::directories::directory;
+use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::route::Route;
+use crate::api::environment::agent_status::StatusSnapshot;
+use crate::config::Policy;
+use crate::content::{AgentStatus, ToolCategory, ToolKind};
+use crate::error::Result;
+use crate::hub::TerminalSession;
+use crate::id::SessionId;
+use crate::permission::rules::Rules;
+use crate::protocol::acp;
+use crate::session::{AgentInfo, OfferedTool};
+use crate::toolkit::AnyTool;
+use crate::tools::task::TaskAgent;
+
+/// No params.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParams {}
+
+/// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Tool")]
+pub(crate) struct ToolView {
+    name: String,
+    /// The name for users.
+    label: String,
+    description: String,
+    kind: ToolKind,
+    /// The resources that its calls access.
+    category: ToolCategory,
+    /// The decision about an ordinary call inside the session's directory, by the session's mode
+    /// and the rules; `ask`: the call needs approval. A rule about certain paths, commands or
+    /// addresses can decide differently about a certain call.
+    approval: Policy,
+    input_schema: Value,
+}
+
+impl ToolView {
+    fn of(tool: OfferedTool) -> ToolView {
+        let OfferedTool { name, label, description, kind, category, approval, input_schema } = tool;
+        ToolView { name, label, description, kind, category, approval, input_schema }
+    }
+}
+
+/// Selects the session whose tools are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ListToolsParams {
+    /// Without it, the built-in tools are listed, as in a new session.
+    session_id: Option<SessionId>,
+}
+
+/// Tools that models can call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ToolList {
+    tools: Vec<ToolView>,
+}
+
+/// The method `_nuncio/tool/list`.
+pub(crate) struct ListTools;
+
+impl Method for ListTools {
+    type Params = ListToolsParams;
+    type Result = ToolList;
+    const NAME: &'static str = "_nuncio/tool/list";
+    const ROUTES: &'static [Route] = &[Route::get("/v1/tools")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Lists the tools that models can call, in a new session or in a session. The tools of MCP servers are known to the \
+         process that runs the session, once the servers are connected.";
+
+    async fn call(cx: CallContext, params: ListToolsParams) -> Result<Reply<ToolList>> {
+        let tools = match &params.session_id {
+            Some(id) => {
+                let session = cx.open_read_only(id).await?;
+                session.agent().setup(&session.log).await?.tools
+            }
+            None => {
+                let (services, mode) = (&cx.app.services, cx.app.mode);
+                let permissions = &services.user.settings.permissions;
+                let rules = Rules { user: permissions.rules.clone(), ..Rules::default() };
+                let offered = |tool: &Arc<dyn AnyTool>| offered(&**tool, &rules, mode, permissions.default, &cx.app.cwd);
+                services.tools.iter().map(offered).collect()
+            }
+        };
+        Ok(Reply::new(ToolList { tools: tools.into_iter().map(ToolView::of).collect() }))
+    }
+}
+
+/// An agent. `kind` is `native` for nuncio's own agent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Agent")]
+pub(crate) struct AgentView {
+    name: String,
+    kind: String,
+    /// Missing for hosted agents: their programs are not started for this list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Why sessions cannot use the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// Selects the directory whose agent definitions are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListAgentsParams {
+    /// Directory of a session; the server's directory when it is missing.
+    cwd: Option<PathBuf>,
+}
+
+/// An agent that the tool `task` can start, from an agent definition.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SubagentView {
+    name: String,
+    description: String,
+    /// `PROVIDER/NAME`; missing: the model of the parent session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    /// Names of the tools that it may use; missing: all tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<String>>,
+}
+
+impl SubagentView {
+    fn of(agent: TaskAgent) -> SubagentView {
+        SubagentView {
+            name: agent.name,
+            description: agent.description,
+            model: agent.profile.model,
+            mode: agent.mode.map(|mode| mode.id().into()),
+            tools: agent.profile.tools,
+        }
+    }
+}
+
+/// Agents that can work in a session, and the agents that `task` can start.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AgentList {
+    agents: Vec<AgentView>,
+    subagents: Vec<SubagentView>,
+}
+
+/// The method `_nuncio/agent/list`.
+pub(crate) struct ListAgents;
+
+impl Method for ListAgents {
+    type Params = ListAgentsParams;
+    type Result = AgentList;
+    const NAME: &'static str = "_nuncio/agent/list";
+    const ROUTES: &'static [Route] = &[Route::get("/v1/agents")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Lists the agents that can work in a session, and the agent definitions of a directory.";
+
+    async fn call(cx: CallContext, params: ListAgentsParams) -> Result<Reply<AgentList>> {
+        let agent = |info: AgentInfo| AgentView {
+            name: info.name,
+            kind: info.kind.into(),
+            version: Some(info.version).filter(|version| !version.is_empty()),
+            problem: info.problem,
+        };
+        let cwd = match &params.cwd {
+            Some(cwd) => directory(&cx, "cwd", cwd)?,
+            None => cx.app.cwd.clone(),
+        };
+        let visible = cx.client.has_access_to(&cwd);
+        let subagents = if visible { task_agents(&cx.app.services, &cwd) } else { Vec::new() };
+        let agents = cx.app.agents.list().into_iter().map(agent).collect();
+        Ok(Reply::new(AgentList { agents, subagents: subagents.into_iter().map(SubagentView::of).collect() }))
+    }
+}
+
+/// Numbers of sessions in this process: open ones, ones with a running turn, and ones with an open
+/// permission request.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "Counts")]
+struct SessionCounts {
+    open: usize,
+    busy: usize,
+    waiting: usize,
+}
+
+/// The sessions of one directory. `open`, `busy` and `waiting` describe the sessions that are open
+/// in this process: busy if a turn runs in one of them, waiting if a permission request of one of
+/// them is open.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DirectoryStatus {
+    cwd: PathBuf,
+    /// The most urgent status of the directory's sessions in all processes, and of its terminal
+    /// clients.
+    status: AgentStatus,
+    open: usize,
+    busy: bool,
+    waiting: bool,
+}
+
+/// Status of the process.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StatusView {
+    version: String,
+    /// Milliseconds since the process started.
+    uptime_ms: u64,
+    /// The most urgent status of all sessions in all processes, and of the terminal clients.
+    status: AgentStatus,
+    sessions: SessionCounts,
+    /// Status by directory, for directories with an open session or a terminal client.
+    directories: Vec<DirectoryStatus>,
+    /// Agents in terminals that users started themselves and that report their status to this
+    /// process.
+    terminals: Vec<TerminalSession>,
+    /// Current cursor of the stream of all sessions: later events come after it.
+    cursor: u64,
+    /// Identity of the calling client; `role` is its role.
+    principal: String,
+    role: ClientRole,
+    /// The model in the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// All modes. `currentModeId` is the mode of sessions that are created without one.
+    modes: acp::SessionModeState,
+    /// The directory of sessions that are created without one, if the caller has access to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
+}
+
+/// The method `_nuncio/status`.
+pub(crate) struct GetStatus;
+
+impl Method for GetStatus {
+    type Params = NoParams;
+    type Result = StatusView;
+    const NAME: &'static str = "_nuncio/status";
+    const ROUTES: &'static [Route] = &[Route::get("/v1/status")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Returns the status of this process.";
+
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<StatusView>> {
+        let cursor = cx.app.sessions().await?.head_of_all()?;
+        let snapshot = StatusSnapshot::read(&cx.app, |cwd| cx.client.sees_all || cx.client.has_access_to(cwd)).await?;
+        let mut open = cx.app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
+        if !cx.client.sees_all {
+            open.retain(|session| cx.client.has_access_to(&session.log.state(|state| state.cwd.clone())));
+        }
+        let mut sessions = SessionCounts { open: open.len(), ..SessionCounts::default() };
+        let new = |cwd, status| DirectoryStatus { cwd, status, open: 0, busy: false, waiting: false };
+        let known = snapshot.directories().into_iter();
+        let mut directories: BTreeMap<PathBuf, DirectoryStatus> =
+            known.map(|(cwd, status)| (cwd.clone(), new(cwd, status))).collect();
+        for session in &open {
+            let (running, waiting, cwd) =
+                session.log.state(|state| (state.turn.is_some(), !state.open_permissions.is_empty(), state.cwd.clone()));
+            let busy = running || session.is_busy();
+            sessions.busy += usize::from(busy);
+            sessions.waiting += usize::from(waiting);
+            let directory = directories.entry(cwd.clone()).or_insert_with(|| new(cwd, AgentStatus::None));
+            directory.open += 1;
+            directory.busy |= busy;
+            directory.waiting |= waiting;
+        }
+        Ok(Reply::new(StatusView {
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_ms: cx.app.started.elapsed().as_millis() as u64,
+            status: snapshot.status(),
+            sessions,
+            directories: directories.into_values().collect(),
+            terminals: snapshot.into_terminals(),
+            cursor,
+            principal: cx.client.principal.clone(),
+            role: cx.client.role,
+            model: cx.app.services.user.settings.model.clone(),
+            modes: modes_with(cx.app.mode.id()),
+            cwd: cx.client.has_access_to(&cx.app.cwd).then(|| cx.app.cwd.clone()),
+        }))
+    }
+}

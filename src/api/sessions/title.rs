@@ -1,0 +1,34 @@
+//! `session/set_title`.
+
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::convert::session_id;
+use crate::api::dispatch::method::{Method, Reply, Scope};
+use crate::error::{Error, Result};
+use crate::event::{Body, SessionChange};
+use crate::limits;
+use crate::protocol::acp;
+
+/// The method `session/set_title`.
+pub(crate) struct SetTitle;
+
+impl Method for SetTitle {
+    type Params = acp::SetSessionTitleRequest;
+    type Result = acp::SetSessionTitleResponse;
+    const NAME: &'static str = "session/set_title";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "title": "Parser"}"#;
+    const SCOPE: Scope = Scope::Owner;
+    const DOC: &'static str =
+        "Sets the title of a session, also while a turn runs. Returns the stored title: one line without surrounding spaces.";
+
+    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let line = params.title.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title: String = line.chars().take(limits::SET_TITLE_CHARS_MAX).collect();
+        if title.is_empty() {
+            return Err(Error::invalid_params("title: must not be empty"));
+        }
+        let session = cx.owned(&session_id(&params.session_id))?;
+        let change = SessionChange { title: Some(title.clone()), ..SessionChange::default() };
+        let seq = session.change(Body::SessionUpdated { change }).await?;
+        Ok(Reply::new(acp::SetSessionTitleResponse::new(title)).after(session.log.id.clone(), seq))
+    }
+}

@@ -1,0 +1,308 @@
+//! A read-only view of a session: its current state.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::options::modes;
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::route::Route;
+use crate::content::{Cost, PlanEntry, Role, Usage};
+use crate::error::{Error, Result};
+use crate::event::{SessionParent, timestamp};
+use crate::id::{MessageId, Seq, SessionId, ToolCallId, TurnId};
+use crate::limits;
+use crate::options::{Mode, OptionValue, Thinking};
+use crate::protocol::acp;
+use crate::session::folds::open_items::OpenMessage;
+use crate::session::folds::summary::{LastTurn, PendingCall, SessionSummary};
+use crate::session::{Owners, Sessions};
+use crate::store::SessionRow;
+
+/// Status of a session in all processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SessionStatus {
+    /// No process owns the session.
+    None,
+    /// A process owns the session and no turn runs.
+    Idle,
+    /// A process owns the session and a turn runs.
+    Busy,
+}
+
+/// Activity of a session, in whichever process it is. `waiting`: a permission request is open.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Activity {
+    status: SessionStatus,
+    waiting: bool,
+    /// The newest turn. Missing if the session has none, or if an older version of nuncio wrote the
+    /// session and it has not changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_turn: Option<LastTurn>,
+    /// Tool calls without a result, oldest first.
+    pending_tool_calls: Vec<PendingCall>,
+    /// `comparison` of agents or `delegation` by another agent; missing if a person created the
+    /// session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    /// The hosted agent that works in the session; missing for nuncio's own agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// Total cost of the session's model requests and of its subagents that have ended, in US
+    /// dollars; missing if no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
+}
+
+impl Activity {
+    /// Returns the activity of a stored session, which is not necessarily open in this process.
+    pub(crate) fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
+        if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
+            let claimed = session.is_busy();
+            return Activity::owned(session.log.state(SessionSummary::of), claimed);
+        }
+        let summary = SessionSummary::stored(row);
+        if owners.owns(&row.id) {
+            return Activity::owned(summary, false);
+        }
+        // The owner may have ended the turn and released the session after the row was read.
+        let read_again = summary.turn().and_then(|_| sessions.row(&row.id).ok());
+        Activity::unowned(read_again.as_ref().map_or(summary, SessionSummary::stored))
+    }
+
+    /// Returns the total cost of the session's model requests and of its subagents that have ended.
+    /// `None` if no price is known.
+    pub(crate) fn cost(&self) -> Option<Cost> {
+        self.cost
+    }
+
+    /// Returns the status of the session.
+    pub(crate) fn status(&self) -> SessionStatus {
+        self.status
+    }
+
+    /// Creates the activity of a session with a live owner. `claimed`: a turn is about to start.
+    fn owned(summary: SessionSummary, claimed: bool) -> Activity {
+        let busy = claimed || summary.turn().is_some();
+        Activity::new(if busy { SessionStatus::Busy } else { SessionStatus::Idle }, summary)
+    }
+
+    /// Creates the activity of a session without a live owner.
+    fn unowned(mut summary: SessionSummary) -> Activity {
+        summary.interrupt();
+        Activity::new(SessionStatus::None, summary)
+    }
+
+    fn new(status: SessionStatus, summary: SessionSummary) -> Activity {
+        let SessionSummary { last_turn, pending_tool_calls, open_permissions, origin, agent, cost } = summary;
+        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, origin, agent, cost }
+    }
+}
+
+/// Selects a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct GetSessionParams {
+    pub session_id: SessionId,
+}
+
+/// Current state of a session.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionView {
+    session_id: SessionId,
+    cwd: PathBuf,
+    additional_directories: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(flatten)]
+    activity: Activity,
+    mode: OptionValue<Mode>,
+    /// The model of the next turn, `PROVIDER/NAME`; missing if it is not known yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<OptionValue<Thinking>>,
+    /// The system prompt of the next turn; missing for hosted agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_prompt: Option<String>,
+    /// Names of the tools that the model can call; `GET /v1/tools?sessionId=` describes them.
+    tools: Vec<String>,
+    /// The id of the session in the hosted agent, from its first turn on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_session: Option<String>,
+    /// The tool call of another session that created this session of a subagent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<ParentView>,
+    /// The sessions of the subagents, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    children: Vec<ChildView>,
+    /// RFC 3339, as is `updatedAt`.
+    created_at: String,
+    updated_at: String,
+    /// The running turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<TurnId>,
+    /// The message that is being written, with its text so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_message: Option<OpenMessageView>,
+    /// Seq of the last event.
+    head: Seq,
+    /// Tokens of the model's context window that the conversation uses.
+    context_tokens: u64,
+    /// Total usage of the session's model requests and of its subagents that have ended.
+    usage: Usage,
+    plan: Vec<PlanEntry>,
+    /// Number of queued messages.
+    queued: usize,
+    modes: acp::SessionModeState,
+}
+
+/// A message that a model is writing. `text` has the part that was received.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OpenMessage")]
+struct OpenMessageView {
+    message_id: MessageId,
+    role: Role,
+    text: String,
+}
+
+impl OpenMessageView {
+    fn of(open: &OpenMessage) -> OpenMessageView {
+        OpenMessageView { message_id: open.id.clone(), role: open.role, text: open.text.clone() }
+    }
+}
+
+/// The tool call that created the session of a subagent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ParentView {
+    session_id: SessionId,
+    turn_id: TurnId,
+    tool_call_id: ToolCallId,
+    /// Name of the agent definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+}
+
+impl ParentView {
+    fn of(parent: &SessionParent) -> ParentView {
+        ParentView {
+            session_id: parent.session_id.clone(),
+            turn_id: parent.turn_id.clone(),
+            tool_call_id: parent.tool_call_id.clone(),
+            agent: parent.agent.clone(),
+        }
+    }
+}
+
+/// The session of a subagent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ChildView {
+    session_id: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(flatten)]
+    activity: Activity,
+}
+
+/// The method `_nuncio/session/get`.
+pub(crate) struct GetSession;
+
+impl Method for GetSession {
+    type Params = GetSessionParams;
+    type Result = SessionView;
+    const NAME: &'static str = "_nuncio/session/get";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Returns the current state of a session, such as its activity, mode, model, system prompt and plan.";
+
+    async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<SessionView>> {
+        let sessions = cx.authorize(&params.session_id).await?;
+        let (id, mut session) = (&params.session_id, sessions.open_read_only(&params.session_id).await?);
+        let owned = session.is_owned() || sessions.owners().owns(id);
+        if !owned && session.log.state(|state| state.turn.is_some()) {
+            // The owner may have ended the turn and released the session since the read.
+            session = sessions.open_read_only(id).await?;
+        }
+        let children = children(sessions, id)?;
+        let claimed = session.is_busy();
+        // Settings that cannot be read must not hide the session: the next turn reports the error.
+        let setup = session.agent().setup(&session.log).await.unwrap_or_default();
+        let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
+        let view = session.log.state_at_head(|state, head| SessionView {
+            session_id: id.clone(),
+            cwd: state.cwd.clone(),
+            additional_directories: state.additional_directories.clone(),
+            title: state.title.clone(),
+            activity: activity(SessionSummary::of(state)),
+            mode: state.mode.clone(),
+            model: setup.model.or_else(|| state.model.clone()),
+            thinking: state.thinking.clone(),
+            system_prompt: setup.system_prompt,
+            tools: setup.tools.into_iter().map(|tool| tool.name).collect(),
+            agent_session: state.agent_session.clone(),
+            parent: state.parent.as_deref().map(ParentView::of),
+            children,
+            created_at: timestamp(state.created_ms),
+            updated_at: timestamp(state.updated_ms),
+            turn_id: state.turn.clone().filter(|_| owned),
+            open_message: state.open_messages.last().filter(|_| owned).map(OpenMessageView::of),
+            head,
+            context_tokens: state.context_tokens,
+            usage: state.turns.total().0.unwrap_or_default(),
+            plan: state.plan.clone(),
+            queued: state.queue.len(),
+            modes: modes(state),
+        });
+        Ok(Reply::new(view))
+    }
+}
+
+/// Lists the sessions of a session's subagents.
+fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>> {
+    let mut owners = sessions.owners();
+    let rows = sessions.store().children(id, limits::CHILDREN_LISTED_MAX)?.into_iter();
+    let view = |row: SessionRow| ChildView {
+        activity: Activity::listed(sessions, &mut owners, &row),
+        session_id: row.id,
+        title: row.title,
+    };
+    Ok(rows.map(view).collect())
+}
+
+/// Selects a page of a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PageParams {
+    pub session_id: SessionId,
+    /// `nextCursor` of the previous page.
+    cursor: Option<String>,
+    /// Page size: 1 to 200; 50 when it is missing.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<usize>,
+}
+
+impl PageParams {
+    /// Returns the seq after which the page starts, and its maximum length. Fails if a parameter is
+    /// invalid.
+    pub(crate) fn bounds(&self) -> Result<(Seq, usize)> {
+        let after = match &self.cursor {
+            None => 0,
+            Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: invalid"))?,
+        };
+        let limit = self.limit.unwrap_or(limits::LIST_PAGE);
+        if !(1..=limits::LIST_PAGE_MAX).contains(&limit) {
+            return Err(Error::invalid_params(format!("limit: must be 1 to {}", limits::LIST_PAGE_MAX)));
+        }
+        Ok((after, limit))
+    }
+}

@@ -1,0 +1,9 @@
+//! Methods for turns: prompts, messages, permission requests.
+
+pub(super) mod execute;
+pub(super) mod message;
+pub(super) mod permission;
+pub(super) mod prompt;
+pub(super) mod queue;
+pub(super) mod result;
+pub(super) mod turn;

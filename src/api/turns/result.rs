@@ -1,0 +1,140 @@
+//! The result of a session's work.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::route::Route;
+use crate::api::environment::workspace::worktrees;
+use crate::api::sessions::view::Activity;
+use crate::config::NATIVE;
+use crate::content::Usage;
+use crate::error::Result;
+use crate::event::{Body, PermissionOutcome};
+use crate::id::SessionId;
+use crate::limits;
+use crate::session::{Session, WorkView};
+use crate::store::WorkspaceRow;
+use crate::task;
+use crate::worktrees::{ChangesSinceBase, Worktrees};
+
+/// Selects a session.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct GetResultParams {
+    pub session_id: SessionId,
+    /// Returns the unified diff of the workspace, too.
+    #[serde(default)]
+    pub diff: bool,
+}
+
+/// The result of a session's work.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionResult {
+    pub session_id: SessionId,
+    /// The agent that works in the session; `nuncio` is nuncio's own agent.
+    pub agent: String,
+    pub cwd: PathBuf,
+    /// The workspace that contains `cwd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
+    #[serde(flatten)]
+    pub activity: Activity,
+    /// Total usage of the session's model requests.
+    pub usage: Usage,
+    /// Total duration of the turns that have ended, in milliseconds.
+    pub duration_ms: u64,
+    /// The text of the last answer; empty before the first answer.
+    pub answer: String,
+    /// Number of permission requests that were denied.
+    pub denied: u64,
+    /// The files that changed in the workspace since its creation, as `git diff --stat` prints
+    /// them; new files are lines `?? PATH`. Missing for sessions outside of workspaces, and if git
+    /// cannot read them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<String>,
+    /// The unified diff of these changes, if it was asked for; at most 256 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// The method `_nuncio/session/result`.
+pub(crate) struct GetResult;
+
+impl Method for GetResult {
+    type Params = GetResultParams;
+    type Result = SessionResult;
+    const NAME: &'static str = "_nuncio/session/result";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "diff": true}"#;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/sessions/{sessionId}/result")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Returns the result of a session's work: the last answer, the changes in its workspace, cost and time. While a turn \
+         runs, it is the result so far.";
+
+    async fn call(cx: CallContext, params: GetResultParams) -> Result<Reply<SessionResult>> {
+        let id = params.session_id;
+        let sessions = cx.authorize(&id).await?;
+        let session = sessions.open_read_only(&id).await?;
+        let activity = Activity::listed(sessions, &mut sessions.owners(), &sessions.row(&id)?);
+        let (agent, cwd, usage, duration_ms) = session.log.state(|state| {
+            let turns = state.turns.after(0);
+            let duration_ms = turns.iter().map(|turn| turn.ended_ms.saturating_sub(turn.started_ms)).sum();
+            (state.agent.clone(), state.cwd.clone(), state.turns.total().0.unwrap_or_default(), duration_ms)
+        });
+        let worktrees = worktrees(&cx).await?;
+        let workspace = worktrees.containing(&cwd)?.filter(|row| row.path.is_dir() && cx.client.has_access_to(&row.path));
+        let changes = match &workspace {
+            Some(row) => changes(&worktrees, row, params.diff).await,
+            None => None,
+        };
+        let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));
+        let (answer, denied) = task::blocking("reading a session", move || answer_and_denials(&session)).await??;
+        Ok(Reply::new(SessionResult {
+            session_id: id,
+            agent: agent.unwrap_or_else(|| NATIVE.into()),
+            cwd,
+            workspace_id: workspace.map(|row| row.id),
+            activity,
+            usage,
+            duration_ms,
+            answer,
+            denied,
+            changes,
+            diff,
+        }))
+    }
+}
+
+/// Reads the changes in a workspace; `None` if git fails or does not finish in time.
+async fn changes(worktrees: &Worktrees, row: &WorkspaceRow, diff: bool) -> Option<ChangesSinceBase> {
+    match timeout(limits::GIT_READ, worktrees.changes_since_base(row, diff)).await {
+        Ok(Ok(changes)) => return Some(changes),
+        Ok(Err(error)) => tracing::warn!(workspace = row.id, %error, "reading the changes failed"),
+        Err(_) => tracing::warn!(workspace = row.id, "reading the changes timed out"),
+    }
+    None
+}
+
+/// Returns the text of the last answer, and the number of denied permission requests. Cancelled
+/// requests are not denied.
+fn answer_and_denials(session: &Session) -> Result<(String, u64)> {
+    let (mut view, mut denied, mut after) = (WorkView::default(), 0, 0);
+    loop {
+        let page = session.log.page(after, limits::PAGE_EVENTS, false)?;
+        let Some(last) = page.last() else { return Ok((view.into_answer(), denied)) };
+        after = last.seq;
+        for event in page {
+            if let Body::PermissionResolved { outcome, .. } = &event.body {
+                let cancelled = *outcome == PermissionOutcome::Cancelled;
+                denied += u64::from(!outcome.allows() && !cancelled);
+            }
+            view.on(&event);
+        }
+    }
+}
