@@ -1,47 +1,21 @@
 //! The command line: dispatches commands. Each command prints its own output.
 
 mod agents;
-mod agents_exec;
-mod agents_file;
-mod answer;
-mod ask;
-mod compare;
-mod config_check;
 mod demo;
-mod doctor;
-mod doctor_programs;
 mod errors;
-mod export;
-mod export_line;
 mod flags;
-mod form;
-mod import;
-mod input;
-mod input_queue;
-mod inspect;
 mod log_lines;
 mod logging;
-mod mcp;
-mod mcp_file;
-mod mcp_flags;
-mod mcp_login;
 mod mcp_serve;
 mod models;
-mod output;
+mod projects;
 mod prompt_runner;
-mod renderer;
 mod run;
 mod schema;
 mod serve;
-mod session_id;
-mod session_list;
-mod session_show;
+mod servers;
 mod sessions;
-mod settings_file;
-mod status_line;
-mod stored;
-mod terminal_client;
-mod terminal_lines;
+mod terminal;
 mod token;
 mod tool;
 #[cfg(feature = "telemetry")]
@@ -49,18 +23,13 @@ mod traces;
 #[cfg(not(feature = "telemetry"))]
 #[path = "cli/traces_disabled.rs"]
 mod traces;
-mod trust;
-mod trust_programs;
-mod trust_report;
-mod workspace_flags;
-mod workspaces;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use self::output::print_stderr;
+use self::terminal::output::print_stderr;
 use crate::app;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};
@@ -69,8 +38,8 @@ use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
 use flags::{CliCommand, Flags, HttpArgs};
 use logging::LogStyle;
-use mcp_flags::McpCommand;
-use output::Colours;
+use servers::flags::McpCommand;
+use terminal::output::Colours;
 
 /// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
 /// error, 3 the model cannot be reached, 4 denied, 130 interrupted.
@@ -144,16 +113,20 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
-        CliCommand::Agents { command } => on_runtime(agents::run(bootstrap, command)),
-        CliCommand::Mcp { command } => on_runtime(mcp::run(bootstrap, command)),
+        CliCommand::Agents { command } => on_runtime(agents::command::run(bootstrap, command)),
+        CliCommand::Mcp { command } => on_runtime(servers::command::run(bootstrap, command)),
         CliCommand::Models(options) => on_worker(async move { models::run(app::build(bootstrap)?, options).await }),
-        CliCommand::Sessions { command } => on_worker(async move { sessions::run(app::build(bootstrap)?, command, colours).await }),
-        CliCommand::Workspaces { command } => on_worker(async move { workspaces::run(app::build(bootstrap)?, command).await }),
-        CliCommand::Config { command } => inspect::config(&bootstrap, command),
-        CliCommand::Trust { dir, yes, json, diff, command } => {
-            trust::run(&bootstrap, &dir, trust::TrustFlags { yes, json, diff }, command)
+        CliCommand::Sessions { command } => {
+            on_worker(async move { sessions::command::run(app::build(bootstrap)?, command, colours).await })
         }
-        CliCommand::Doctor => on_runtime(doctor::doctor(bootstrap)),
+        CliCommand::Workspaces { command } => {
+            on_worker(async move { projects::workspaces::run(app::build(bootstrap)?, command).await })
+        }
+        CliCommand::Config { command } => sessions::inspect::config(&bootstrap, command),
+        CliCommand::Trust { dir, yes, json, diff, command } => {
+            projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command)
+        }
+        CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
     }
 }

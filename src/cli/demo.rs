@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::ask::Approver;
-use super::output::{Colours, print};
 use super::prompt_runner::{PromptRunner, RunnerOutput};
-use super::renderer::{RenderOptions, TerminalRenderer};
+use super::terminal::ask::Approver;
+use super::terminal::output::{Colours, print};
+use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use crate::api::NewSession;
 use crate::app::{self, CommonArgs};
 use crate::config::Environment;

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::output::print_stderr;
+use super::terminal::output::print_stderr;
 use crate::error::{Error, Kind};
 use crate::protocol::acp;
 use crate::terminal_text::{output, output_line};

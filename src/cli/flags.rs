@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::agents::AgentsCommand;
-use super::mcp_flags::McpCommand;
-use super::workspace_flags::WorkspacesCommand;
+use super::agents::command::AgentsCommand;
+use super::projects::workspace_flags::WorkspacesCommand;
+use super::servers::flags::McpCommand;
 use crate::app::CommonArgs;
 use crate::config::Overrides;
 use crate::content::{BudgetLimits, Cost};

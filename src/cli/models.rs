@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::errors::report;
 use super::flags::ModelsOptions;
-use super::output::{print, print_json};
+use super::terminal::output::{print, print_json};
 use crate::agent::{ModelSource, Refresh, model_error};
 use crate::api::{App, ModelList, ModelView, PriceView};
 use crate::config::Ability;

@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::questions::TerminalQuestions;
-use super::ask::Approver;
 use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
-use super::input_queue::{InputLine, InputQueue};
-use super::output::{print_event, print_rendered, print_stderr};
-use super::renderer::TerminalRenderer;
-use super::status_line::StatusLine;
+use super::terminal::ask::Approver;
+use super::terminal::input_queue::{InputLine, InputQueue};
+use super::terminal::output::{print_event, print_rendered, print_stderr};
+use super::terminal::renderer::TerminalRenderer;
+use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
 use crate::api::Prompt;
 use crate::app::on_signal;

@@ -3,17 +3,17 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use super::ask::Approver;
-use super::compare;
+use super::agents::compare;
 use super::errors::DENIED;
 use super::flags::RunOptions;
-use super::input::{self, RunInput};
-use super::input_queue::InputQueue;
-use super::output::{Colours, print_stderr};
 use super::prompt_runner::{PromptRunner, RunnerOutput};
-use super::renderer::{RenderOptions, TerminalRenderer};
-use super::session_id::resolve;
-use super::sessions::last_of_user;
+use super::sessions::command::last_of_user;
+use super::sessions::session_id::resolve;
+use super::terminal::ask::Approver;
+use super::terminal::input::{self, RunInput};
+use super::terminal::input_queue::InputQueue;
+use super::terminal::output::{Colours, print_stderr};
+use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use crate::api::{App, NewSession, ResumeSession, SetConfigOption, SetMode};
 use crate::config::Overrides;
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::output::{print, print_json};
+use super::terminal::output::{print, print_json};
 use crate::api::{METHODS, MethodKind, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use super::flags::HttpArgs;
-use super::output::{print, print_stderr};
+use super::terminal::output::{print, print_stderr};
 use crate::app::{self, Bootstrap, HttpFlags};
 use crate::error::Result;
 use crate::http::Tokens;

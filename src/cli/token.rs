@@ -1,7 +1,7 @@
 //! `nuncio token`: lists, creates and revokes the tokens of the HTTP server.
 
 use super::flags::TokenCommand;
-use super::output::print;
+use super::terminal::output::print;
 use crate::app::Bootstrap;
 use crate::error::Result;
 use crate::event::timestamp;

@@ -9,10 +9,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{self, Approver, Chosen};
 use super::flags::ToolOptions;
-use super::output::{Colours, print, print_json, print_question, print_stderr};
-use super::renderer::{RenderOptions, TerminalRenderer};
+use super::terminal::ask::{self, Approver, Chosen};
+use super::terminal::output::{Colours, print, print_json, print_question, print_stderr};
+use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use crate::agent::{CallHost, CallOrigin, CallOutcome, CallResult, Question, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
 use crate::api::App;
 use crate::app::on_signal;

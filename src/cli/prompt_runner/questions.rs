@@ -6,11 +6,11 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RunnerOutput;
-use crate::cli::ask::{self, Approver, Chosen};
-use crate::cli::form;
-use crate::cli::output::print_question;
-use crate::cli::terminal_client::{FormRequest, TerminalClient};
-use crate::cli::terminal_lines::TerminalLines;
+use crate::cli::terminal::ask::{self, Approver, Chosen};
+use crate::cli::terminal::client::{FormRequest, TerminalClient};
+use crate::cli::terminal::form;
+use crate::cli::terminal::lines::TerminalLines;
+use crate::cli::terminal::output::print_question;
 use crate::content::PermissionOptionKind;
 use crate::id::{PermissionId, SessionId};
 use crate::local::LocalClient;

@@ -3,8 +3,8 @@
 
 use super::PromptRunner;
 use crate::api::{ListPermissions, ListPermissionsParams, PermissionView};
-use crate::cli::input_queue::InputQueue;
-use crate::cli::output::{print_question, print_stderr};
+use crate::cli::terminal::input_queue::InputQueue;
+use crate::cli::terminal::output::{print_question, print_stderr};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::session::Session;

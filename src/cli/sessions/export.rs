@@ -8,9 +8,9 @@ use std::path::Path;
 use serde_json::json;
 
 use super::export_line::{SessionLine, is_exported};
-use super::output::{event_line, print_json};
 use super::stored::each_event;
 use crate::api::App;
+use crate::cli::terminal::output::{event_line, print_json};
 use crate::error::{Error, Result};
 use crate::event::{Body, timestamp};
 use crate::id::SessionId;

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum WorkspacesCommand {
+pub(in crate::cli) enum WorkspacesCommand {
     /// List workspaces with size, changes, unmerged commits, sessions and processes
     List {
         /// Show only workspaces of this repository

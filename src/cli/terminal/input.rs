@@ -6,8 +6,8 @@ use std::io::{IsTerminal, Read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
-use super::flags::RunOptions;
 use super::output::print_stderr;
+use crate::cli::flags::RunOptions;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 

@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use super::flags::TrustCommand;
-use super::output::{print, print_stderr};
 use super::trust_report::TrustReport;
 use crate::app::Bootstrap;
+use crate::cli::flags::TrustCommand;
+use crate::cli::terminal::output::{print, print_stderr};
 use crate::config::{Trust, Trusted, TrustedContent};
 use crate::error::{Error, Kind, Result};
 use crate::patch::{Side, unified_diff};
 use crate::terminal_text::{output, output_line};
 
 /// The flags of `nuncio trust DIR`.
-pub(super) struct TrustFlags {
+pub(in crate::cli) struct TrustFlags {
     pub yes: bool,
     pub json: bool,
     pub diff: bool,
 }
 
 /// Runs the command, or trusts `dir` without one. Returns the exit code.
-pub(super) fn run(bootstrap: &Bootstrap, dir: &Path, view: TrustFlags, command: Option<TrustCommand>) -> Result<u8> {
+pub(in crate::cli) fn run(bootstrap: &Bootstrap, dir: &Path, view: TrustFlags, command: Option<TrustCommand>) -> Result<u8> {
     match command {
         None if view.diff => diff(bootstrap, dir),
         None => add(bootstrap, dir, &view),

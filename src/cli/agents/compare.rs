@@ -8,14 +8,14 @@ use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::errors::{DENIED, exit_code, stop_code};
-use super::flags::RunOptions;
-use super::output::{print, print_json, print_stderr};
 use crate::api::{
     App, CloseSession, ComparedAgent, Comparison, DeleteWorkspace, DeleteWorkspaceParams, GetResult, GetResultParams, Prompt,
     SessionResult, StartComparison, StartComparisonParams, title_of,
 };
 use crate::app::on_signal;
+use crate::cli::errors::{DENIED, exit_code, stop_code};
+use crate::cli::flags::RunOptions;
+use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::Result;
 use crate::local::LocalClient;
 use crate::protocol::acp;
@@ -41,7 +41,7 @@ struct Compared {
 }
 
 /// Runs the prompts with each agent at the same time. Returns the lowest exit code that is not 0.
-pub(super) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], options: &RunOptions) -> Result<u8> {
+pub(in crate::cli) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], options: &RunOptions) -> Result<u8> {
     let client = LocalClient::new(app.clone(), "terminal");
     let cancel = CancellationToken::new();
     crate::task::spawn(on_signal(cancel.clone()));

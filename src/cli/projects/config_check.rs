@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::process::find_program;
 
 /// Returns the settings that have no effect, each as an error with a hint.
-pub(super) fn findings(bootstrap: &Bootstrap, loaded: &Loaded) -> Vec<Error> {
+pub(in crate::cli) fn findings(bootstrap: &Bootstrap, loaded: &Loaded) -> Vec<Error> {
     let hooks = loaded.settings.hooks.iter().enumerate();
     let hooks = hooks.filter_map(|(index, hook)| missing_program(bootstrap, index, hook));
     allowed_agents(loaded).chain(urls(loaded)).chain(hooks).chain(granted_directories(bootstrap)).collect()

@@ -30,7 +30,7 @@ const SHOWN: [&str; 8] = [
 /// Everything that a directory starts and allows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct TrustReport {
+pub(in crate::cli) struct TrustReport {
     directory: String,
     status: &'static str,
     /// Programs of the project that nuncio starts by itself.
@@ -59,7 +59,7 @@ pub(super) struct TrustReport {
 
 impl TrustReport {
     /// Describes the project in `directory`, which is free of symlinks. Nothing of it is started.
-    pub(super) fn of(bootstrap: &Bootstrap, directory: &Path, content: &TrustedContent) -> Result<TrustReport> {
+    pub(in crate::cli) fn of(bootstrap: &Bootstrap, directory: &Path, content: &TrustedContent) -> Result<TrustReport> {
         let user = &bootstrap.loaded.settings;
         let settings = content.settings.as_deref().map(|text| project_settings(user, directory, text)).transpose()?;
         let (settings, widening) = settings.unwrap_or_default();
@@ -95,7 +95,7 @@ impl TrustReport {
     }
 
     /// Formats the report for people.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::cli) fn text(&self) -> String {
         let mut text = format!("{}: {}\n", self.directory, self.status);
         let mut section = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {

@@ -7,13 +7,14 @@ use std::time::Instant;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
 
-use super::mcp_flags::{McpAddOptions, McpCommand};
-use super::mcp_login::{login, logout, unknown_server};
-use super::output::{print, print_json};
-use super::{mcp_file, mcp_serve};
+use super::file;
+use super::flags::{McpAddOptions, McpCommand};
+use super::login::{login, logout, unknown_server};
 use crate::agent::{SessionEnvironment, start_server};
 use crate::api::App;
 use crate::app::{self, Bootstrap};
+use crate::cli::mcp_serve;
+use crate::cli::terminal::output::{print, print_json};
 use crate::config::{McpServer, SecretText, mask_urls};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -31,11 +32,11 @@ pub(crate) async fn run(bootstrap: Bootstrap, command: McpCommand) -> Result<u8>
         McpCommand::Add(options) => {
             let (name, server) = (options.name.clone(), server(options)?);
             server.check().map_err(|why| Error::invalid_params(format!("{name}: {why}")))?;
-            mcp_file::add(&bootstrap.places.file, &name, &server)?;
+            file::add(&bootstrap.places.file, &name, &server)?;
             print(format!("added {name} to {}; to test it: nuncio mcp check {name}\n", bootstrap.places.file.display())).map(|()| 0)
         }
         McpCommand::Rm { name } => {
-            mcp_file::remove(&bootstrap.places.file, &name)?;
+            file::remove(&bootstrap.places.file, &name)?;
             print(format!("removed {name} from {}\n", bootstrap.places.file.display())).map(|()| 0)
         }
     }
@@ -112,7 +113,7 @@ async fn check(app: Arc<App>, names: Vec<String>, as_json: bool) -> Result<u8> {
 }
 
 /// Starts a server and returns its offer. The error is a message.
-pub(super) async fn connect(
+pub(in crate::cli) async fn connect(
     name: &str,
     server: &McpServer,
     environment: &SessionEnvironment,

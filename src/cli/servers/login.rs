@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 
-use super::output::{print, print_stderr};
 use crate::agent::oauth_client;
 use crate::api::App;
+use crate::cli::terminal::output::{print, print_stderr};
 use crate::config::McpServer;
 use crate::error::{Error, Result};
 use crate::mcp::{LoginRequest, McpLogin, McpTokens};
 use crate::terminal_text::output_line;
 
 /// Signs in to a server. Returns the exit code.
-pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
+pub(in crate::cli) async fn login(app: &App, name: &str) -> Result<u8> {
     let (server, url) = server(app, name)?;
     let own = server.headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"));
     if own || server.bearer_token_env.is_some() || server.bearer_token_command.is_some() {
@@ -47,7 +47,7 @@ pub(super) async fn login(app: &App, name: &str) -> Result<u8> {
 }
 
 /// Removes the tokens of a server. Returns the exit code.
-pub(super) async fn logout(app: &App, name: &str) -> Result<u8> {
+pub(in crate::cli) async fn logout(app: &App, name: &str) -> Result<u8> {
     let (_, url) = server(app, name)?;
     let tokens = McpTokens::new(&app.services.places.mcp_tokens()).for_url(&url);
     // A process that refreshes the tokens writes them first.
@@ -68,7 +68,7 @@ fn server(app: &App, name: &str) -> Result<(McpServer, String)> {
 }
 
 /// Creates the error for a server name that the settings do not contain.
-pub(super) fn unknown_server(name: &str, servers: &BTreeMap<String, McpServer>) -> Error {
+pub(in crate::cli) fn unknown_server(name: &str, servers: &BTreeMap<String, McpServer>) -> Error {
     let known: Vec<&str> = servers.keys().map(String::as_str).collect();
     let hint = match known.is_empty() {
         true => "the settings have no MCP servers; to add one: nuncio mcp add".into(),

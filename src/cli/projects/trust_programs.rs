@@ -11,7 +11,7 @@ use crate::lsp::installed;
 
 /// A program that nuncio starts by itself.
 #[derive(Serialize)]
-pub(super) struct ProgramRow {
+pub(in crate::cli) struct ProgramRow {
     kind: &'static str,
     name: String,
     command: String,
@@ -23,7 +23,7 @@ pub(super) struct ProgramRow {
 
 impl ProgramRow {
     /// Describes the program on one line.
-    pub(super) fn line(&self) -> String {
+    pub(in crate::cli) fn line(&self) -> String {
         let network = if self.network { "network" } else { "no network" };
         let writable: String = self.writable.iter().map(|path| format!(", writes {path}")).collect();
         format!("{:<6} {:<22} {}  ({network}{writable})", self.kind, self.name, self.command)
@@ -49,7 +49,7 @@ impl Describe<'_> {
 }
 
 /// Returns the programs that a project's files name, and the checks among them that ask first.
-pub(super) fn programs(
+pub(in crate::cli) fn programs(
     bootstrap: &Bootstrap,
     directory: &Path,
     settings: &Settings,
@@ -103,7 +103,7 @@ fn checks(directory: &Path, settings: &Settings, content: &TrustedContent) -> (V
 
 /// Returns the programs of the user's settings that start in `directory` once it is trusted: those
 /// with a `cwd` there, and those that run a file of it.
-pub(super) fn own_programs(bootstrap: &Bootstrap, directory: &Path) -> Vec<ProgramRow> {
+pub(in crate::cli) fn own_programs(bootstrap: &Bootstrap, directory: &Path) -> Vec<ProgramRow> {
     let (settings, places) = (&bootstrap.loaded.settings, &bootstrap.places);
     let describe = Describe { bootstrap, directory, of_project: false };
     let shown = directory.display().to_string();
@@ -141,7 +141,7 @@ pub(super) fn own_programs(bootstrap: &Bootstrap, directory: &Path) -> Vec<Progr
 
 /// Returns the language servers on PATH that tools start in a trusted project, with their
 /// languages. A server of the settings replaces the one for its language.
-pub(super) fn path_servers(bootstrap: &Bootstrap, settings: &Settings) -> Vec<String> {
+pub(in crate::cli) fn path_servers(bootstrap: &Bootstrap, settings: &Settings) -> Vec<String> {
     let own = &bootstrap.loaded.settings.lsp;
     let search = bootstrap.environment.get("PATH").unwrap_or_default();
     let unnamed = installed(search).filter(|(name, _)| !own.contains_key(*name) && !settings.lsp.contains_key(*name));

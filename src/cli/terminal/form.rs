@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::lines::{TerminalLines, TypedLines};
 use super::output::print_stderr;
-use super::terminal_lines::{TerminalLines, TypedLines};
 use crate::agent::field_values;
 use crate::content::{Form, FormAnswer};
 use crate::terminal_text::{question, question_line};

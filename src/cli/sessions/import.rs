@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::export_line::{EventLine, ExportLine, is_exported};
-use super::output::{print, print_stderr};
 use crate::api::App;
+use crate::cli::terminal::output::{print, print_stderr};
 use crate::content::{StopReason, shortened};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange, Severity};

@@ -9,14 +9,14 @@ use crate::error::{Error, Result};
 use crate::workspace::{create_private_dir, read_small_text, replace_private};
 
 /// The user's settings file and its text; an absent file is empty.
-pub(super) struct SettingsFile<'a> {
+pub(in crate::cli) struct SettingsFile<'a> {
     path: &'a Path,
     pub text: String,
 }
 
 impl<'a> SettingsFile<'a> {
     /// Reads the file.
-    pub(super) fn read(path: &'a Path) -> Result<SettingsFile<'a>> {
+    pub(in crate::cli) fn read(path: &'a Path) -> Result<SettingsFile<'a>> {
         match read_small_text(path) {
             Ok(text) => Ok(SettingsFile { path, text }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(SettingsFile { path, text: String::new() }),
@@ -25,14 +25,14 @@ impl<'a> SettingsFile<'a> {
     }
 
     /// Parses the text.
-    pub(super) fn table(&self) -> Result<Table> {
+    pub(in crate::cli) fn table(&self) -> Result<Table> {
         table(&self.text)
     }
 
     /// Replaces the file, or the file to which a link leads, by `text`. Fails if the settings in
     /// `text` are not the `expected` ones, which means that the layout of the file was
     /// misunderstood.
-    pub(super) fn replace(&self, text: &str, expected: &Table) -> Result<()> {
+    pub(in crate::cli) fn replace(&self, text: &str, expected: &Table) -> Result<()> {
         if table(text).ok().as_ref() != Some(expected) {
             let message = format!("{} is written in a way that cannot be changed automatically", self.path.display());
             return Err(Error::invalid_params(message).hint("change it in an editor"));
@@ -46,12 +46,12 @@ impl<'a> SettingsFile<'a> {
 }
 
 /// Parses settings.
-pub(super) fn table(text: &str) -> Result<Table> {
+pub(in crate::cli) fn table(text: &str) -> Result<Table> {
     text.parse().map_err(|error: toml::de::Error| Error::invalid_params(format!("the settings file: {}", error.message())))
 }
 
 /// Appends a section after a blank line.
-pub(super) fn appended(text: &str, section: &str) -> String {
+pub(in crate::cli) fn appended(text: &str, section: &str) -> String {
     let separator = match text {
         "" => "",
         text if text.ends_with("\n\n") => "",
@@ -62,12 +62,12 @@ pub(super) fn appended(text: &str, section: &str) -> String {
 }
 
 /// Formats a setting that is a list of texts.
-pub(super) fn list(texts: &[String]) -> Value {
+pub(in crate::cli) fn list(texts: &[String]) -> Value {
     Value::Array(texts.iter().cloned().map(Value::String).collect())
 }
 
 /// Fails if `name` cannot be the name of a table without quotes.
-pub(super) fn check_name(name: &str) -> Result<()> {
+pub(in crate::cli) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
         return Err(Error::invalid_params(format!("invalid name \"{name}\"")).hint("use letters, digits, `_` and `-`"));
     }

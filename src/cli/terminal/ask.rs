@@ -4,8 +4,8 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
+use super::lines::TerminalLines;
 use super::output::print_stderr;
-use super::terminal_lines::TerminalLines;
 use crate::api::{AnswerPermission, AnswerPermissionParams};
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::output::{print, print_json, print_stderr};
 use crate::api::ListSessions;
+use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::content::Cost;
 use crate::error::Result;
 use crate::id::SessionId;

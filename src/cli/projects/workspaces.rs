@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::output::{print, print_json, print_stderr};
 use super::workspace_flags::WorkspacesCommand;
 use crate::api::{
     App, ApplyWorkspace, ApplyWorkspaceParams, CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams,
     ListWorkspaces, ListWorkspacesParams, WorkspaceApplication, WorkspaceDeletion, WorkspaceView,
 };
+use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::{Error, Result};
 use crate::local::LocalClient;
 use crate::store::WorkspaceState;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::settings_file::{SettingsFile, appended, check_name, list, table};
+use crate::cli::projects::settings_file::{SettingsFile, appended, check_name, list, table};
 use crate::config::McpServer;
 use crate::error::{Error, Result};
 

@@ -9,7 +9,7 @@ use crate::hub::{self, HookServer};
 
 /// Replaces this process by the terminal client of the agent that the first word names, with the
 /// other words as its arguments. Returns only on failure.
-pub(super) async fn run(app: &App, words: Vec<OsString>) -> Result<u8> {
+pub(in crate::cli) async fn run(app: &App, words: Vec<OsString>) -> Result<u8> {
     let mut words = words.into_iter();
     let name = words.next().and_then(|name| name.into_string().ok());
     let name = name.ok_or_else(|| Error::invalid_params("the name of the agent is missing"))?;

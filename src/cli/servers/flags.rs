@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum McpCommand {
+pub(in crate::cli) enum McpCommand {
     /// List the MCP servers of the settings
     List {
         /// Print JSON lines
@@ -42,7 +42,7 @@ pub(super) enum McpCommand {
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("server").args(["command", "url"]).required(true))]
-pub(super) struct McpAddOptions {
+pub(in crate::cli) struct McpAddOptions {
     /// Name of the server: letters, digits, `_` and `-`
     pub name: String,
     /// Use a server with the transport "streamable HTTP"

@@ -5,13 +5,13 @@ use std::io::IsTerminal;
 
 use tokio_util::sync::CancellationToken;
 
-use super::ask;
-use super::output::{Colours, print, print_event, print_replay};
-use super::renderer::{RenderOptions, RenderedText, TerminalRenderer};
 use super::stored::each_event;
-use super::terminal_lines::TerminalLines;
 use crate::api::{ListPermissions, ListPermissionsParams};
 use crate::app::on_signal;
+use crate::cli::terminal::ask;
+use crate::cli::terminal::lines::TerminalLines;
+use crate::cli::terminal::output::{Colours, print, print_event, print_replay};
+use crate::cli::terminal::renderer::{RenderOptions, RenderedText, TerminalRenderer};
 use crate::content::{Cost, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};

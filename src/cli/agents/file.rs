@@ -4,12 +4,12 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::settings_file::{SettingsFile, appended, check_name, list, table};
+use crate::cli::projects::settings_file::{SettingsFile, appended, check_name, list, table};
 use crate::config::{HostedAgent, NATIVE};
 use crate::error::{Error, Result};
 
 /// Appends `[agents.NAME]` to the file, and adds the name to `allowed` of `[agents]`.
-pub(super) fn add(file: &Path, name: &str, agent: &HostedAgent) -> Result<()> {
+pub(in crate::cli) fn add(file: &Path, name: &str, agent: &HostedAgent) -> Result<()> {
     check_name(name)?;
     if name == NATIVE || ["allowed", "idle_ttl_s"].contains(&name) {
         let message = format!("invalid name \"{name}\": it has another meaning");

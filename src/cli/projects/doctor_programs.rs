@@ -7,9 +7,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::mcp::connect;
 use crate::agent::SessionEnvironment;
 use crate::api::App;
+use crate::cli::servers::command::connect;
 use crate::config::{HookSettings, Loaded, SandboxMode};
 use crate::hub::{self, KnownAgent};
 use crate::limits;
@@ -17,7 +17,7 @@ use crate::lsp;
 use crate::process::{Command, Sandbox};
 
 /// A line of the report.
-pub(super) enum Finding {
+pub(in crate::cli) enum Finding {
     Ok(String),
     /// Something optional is missing.
     Note(String),
@@ -34,7 +34,7 @@ impl From<Result<String, String>> for Finding {
 type Check = (&'static str, Finding);
 
 /// Checks all programs of the settings.
-pub(super) async fn check(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
+pub(in crate::cli) async fn check(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
     let path = app.services.environment.get("PATH").unwrap_or_default();
     let (servers, git) = tokio::join!(mcp_servers(app, loaded), git(app));
     let mut checks = servers;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 
 use super::doctor_programs::{self, Finding};
-use super::inspect::with_project;
-use super::output::print;
 use crate::app::{self, Bootstrap};
+use crate::cli::sessions::inspect::with_project;
+use crate::cli::terminal::output::print;
 use crate::config::Loaded;
 use crate::content::Part;
 use crate::error::Result;

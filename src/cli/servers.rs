@@ -1,0 +1,6 @@
+//! Commands for MCP servers.
+
+pub(super) mod command;
+pub(super) mod file;
+pub(super) mod flags;
+pub(super) mod login;

@@ -1,0 +1,115 @@
+//! `nuncio sessions`: lists, shows, cancels, answers, exports, imports and deletes sessions.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use super::export;
+use super::import;
+use super::session_id::resolve;
+use super::session_list::{ListFormat, list};
+use super::session_show;
+use crate::api::{App, CancelTurn, CloseSession, DeleteSession, ListSessions};
+use crate::cli::flags::SessionsCommand;
+use crate::cli::terminal::answer;
+use crate::cli::terminal::lines::TerminalLines;
+use crate::cli::terminal::output::{Colours, print, print_stderr};
+use crate::error::{Error, Kind, Result};
+use crate::id::SessionId;
+use crate::local::LocalClient;
+use crate::protocol::acp;
+use crate::session::Sessions;
+use crate::terminal_text::output_line;
+
+/// Runs `nuncio sessions`. Returns the exit code.
+pub(crate) async fn run(app: Arc<App>, command: SessionsCommand, colours: Colours) -> Result<u8> {
+    let sessions = app.sessions().await?.clone();
+    let client = LocalClient::new(app.clone(), "terminal");
+    let result = dispatch(&app, &client, &sessions, command, colours).await;
+    app.shut_down().await;
+    result.map(|()| 0)
+}
+
+async fn dispatch(
+    app: &App,
+    client: &LocalClient,
+    sessions: &Arc<Sessions>,
+    command: SessionsCommand,
+    colours: Colours,
+) -> Result<()> {
+    match command {
+        SessionsCommand::List { here, all, json } => {
+            let request = acp::ListSessionsRequest::new().cwd(here.then(|| app.cwd.clone()));
+            let format = match (json, all) {
+                (true, _) => ListFormat::Json,
+                (false, true) => ListFormat::All,
+                (false, false) => ListFormat::Newest,
+            };
+            list(client, sessions, request, format).await
+        }
+        SessionsCommand::Show { id, json, follow: false } => {
+            session_show::show(client, sessions, &resolve(sessions, &id)?, json, colours).await
+        }
+        SessionsCommand::Show { id, json, follow: true } => {
+            session_show::follow(client, sessions, &resolve(sessions, &id)?, json, colours).await
+        }
+        SessionsCommand::Cancel { id } => {
+            let id = acp::SessionId::new(resolve(sessions, &id)?.as_str());
+            client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
+        }
+        SessionsCommand::Answer { id, option } => answer::run(client, &id, option).await,
+        SessionsCommand::Export { id, layout } => export::export(app, sessions, &resolve(sessions, &id)?, layout.as_deref()),
+        SessionsCommand::Import { file } => import::import(app, sessions, &file).await,
+        SessionsCommand::Rm { ids, yes } => remove(client, sessions, &ids, yes).await,
+    }
+}
+
+/// Deletes sessions and prints their ids and titles. At a terminal, the user confirms first, unless
+/// `yes` is true.
+async fn remove(client: &LocalClient, sessions: &Sessions, given: &[String], yes: bool) -> Result<()> {
+    let mut found: Vec<(SessionId, String)> = Vec::new();
+    for given in given {
+        let row = sessions.row(&resolve(sessions, given)?)?;
+        let title = row.title.map(|title| format!("  {}", output_line(&title))).unwrap_or_default();
+        found.push((row.id, title));
+    }
+    if !yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        found.iter().for_each(|(id, title)| print_stderr(format!("{id}{title}\n")));
+        let lines = TerminalLines::default();
+        let what = if found.len() == 1 { "this session".into() } else { format!("these {} sessions", found.len()) };
+        print_stderr(format!("Delete {what}?  [y]es  [n]o: "));
+        let answer = lines.lock().await.next().await.unwrap_or_default();
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            return Err(Error::new(Kind::Cancelled, "nothing was deleted"));
+        }
+    }
+    for (id, title) in found {
+        let session = acp::SessionId::new(id.as_str());
+        // Deleting an unknown session succeeds, but closing one is an error.
+        client.call::<CloseSession>(acp::CloseSessionRequest::new(session.clone())).await?;
+        client.call::<DeleteSession>(acp::DeleteSessionRequest::new(session)).await?;
+        print(format!("deleted {id}{title}\n"))?;
+    }
+    Ok(())
+}
+
+/// Returns the session that was updated last in this directory, of those that a person began, with
+/// its title.
+pub(crate) async fn last_of_user(client: &LocalClient) -> Result<(acp::SessionId, String)> {
+    let cwd = &client.app().cwd;
+    let mut request = acp::ListSessionsRequest::new().cwd(cwd.clone());
+    loop {
+        let page = client.call::<ListSessions>(request.clone()).await?;
+        let by_user = |session: &acp::SessionInfo| {
+            let ours = session.meta.as_ref().and_then(|meta| meta.get("nuncio"));
+            ours.is_none_or(|ours| ours["origin"].is_null())
+        };
+        if let Some(session) = page.sessions.into_iter().find(by_user) {
+            return Ok((session.session_id, session.title.unwrap_or_default()));
+        }
+        if page.next_cursor.is_none() {
+            let message = format!("no session in {} to continue", cwd.display());
+            return Err(Error::not_found(message).hint("another session: nuncio run --resume ID (nuncio sessions list)"));
+        }
+        request.cursor = page.next_cursor;
+    }
+}

@@ -1,0 +1,12 @@
+//! Input from a terminal and output to it.
+
+pub(super) mod answer;
+pub(super) mod ask;
+pub(super) mod client;
+pub(super) mod form;
+pub(super) mod input;
+pub(super) mod input_queue;
+pub(super) mod lines;
+pub(super) mod output;
+pub(super) mod renderer;
+pub(super) mod status_line;
