@@ -284,8 +284,8 @@ impl OpenSession {
         self.shutdown.is_cancelled()
     }
 
-    /// Returns whether the work of other processes runs there instead of here: this process is about
-    /// to end, and either none of its own work remains in the session or it starts no turns.
+    /// Returns whether the work of other processes runs there instead of here: this process is
+    /// about to end, and either none of its own work remains in the session or it starts no turns.
     pub(super) fn hands_over(&self) -> bool {
         self.leaving.is_cancelled() && (self.turn_slots.is_closed() || !self.has_background_work())
     }

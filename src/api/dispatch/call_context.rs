@@ -67,7 +67,7 @@ impl CallContext {
     }
 
     /// Returns the session for a method that runs in the process that owns the session
-    /// ([`crate::api::dispatch::method::Scope::Owner`]), after checking that the caller has access to it. Fails if the
+    /// ([`crate::api::Scope::Owner`]), after checking that the caller has access to it. Fails if the
     /// session was closed during the call.
     pub(in crate::api) fn owned(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
