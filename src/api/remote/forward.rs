@@ -89,6 +89,11 @@ async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Valu
             Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
                 return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
             }
+            // The turn that a cancel applies to died with its owner. Repeated, the cancel would apply
+            // to a later prompt.
+            Ok(Attempt::NotOwner { accepted: true }) if row.kind == MethodKind::Notification => {
+                return Ok(Reply::new(Value::Null));
+            }
             Ok(Attempt::NotOwner { accepted }) if searched < limits::FORWARD_SEARCH => {
                 if accepted {
                     cx.repeated_after = Some(before);
