@@ -67,8 +67,8 @@ impl CallContext {
     }
 
     /// Returns the session for a method that runs in the process that owns the session
-    /// ([`crate::api::Scope::Owner`]), after checking that the caller has access to it. Fails if the
-    /// session was closed during the call.
+    /// ([`crate::api::Scope::Owner`]), after checking that the caller has access to it. Fails if
+    /// the session was closed during the call.
     pub(in crate::api) fn owned(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             self.check_access(&session)?;

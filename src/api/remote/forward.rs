@@ -89,8 +89,8 @@ async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Valu
             Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
                 return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
             }
-            // The turn that a cancel applies to died with its owner. Repeated, the cancel would apply
-            // to a later prompt.
+            // The turn that the cancel applies to died with its owner. A repeated cancel could
+            // apply to a later prompt.
             Ok(Attempt::NotOwner { accepted: true }) if row.kind == MethodKind::Notification => {
                 return Ok(Reply::new(Value::Null));
             }
