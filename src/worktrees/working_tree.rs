@@ -118,7 +118,8 @@ impl<'a> WorkingTree<'a> {
         if result.code == 0 { Ok(result.text()) } else { Err(result.error(doing)) }
     }
 
-    /// Returns whether a git command that answers yes or no answers yes.
+    /// Runs a git command that answers by its exit code, such as `merge-base --is-ancestor`.
+    /// Returns true for yes.
     pub(super) async fn is(&self, words: &[&str]) -> Result<bool> {
         Ok(self.run(Author::Nuncio, words).await?.code == 0)
     }

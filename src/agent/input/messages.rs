@@ -122,7 +122,7 @@ pub(in crate::agent) async fn list_commands(agent: &NativeAgent, cwd: &Path, che
     if prompts.is_empty() { commands } else { commands.iter().cloned().chain(prompts).collect() }
 }
 
-/// Returns the slash commands of nuncio and of files.
+/// Returns nuncio's own slash commands and those that files define.
 async fn commands_of_files(services: &Arc<Services>, cwd: &Path, check: bool) -> Result<Arc<[SlashCommand]>> {
     if let Some(known) = services.commands.known(cwd, check) {
         return Ok(known);

@@ -52,7 +52,7 @@ struct TurnRun<'a> {
     steps: Steps<'a>,
     guard: RepetitionGuard,
     verification: Verification<'a>,
-    /// An answer of the turn had tool calls.
+    /// True once an answer of the turn had tool calls.
     worked: bool,
 }
 
@@ -150,7 +150,7 @@ struct Round {
     outcome: StepOutcome,
     /// The answer has neither text nor calls.
     empty: bool,
-    /// The answer was truncated, because its text repeats itself.
+    /// The repeated text, if the answer was truncated because of it.
     repeated: Option<RepeatedText>,
     calls: Vec<ToolCall>,
 }

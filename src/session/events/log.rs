@@ -118,22 +118,20 @@ impl SessionLog {
     /// Appends an event and waits until it, and all events emitted before it, are committed.
     pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
         let durable = body.is_durable();
-        self.append(turn, body, durable).await?.await.map_err(|_| writer_gone())?
+        committed(self.append(turn, None, body, durable).await?).await
     }
 
     /// Commits an event outside of a turn, as [`SessionLog::commit`] does, for a call of another
     /// process.
     pub(in crate::session) async fn commit_for(self: &Arc<Self>, call: Option<MessageId>, body: Body) -> Result<Seq> {
-        let (done, committed) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
-        self.pending.send(pending).await.map_err(|_| writer_gone())?;
-        committed.await.map_err(|_| writer_gone())?
+        let durable = body.is_durable();
+        committed(self.append(None, call, body, durable).await?).await
     }
 
     /// Appends an event that precedes an external effect. The event is synced to disk when this
     /// function returns.
     pub(crate) async fn commit_durably(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
-        self.append(turn, body, true).await?.await.map_err(|_| writer_gone())?
+        committed(self.append(turn, None, body, true).await?).await
     }
 
     /// Appends an event to the queue. The returned receiver reports the commit.

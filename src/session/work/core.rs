@@ -156,7 +156,7 @@ impl SessionCore {
     /// Creates a turn for a message that arrives now. Queued messages precede it.
     pub fn new_turn(&mut self, message: IncomingMessage, by: Option<String>) -> NewTurn {
         let after = self.arrive();
-        NewTurn { message, by, after, retries: None, budget: None, adopted: false, answered: None }
+        NewTurn::new(message, by, after)
     }
 
     /// Adds a prompt to the waiting prompts. Returns `session_busy` if too many wait.
@@ -350,16 +350,12 @@ impl SessionCore {
             Waiting::Message(queued) => {
                 let QueuedMessage { message, by, .. } = queued.clone();
                 self.taken.push((None, Arrival { number: after, what: queued }));
-                let turn = NewTurn { message, by, after, retries: None, budget: None, adopted: false, answered: None };
-                Next::Start(Box::new(turn), None)
+                Next::Start(Box::new(NewTurn::new(message, by, after)), None)
             }
             Waiting::Prompt(QueuedPrompt { message, request, started }) => {
                 let PromptRequest { by, budget, answered, .. } = request;
-                let (by, answered) = (Some(by), Some(answered));
-                Next::Start(
-                    Box::new(NewTurn { message, by, after, retries: None, budget, adopted: false, answered }),
-                    Some(started),
-                )
+                let turn = NewTurn { budget, answered: Some(answered), ..NewTurn::new(message, Some(by), after) };
+                Next::Start(Box::new(turn), Some(started))
             }
         }
     }

@@ -243,6 +243,9 @@ impl Session {
     }
 
     fn launch_next(&self, core: &mut SessionCore) {
+        if core.is_idle() {
+            return;
+        }
         // The new turn replaces the ended one, so the limit on running turns does not apply.
         let Some(permit) = self.turn_slots.enter_unlimited() else {
             return refuse(core.remove_prompts(|_| true), &shutting_down());

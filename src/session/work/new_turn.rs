@@ -48,6 +48,14 @@ pub struct NewTurn {
     pub answered: Option<CancellationToken>,
 }
 
+impl NewTurn {
+    /// Creates a turn that starts with `message`, after the queued messages that arrived before the
+    /// number `after`.
+    pub fn new(message: IncomingMessage, by: Option<String>, after: u64) -> NewTurn {
+        NewTurn { message, by, after, retries: None, budget: None, adopted: false, answered: None }
+    }
+}
+
 /// The destination of a message that arrives.
 pub enum MessageDestination {
     /// A turn of its own.
