@@ -135,26 +135,33 @@ impl SessionLog {
     }
 
     /// Appends an event to the queue. The returned receiver reports the commit.
-    async fn append(self: &Arc<Self>, turn: Option<TurnId>, body: Body, durable: bool) -> Result<oneshot::Receiver<Result<Seq>>> {
-        self.append_holding(turn, body, durable, || ()).await
-    }
-
-    /// Appends an event to the queue while holding the guard that `hold` returns, so that the
-    /// append and the change behind the guard are visible together.
-    pub(in crate::session) async fn append_holding<T>(
+    async fn append(
         self: &Arc<Self>,
         turn: Option<TurnId>,
+        call: Option<MessageId>,
         body: Body,
         durable: bool,
-        hold: impl FnOnce() -> T,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done), call: None };
+        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done), call };
+        self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
+    }
+
+    /// Appends the last event of a turn while holding the guard that `hold` returns, so that the
+    /// append and the change behind the guard are visible together. Waits for the commit.
+    pub(in crate::session) async fn end_turn<T>(
+        self: &Arc<Self>,
+        turn: TurnId,
+        body: Body,
+        hold: impl FnOnce() -> T,
+    ) -> Result<Seq> {
+        let (done, end) = oneshot::channel();
+        let pending = Pending { log: self.clone(), turn: Some(turn), body, durable: true, done: Some(done), call: None };
         let room = self.pending.reserve().await.map_err(|_| writer_gone())?;
         let held = hold();
         room.send(pending);
         drop(held);
-        Ok(committed)
+        committed(end).await
     }
 
     /// Returns the seq of the event after `after` that a call of another process appended.
@@ -305,6 +312,11 @@ impl SessionLog {
     pub(crate) fn prune(&self) -> Result<usize> {
         self.store.prune_deltas(self.key, self.head())
     }
+}
+
+/// Waits until an event is committed, and returns its seq.
+pub(in crate::session) async fn committed(done: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
+    done.await.map_err(|_| writer_gone())?
 }
 
 fn writer_gone() -> Error {

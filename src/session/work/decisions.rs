@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::event::Body;
 use crate::id::{MessageId, Seq, TurnId};
 use crate::limits;
+use crate::session::events::log;
 use crate::session::folds::queued_messages::LeftQueue;
 use crate::session::open::{RemoteCall, Session};
 use crate::session::owner::lock;
@@ -61,14 +62,9 @@ impl Placement {
     pub(crate) async fn arrived(self) -> Result<Option<TurnId>> {
         match self {
             Placement::Turn(mut turn) => turn.opened().await.map(|()| Some(turn.id)),
-            Placement::Log { committed, steers } => commit(committed).await.map(|_| steers),
+            Placement::Log { committed, steers } => log::committed(committed).await.map(|_| steers),
         }
     }
-}
-
-/// Waits for a commit.
-async fn commit(committed: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
-    committed.await.map_err(|_| Error::internal("the log writer has ended"))?
 }
 
 impl Session {
@@ -169,7 +165,7 @@ impl Session {
             core.change(&id, change);
             committed
         };
-        commit(committed).await
+        log::committed(committed).await
     }
 
     /// Returns the id of the call of another process that uses the handle.
@@ -208,7 +204,7 @@ impl Session {
             self.check_owned()?;
             self.log.try_append(body, self.call_id())?
         };
-        commit(committed).await
+        log::committed(committed).await
     }
 
     fn not_queued(&self, id: &MessageId) -> Error {

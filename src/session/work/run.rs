@@ -236,10 +236,7 @@ impl RunningTurn {
             core.end(&id, completed);
             core
         };
-        let committed = match log.append_holding(Some(id.clone()), body, true, end).await {
-            Ok(committed) => committed.await.unwrap_or_else(|_| Err(Error::internal("the log writer has ended"))),
-            Err(error) => Err(error),
-        };
+        let committed = log.end_turn(id.clone(), body, end).await;
         let (usage, cost) = log.state(|state| state.turns.get(&id).map_or((None, None), TurnRecord::total));
         match committed {
             Ok(seq) => {
