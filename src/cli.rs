@@ -33,13 +33,15 @@ use self::terminal::output::print_stderr;
 use crate::app;
 use crate::config::{Environment, Telemetry};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
 use flags::{CliCommand, Flags, HttpArgs};
 use logging::LogStyle;
 use servers::flags::McpCommand;
 use terminal::output::Colours;
+
+/// Maximum number of threads for blocking work: file and store access.
+const BLOCKING_THREADS_MAX: usize = 32;
 
 /// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
 /// error, 3 the model cannot be reached, 4 denied, 130 interrupted.
@@ -142,7 +144,7 @@ fn on_runtime(command: impl Future<Output = Result<u8>>) -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
-        .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
         .enable_all()
         .build()
         .map_err(|error| Error::io("starting the async runtime", error))?;

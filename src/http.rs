@@ -47,6 +47,20 @@ use pending_connections::PendingConnections;
 use state::AppState;
 pub(crate) use tokens::Tokens;
 
+/// How long an unused session stays open in a server.
+const SESSION_IDLE: Duration = Duration::from_secs(3600);
+/// Interval at which a server looks for unused sessions.
+const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);
+/// Maximum number of connections to the HTTP server, or half of the open-file limit if that is
+/// lower. At the limit, the oldest connection that has not authenticated is closed. If all
+/// connections have authenticated, the new connection is closed.
+const CONNECTIONS_MAX: usize = 4096;
+/// Number of unauthenticated connections that are closed together when the server runs out of file
+/// descriptors.
+const CONNECTIONS_CLOSED: usize = 64;
+/// How long connections may take to close at shutdown, after the turns have ended.
+const HTTP_GOODBYE: Duration = Duration::from_secs(2);
+
 /// HTTP server options from the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpOptions {
@@ -152,7 +166,7 @@ impl HttpServer {
                     // Usually the process has run out of file descriptors. Closing unauthenticated
                     // connections frees some.
                     tracing::warn!(%error, "cannot accept a connection");
-                    pending_connections.close_oldest(limits::CONNECTIONS_CLOSED);
+                    pending_connections.close_oldest(CONNECTIONS_CLOSED);
                     tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                     continue;
                 }
@@ -194,7 +208,7 @@ impl HttpServer {
             state.sockets_closing.cancel();
             state.sockets.wait().await;
         };
-        if tokio::time::timeout(limits::HTTP_GOODBYE, finished).await.is_err() {
+        if tokio::time::timeout(HTTP_GOODBYE, finished).await.is_err() {
             tracing::debug!("open connections were closed at shutdown; their responses may be incomplete");
         }
     }
@@ -202,16 +216,16 @@ impl HttpServer {
 
 /// Releases sessions that no client uses, periodically until `stop`.
 async fn release_idle_sessions(state: Arc<AppState>, stop: CancellationToken) {
-    while tokio::time::timeout(limits::SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
+    while tokio::time::timeout(SESSION_IDLE_LOOK, stop.cancelled()).await.is_err() {
         if let Some(sessions) = state.app.sessions_now() {
-            sessions.close_idle(limits::SESSION_IDLE).await;
+            sessions.close_idle(SESSION_IDLE).await;
         }
     }
 }
 
 /// Returns the maximum number of open connections: half of the limit on open files (RLIMIT_NOFILE),
-/// at most [`limits::CONNECTIONS_MAX`].
+/// at most [`CONNECTIONS_MAX`].
 fn connections_max() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    files.map_or(limits::CONNECTIONS_MAX, |files| limits::CONNECTIONS_MAX.min(files as usize / 2)).max(1)
+    files.map_or(CONNECTIONS_MAX, |files| CONNECTIONS_MAX.min(files as usize / 2)).max(1)
 }

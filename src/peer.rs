@@ -15,6 +15,9 @@ use crate::limits;
 use crate::local_socket::{PEER, PeerListener, ServePeers, is_own_user};
 use handler::PeerHandler;
 
+/// Maximum number of processes that are connected to one process.
+const PEERS_MAX: usize = 256;
+
 /// Returns the function that serves the calls of other processes for `app`.
 pub(crate) fn serve(app: Weak<App>) -> ServePeers {
     Box::new(move |listener| drop(crate::task::spawn(accept(app.clone(), listener))))
@@ -22,7 +25,7 @@ pub(crate) fn serve(app: Weak<App>) -> ServePeers {
 
 /// Accepts connections until `stop` is cancelled.
 async fn accept(app: Weak<App>, PeerListener { listener, served, stop, tasks }: PeerListener) {
-    let slots = Arc::new(Semaphore::new(limits::PEERS_MAX));
+    let slots = Arc::new(Semaphore::new(PEERS_MAX));
     loop {
         let accepted = tokio::select! {
             biased;
@@ -49,7 +52,7 @@ async fn accept(app: Weak<App>, PeerListener { listener, served, stop, tasks }: 
             }
         }
         let Ok(slot) = slots.clone().try_acquire_owned() else {
-            tracing::warn!("a connection was refused: {} processes are connected", limits::PEERS_MAX);
+            tracing::warn!("a connection was refused: {} processes are connected", PEERS_MAX);
             continue;
         };
         let (app, served, stop) = (app.clone(), served.clone(), stop.clone());

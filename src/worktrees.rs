@@ -25,7 +25,6 @@ use serde_json::{Map, Value};
 
 use crate::config::DataPaths;
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 use crate::process::ProcessLauncher;
 use crate::store::{Store, WorkspaceRow, WorkspaceState};
 use crate::workspace::create_private_dir;
@@ -39,6 +38,9 @@ pub(crate) use prepare::Preparation;
 pub(crate) use repository::Repository;
 
 use git::GitRunner;
+
+/// Maximum size of the metadata of a workspace, as JSON in bytes.
+const WORKTREE_METADATA_BYTES_MAX: usize = 16 << 10;
 
 /// Creates, inspects and deletes workspaces.
 #[derive(Clone)]
@@ -105,7 +107,7 @@ impl Worktrees {
     pub(crate) fn change_metadata(&self, row: &WorkspaceRow, change: &Map<String, Value>) -> Result<Map<String, Value>> {
         // A workspace that was found by its directory gets a row.
         self.store.insert_workspace(row)?;
-        let limit = limits::WORKTREE_METADATA_BYTES_MAX;
+        let limit = WORKTREE_METADATA_BYTES_MAX;
         let changed = self.store.change_workspace_metadata(&row.id, change, limit)?;
         changed.ok_or_else(|| {
             let message = format!("metadata: would be larger than {limit} bytes");

@@ -1,12 +1,15 @@
 //! Settings of hosted agents: other agents that work in nuncio's sessions.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model_settings::SecretText;
-use crate::limits;
+
+/// Default of the setting `agents.idle_ttl_s`.
+const AGENT_IDLE: Duration = Duration::from_secs(600);
 
 /// The name of nuncio's own agent in the list of agents.
 pub(crate) const NATIVE: &str = "nuncio";
@@ -27,7 +30,7 @@ pub struct AgentSettings {
 
 impl Default for AgentSettings {
     fn default() -> Self {
-        AgentSettings { allowed: Vec::new(), idle_ttl_s: limits::AGENT_IDLE.as_secs(), agents: BTreeMap::new() }
+        AgentSettings { allowed: Vec::new(), idle_ttl_s: AGENT_IDLE.as_secs(), agents: BTreeMap::new() }
     }
 }
 

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 
 use crate::content::{BudgetLimits, Cost};
-use crate::limits::TURN_REQUESTS_MAX;
+
+/// Default of the setting `budget.max_requests`: model requests per turn.
+const TURN_REQUESTS_MAX: u64 = 200;
 
 /// Limits of each turn, and of each session (`session_…`). 0 is no limit. When a limit is reached,
 /// nuncio asks whether to continue; without a client that can answer, the turn stops.

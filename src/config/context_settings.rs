@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::limits;
+/// Default size of the description of a repository in the first request of a session, in tokens.
+const BUNDLE_TOKENS: usize = 1_500;
+/// Maximum size of that description, in tokens.
+const BUNDLE_TOKENS_MAX: usize = 20_000;
 
 /// The content of model requests: pruning and compaction of the conversation, and the description
 /// of the repository.
@@ -36,7 +39,7 @@ impl Default for ContextSettings {
             prune_protect_tokens: 40_000,
             prune_protected_tools: Vec::new(),
             compact_at: 0.8,
-            bundle_tokens: limits::BUNDLE_TOKENS,
+            bundle_tokens: BUNDLE_TOKENS,
         }
     }
 }
@@ -70,8 +73,8 @@ fn compact_at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Erro
 
 /// Rejects sizes above their limits.
 pub(super) fn check(settings: &ContextSettings) -> Result<(), String> {
-    if settings.bundle_tokens > limits::BUNDLE_TOKENS_MAX {
-        return Err(format!("context.bundle_tokens: give at most {}", limits::BUNDLE_TOKENS_MAX));
+    if settings.bundle_tokens > BUNDLE_TOKENS_MAX {
+        return Err(format!("context.bundle_tokens: give at most {}", BUNDLE_TOKENS_MAX));
     }
     Ok(())
 }

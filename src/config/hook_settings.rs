@@ -11,6 +11,9 @@ use super::project_program::ProjectProgram;
 use crate::event::HookEvent;
 use crate::limits;
 
+/// Maximum timeout of a hook.
+const HOOK_MAX: Duration = Duration::from_secs(600);
+
 /// A command that runs at an event; see docs/HOOKS.md. Hooks run in the order of the file, those of
 /// the user's file first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,7 +123,7 @@ pub(crate) fn script_word(command: &[String]) -> Option<usize> {
 
 /// Rejects hooks without a command, with an invalid glob or with an invalid timeout.
 pub(super) fn check(hooks: &[HookSettings]) -> Result<(), String> {
-    let longest = limits::HOOK_MAX;
+    let longest = HOOK_MAX;
     for (index, hook) in hooks.iter().enumerate() {
         if hook.command.first().is_none_or(String::is_empty) {
             return Err(format!("hooks[{index}].command: name a program"));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::model_settings::SecretText;
 use super::project_program::ProjectProgram;
 use super::secret::has_credentials;
-use crate::limits;
+
+/// Default of `mcp.NAME.timeout_s`.
+const MCP_CALL_DEFAULT: Duration = Duration::from_secs(120);
 
 /// A server of the Model Context Protocol: a program (`command`) or a URL (`url`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,7 +94,7 @@ impl Default for McpServer {
             bearer_token_env: None,
             bearer_token_command: None,
             oauth: None,
-            timeout_s: limits::MCP_CALL_DEFAULT.as_secs(),
+            timeout_s: MCP_CALL_DEFAULT.as_secs(),
             sampling: false,
             enabled: true,
             tools: Vec::new(),

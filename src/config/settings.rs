@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,13 @@ use super::model_settings::{ModelSettings, Provider, RetrySettings};
 use super::project_program::{ProjectGrants, ProjectProgram};
 use super::verify_settings::{ReviewSettings, VerifySettings};
 use super::worktree_settings::WorktreeSettings;
-use crate::limits;
+
+/// Default of `tools.mcp_wait_s`.
+const MCP_START_WAIT: Duration = Duration::from_secs(10);
+/// Default of `tools.mcp_wait_run_s`.
+const MCP_START_WAIT_RUN: Duration = Duration::from_secs(60);
+/// Default of `tools.mcp_tokens`.
+const MCP_SPECS_TOKENS: usize = 8_000;
 
 /// Settings of nuncio (`config.toml`, and `.nuncio/config.toml` of a project).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -242,9 +249,9 @@ impl Default for ToolSettings {
             client_files: true,
             client_terminal: false,
             fetch_allowed_hosts: Vec::new(),
-            mcp_tokens: limits::MCP_SPECS_TOKENS,
-            mcp_wait_s: limits::MCP_START_WAIT.as_secs(),
-            mcp_wait_run_s: limits::MCP_START_WAIT_RUN.as_secs(),
+            mcp_tokens: MCP_SPECS_TOKENS,
+            mcp_wait_s: MCP_START_WAIT.as_secs(),
+            mcp_wait_run_s: MCP_START_WAIT_RUN.as_secs(),
         }
     }
 }

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::data_paths::DataPaths;
 use super::trusted_content::{TrustedContent, entry};
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 use crate::workspace::{create_private_dir, read_bounded, replace_private};
+
+/// Maximum size of a stored record of trusted settings, or of the files that they name, in bytes.
+const TRUST_RECORD_BYTES_MAX: u64 = 64 << 20;
 
 /// The settings and checks of a directory when it was trusted. Unknown fields are refused: a record
 /// of another version must not count as a project without settings.
@@ -61,7 +63,7 @@ fn files_path(places: &DataPaths, directory: &Path) -> PathBuf {
 
 /// Reads a value that [`write`] wrote for this digest.
 fn stored<T: DeserializeOwned>(path: &Path, digest: &str) -> Option<T> {
-    let text = String::from_utf8(read_bounded(path, limits::TRUST_RECORD_BYTES_MAX).ok()?).ok()?;
+    let text = String::from_utf8(read_bounded(path, TRUST_RECORD_BYTES_MAX).ok()?).ok()?;
     let (recorded, value) = text.split_once('\n')?;
     serde_json::from_str(value).ok().filter(|_| recorded == digest)
 }
@@ -71,8 +73,8 @@ fn write(path: &Path, digest: &str, value: &impl Serialize) -> Result<()> {
     let doing = format!("writing {}", path.display());
     let value = serde_json::to_string(value).map_err(|error| Error::internal(format!("{doing}: {error}")))?;
     let text = format!("{digest}\n{value}");
-    if text.len() as u64 > limits::TRUST_RECORD_BYTES_MAX {
-        let most = limits::TRUST_RECORD_BYTES_MAX >> 20;
+    if text.len() as u64 > TRUST_RECORD_BYTES_MAX {
+        let most = TRUST_RECORD_BYTES_MAX >> 20;
         return Err(Error::new(
             Kind::InvalidParams,
             format!("{doing}: the files that the settings name have more than {most} MiB"),

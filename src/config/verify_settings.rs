@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
+/// Default number of runs of the check commands in one turn (`verify.max_rounds`).
+const VERIFY_ROUNDS: u32 = 3;
+
 /// The project's checks: the tool `verify`, and the checks after a turn that changed files
 /// (docs/VERIFY.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,14 +35,7 @@ pub struct VerifySettings {
 impl Default for VerifySettings {
     fn default() -> Self {
         let timeout_s = limits::VERIFY_TIMEOUT.as_secs();
-        Self {
-            auto: true,
-            commands: Vec::new(),
-            baseline: false,
-            require_clean: false,
-            max_rounds: limits::VERIFY_ROUNDS,
-            timeout_s,
-        }
+        Self { auto: true, commands: Vec::new(), baseline: false, require_clean: false, max_rounds: VERIFY_ROUNDS, timeout_s }
     }
 }
 

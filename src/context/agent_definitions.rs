@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use super::frontmatter::Frontmatter;
 use super::project_dirs::ProjectDirs;
 use crate::config::DataPaths;
-use crate::limits;
 use crate::options::Mode;
 use crate::workspace::read_small_text;
+
+/// Maximum number of agent definitions for a session, and of files that are read in one directory.
+const AGENT_DEFINITIONS_MAX: usize = 64;
 
 /// Directories of agent definitions in a project, in order of precedence.
 const PROJECT_DIRECTORIES: [&str; 2] = [".nuncio/agents", ".claude/agents"];
@@ -46,7 +48,7 @@ pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<AgentDe
     // The sort is stable, so that the first definition of a name remains first.
     found.sort_by(|one, other| one.name.cmp(&other.name));
     found.dedup_by(|later, earlier| later.name == earlier.name);
-    found.truncate(limits::AGENT_DEFINITIONS_MAX);
+    found.truncate(AGENT_DEFINITIONS_MAX);
     found
 }
 
@@ -69,7 +71,7 @@ fn read_directory(directory: &Path, accepts: impl Fn(&Path) -> bool) -> Vec<Agen
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     paths.sort();
-    paths.truncate(limits::AGENT_DEFINITIONS_MAX);
+    paths.truncate(AGENT_DEFINITIONS_MAX);
     paths.iter().filter(|path| accepts(path)).filter_map(|path| read(path)).collect()
 }
 

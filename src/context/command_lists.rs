@@ -12,7 +12,9 @@ use parking_lot::Mutex;
 
 use super::commands::{self, SlashCommand};
 use super::prompt_files::{PromptDirs, Version};
-use crate::limits;
+
+/// Maximum number of directories whose slash commands are kept in memory.
+const COMMAND_LISTS_MAX: usize = 16;
 
 /// The lists of slash commands that were read, by directory. Each has its own lock, because a check
 /// can take long on a network file system.
@@ -39,7 +41,7 @@ impl CommandLists {
         let places = SearchedPlaces::new(dirs);
         let commands: Arc<[SlashCommand]> = commands::list(dirs).into();
         let mut lists = self.0.lock();
-        if lists.len() >= limits::COMMAND_LISTS_MAX {
+        if lists.len() >= COMMAND_LISTS_MAX {
             lists.clear();
         }
         let list = CommandList { commands: commands.clone(), places };

@@ -7,6 +7,13 @@ use super::project_dirs::{ProjectDirs, read};
 use crate::config::{DataPaths, Trust};
 use crate::limits;
 
+/// Maximum total size of all instruction files, in bytes.
+const INSTRUCTIONS_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of instruction files, including those that others import.
+const INSTRUCTION_FILES_MAX: usize = 64;
+/// Maximum depth of imports in instruction files.
+const IMPORT_DEPTH_MAX: usize = 5;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
     pub path: PathBuf,
@@ -53,7 +60,7 @@ impl InstructionSearch<'_> {
     fn read(&self) -> Reader<'_> {
         let project = ProjectDirs::new(self.cwd, self.trust);
         let found = FoundInstructions { taken: Vec::new(), foreign: project.foreign.clone() };
-        let left = limits::INSTRUCTIONS_BYTES_MAX;
+        let left = INSTRUCTIONS_BYTES_MAX;
         let mut reader = Reader { search: self, dirs: project.dirs.clone(), project, seen: Vec::new(), left, found };
         let own = self.config.map(|config| config.join(USER_FILE));
         if let Some((own, real)) = own.and_then(|own| own.canonicalize().ok().map(|real| (own, real))) {
@@ -74,7 +81,7 @@ impl InstructionSearch<'_> {
             return FoundInstructions::default();
         }
         let mut reader = self.read();
-        (reader.dirs, reader.left, reader.found) = (dirs, limits::INSTRUCTIONS_BYTES_MAX, FoundInstructions::default());
+        (reader.dirs, reader.left, reader.found) = (dirs, INSTRUCTIONS_BYTES_MAX, FoundInstructions::default());
         reader.take_dirs();
         reader.found
     }
@@ -117,14 +124,14 @@ impl Reader<'_> {
 
     /// Adds a file and the files that it imports.
     fn take(&mut self, path: PathBuf, real: PathBuf, importer: Importer, depth: usize) {
-        if self.seen.contains(&real) || self.seen.len() >= limits::INSTRUCTION_FILES_MAX {
+        if self.seen.contains(&real) || self.seen.len() >= INSTRUCTION_FILES_MAX {
             return;
         }
         let Some(text) = read(&real, self.left.min(limits::INSTRUCTION_BYTES_MAX)) else { return };
         self.left -= text.len().min(self.left);
         let dir = real.parent().map(PathBuf::from).unwrap_or_default();
         self.seen.push(real);
-        let imports: Vec<String> = if depth < limits::IMPORT_DEPTH_MAX { imports(&text) } else { Vec::new() };
+        let imports: Vec<String> = if depth < IMPORT_DEPTH_MAX { imports(&text) } else { Vec::new() };
         self.found.taken.push(Instruction { path, text });
         for name in imports {
             let path = match (name.strip_prefix("~/"), self.search.home) {

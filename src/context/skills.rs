@@ -8,6 +8,9 @@ use super::prompt_files::{PromptDirs, PromptFiles};
 use crate::limits;
 use crate::workspace::{Workspace, one_line};
 
+/// Maximum size of the list of skills in the system prompt, in bytes (about 2000 tokens).
+const SKILLS_BYTES_MAX: usize = 8 << 10;
+
 /// A skill of the project or of the user.
 pub(crate) struct Skill {
     pub name: String,
@@ -38,7 +41,7 @@ pub(crate) fn section(skills: &[Skill], workspace: &Workspace) -> String {
     for Skill { name, description, path } in skills {
         let description: String = one_line(description.chars().take(limits::SKILL_DESCRIPTION_CHARS_MAX).collect());
         let line = format!("- {name}: {description} ({})\n", workspace.show(path));
-        match section.len() + line.len() <= limits::SKILLS_BYTES_MAX {
+        match section.len() + line.len() <= SKILLS_BYTES_MAX {
             true => section.push_str(&line),
             false => left_out += 1,
         }

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 
 use htmd::HtmlToMarkdown;
 
-use crate::limits;
+/// Maximum nesting depth of HTML elements. A page with deeper nesting is not converted to Markdown.
+const HTML_DEPTH_MAX: usize = 200;
 
 /// HTML elements without readable text.
 const SKIPPED: [&str; 8] = ["script", "style", "noscript", "template", "svg", "iframe", "canvas", "object"];
 
 /// Converts a page to Markdown. The error says why it cannot be converted.
 pub(crate) fn markdown(html: &str) -> Result<String, String> {
-    if depth(html) > limits::HTML_DEPTH_MAX {
+    if depth(html) > HTML_DEPTH_MAX {
         return Err("nested too deeply to convert to Markdown".into());
     }
     let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();

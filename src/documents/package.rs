@@ -6,7 +6,8 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape};
 use zip::ZipArchive;
 
-use crate::limits;
+/// Maximum size of a decompressed part of an office document, in bytes.
+const DOCUMENT_PART_BYTES_MAX: u64 = 64 << 20;
 
 /// A package of XML parts.
 pub(super) struct Package<'a>(ZipArchive<Cursor<&'a [u8]>>);
@@ -45,7 +46,7 @@ impl<'a> Package<'a> {
     /// so its size is limited.
     pub(super) fn read(&mut self, name: &str, mut on: impl FnMut(Xml<'_>) -> bool) -> Result<(), String> {
         let part = self.0.by_name(name).map_err(|error| format!("{name}: {error}"))?;
-        let mut reader = Reader::from_reader(BufReader::new(part.take(limits::DOCUMENT_PART_BYTES_MAX)));
+        let mut reader = Reader::from_reader(BufReader::new(part.take(DOCUMENT_PART_BYTES_MAX)));
         reader.config_mut().check_end_names = false;
         let mut buffer = Vec::new();
         loop {

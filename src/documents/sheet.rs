@@ -7,6 +7,11 @@ use super::bounded_text::BoundedText;
 use super::package::{Package, Xml};
 use crate::limits;
 
+/// Maximum number of shared strings, and of cell styles, that are read of a workbook.
+const DOCUMENT_STRINGS_MAX: usize = 500_000;
+/// Maximum total size of the shared strings that are read of a workbook, in bytes.
+const DOCUMENT_STRINGS_BYTES_MAX: usize = 16 << 20;
+
 /// Adds the text of all sheets of a workbook. Each begins with its name.
 pub(super) fn read(bytes: &[u8], text: &mut BoundedText) -> Result<(), String> {
     let mut package = Package::open(bytes)?;
@@ -61,7 +66,7 @@ fn strings(package: &mut Package<'_>) -> Result<Vec<String>, String> {
             }
             _ => {}
         }
-        bytes < limits::DOCUMENT_STRINGS_BYTES_MAX && strings.len() < limits::DOCUMENT_STRINGS_MAX
+        bytes < DOCUMENT_STRINGS_BYTES_MAX && strings.len() < DOCUMENT_STRINGS_MAX
     })?;
     Ok(strings)
 }
@@ -86,7 +91,7 @@ fn date_styles(package: &mut Package<'_>) -> Result<Vec<bool>, String> {
             }
             _ => {}
         }
-        styles.len() < limits::DOCUMENT_STRINGS_MAX
+        styles.len() < DOCUMENT_STRINGS_MAX
     })?;
     Ok(styles)
 }

@@ -19,6 +19,13 @@ use crate::limits;
 use crate::process::{Child, Command, Confined, Ending, Output, ProcessLauncher};
 use crate::workspace::one_line;
 
+/// Maximum size of the request to a hook, in bytes.
+const HOOK_REQUEST_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of the answer of a hook, in bytes.
+const HOOK_ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Maximum length of a hook's command in events, in characters.
+const HOOK_NAME_CHARS_MAX: usize = 100;
+
 /// The exit code of a command that blocks; its error output is the reason.
 const BLOCKED: i32 = 2;
 
@@ -48,7 +55,7 @@ impl CommandHook {
         let name = one_line(settings.command.join(" "));
         CommandHook {
             event: settings.event,
-            name: name.chars().take(limits::HOOK_NAME_CHARS_MAX).collect(),
+            name: name.chars().take(HOOK_NAME_CHARS_MAX).collect(),
             // The glob was checked with the settings.
             matcher: settings.r#match.as_deref().and_then(|glob| Glob::new(glob).ok()).map(|glob| glob.compile_matcher()),
             script,
@@ -91,8 +98,8 @@ impl CommandHook {
             return Err(HookError(message.clone()));
         }
         let input = serde_json::to_vec(request).map_err(|error| HookError(format!("encoding the request: {error}")))?;
-        if input.len() > limits::HOOK_REQUEST_BYTES_MAX {
-            return Err(HookError(format!("the request has more than {} MiB", limits::HOOK_REQUEST_BYTES_MAX >> 20)));
+        if input.len() > HOOK_REQUEST_BYTES_MAX {
+            return Err(HookError(format!("the request has more than {} MiB", HOOK_REQUEST_BYTES_MAX >> 20)));
         }
         // An interpreter without its script may end with exit code 2, as a hook that blocks does.
         if let Some(script) = self.script.as_ref().filter(|script| !script.exists()) {
@@ -180,8 +187,8 @@ async fn exchange(
 async fn read_answer(mut output: Output) -> Result<Vec<u8>, HookError> {
     let mut answer = Vec::new();
     while output.read(&mut answer).await.unwrap_or(0) > 0 {
-        if answer.len() > limits::HOOK_ANSWER_BYTES_MAX {
-            return Err(HookError(format!("the answer has more than {} MiB", limits::HOOK_ANSWER_BYTES_MAX >> 20)));
+        if answer.len() > HOOK_ANSWER_BYTES_MAX {
+            return Err(HookError(format!("the answer has more than {} MiB", HOOK_ANSWER_BYTES_MAX >> 20)));
         }
     }
     Ok(answer)

@@ -19,6 +19,10 @@ use crate::event::{Body, ChangedCall, HookEvent, HookOutcome};
 use crate::id::ToolCallId;
 use crate::limits;
 
+/// How long a hook may take to end after its timeout or a cancellation. Then its result is not
+/// awaited.
+const HOOK_END: Duration = Duration::from_secs(5);
+
 /// The hooks of a session, in the order in which they run.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
@@ -67,13 +71,13 @@ impl HookRun {
             biased;
             result = &mut running => result.unwrap_or_else(|_| Err(HookError("internal error: the hook panicked".into()))),
             () = stop.cancelled() => {
-                let _ = timeout(limits::HOOK_END, &mut running).await;
+                let _ = timeout(HOOK_END, &mut running).await;
                 Err(HookError("cancelled".into()))
             }
             () = sleep(hook.timeout()) => {
                 timed_out = true;
                 stop.cancel();
-                let _ = timeout(limits::HOOK_END, &mut running).await;
+                let _ = timeout(HOOK_END, &mut running).await;
                 let hint = hook.timeout_hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 Err(HookError(format!("no answer in {} ms{hint}", hook.timeout().as_millis())))
             }

@@ -15,7 +15,12 @@ use super::tokens::Tokens;
 use crate::agent::{AgentTokens, McpAccess};
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Kind, Result};
-use crate::limits;
+
+/// Maximum number of failed logins in a burst. Further failed logins are rejected as
+/// `rate_limited`.
+const LOGIN_FAILURES_MAX: f64 = 20.0;
+/// Rate per second at which failed logins are permitted again after a burst.
+const LOGIN_FAILURES_PER_S: f64 = 2.0;
 
 /// The directory of the session to which a request of a hosted agent belongs.
 const WORKSPACE_PATH: &str = "x-workspace-path";
@@ -47,7 +52,7 @@ impl Auth {
     /// Allows `hosts` and `origins` in addition to the server's own; sessions are limited to
     /// `roots`.
     pub(crate) fn new(tokens: Tokens, hosts: Vec<String>, origins: Vec<String>, roots: Arc<[PathBuf]>) -> Auth {
-        let failures = Mutex::new(Failures { left: limits::LOGIN_FAILURES_MAX, since: Instant::now() });
+        let failures = Mutex::new(Failures { left: LOGIN_FAILURES_MAX, since: Instant::now() });
         Auth { tokens, hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), origins, roots, failures }
     }
 
@@ -135,8 +140,8 @@ impl Auth {
     fn failed(&self, wrong: bool) -> Error {
         let mut failures = self.failures.lock();
         let now = Instant::now();
-        let back = now.duration_since(failures.since).as_secs_f64() * limits::LOGIN_FAILURES_PER_S;
-        failures.left = (failures.left + back).min(limits::LOGIN_FAILURES_MAX);
+        let back = now.duration_since(failures.since).as_secs_f64() * LOGIN_FAILURES_PER_S;
+        failures.left = (failures.left + back).min(LOGIN_FAILURES_MAX);
         failures.since = now;
         if wrong && failures.left < 1.0 {
             return Error::new(Kind::RateLimited, "too many failed logins").hint("wait a second");

@@ -1,6 +1,7 @@
 //! Serves an HTTP connection and its requests: authentication, routing and the request log.
 
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use axum::Router;
@@ -26,7 +27,12 @@ use super::routes;
 use super::state::{AppState, ConnectionSlot};
 use super::write_timeout::WriteTimeout;
 use crate::error::Result;
-use crate::limits;
+
+/// Timeout for receiving the head of a request, including the wait for the next request on an idle
+/// connection.
+const HTTP_HEAD: Duration = Duration::from_secs(30);
+/// Size of a connection's read buffer, in bytes.
+const HTTP_BUFFER_BYTES: usize = 64 << 10;
 
 /// The state that a connection needs to serve its requests.
 #[derive(Clone)]
@@ -46,7 +52,7 @@ impl Transport {
         match self.tls.clone() {
             None => self.serve_http(stream, held, pending).await,
             Some(tls) => {
-                if let Ok(Ok(stream)) = tokio::time::timeout(limits::HTTP_HEAD, tls.accept(stream)).await {
+                if let Ok(Ok(stream)) = tokio::time::timeout(HTTP_HEAD, tls.accept(stream)).await {
                     self.serve_http(stream, held, pending).await;
                 }
             }
@@ -68,8 +74,8 @@ impl Transport {
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits::HTTP_HEAD)
-            .max_buf_size(limits::HTTP_BUFFER_BYTES)
+            .header_read_timeout(HTTP_HEAD)
+            .max_buf_size(HTTP_BUFFER_BYTES)
             .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service)
             .with_upgrades();
         tokio::pin!(connection);

@@ -13,8 +13,10 @@ use crate::api::{Client, ClientRole};
 use crate::error::{Error, Kind, Result};
 use crate::hub::{TerminalHook, workspace_of_header};
 use crate::json;
-use crate::limits;
 use crate::task;
+
+/// Maximum size of a hook request of a terminal client, in bytes.
+const HOOK_BYTES_MAX: usize = 4 << 20;
 
 /// The path of the route.
 pub(crate) const PATH: &str = "/hook";
@@ -36,8 +38,8 @@ async fn apply(state: &AppState, client: &Client, request: Request) -> Result<()
     let header = header.ok_or_else(|| Error::invalid_params("the header X-Workspace-Path is missing"))?;
     params::is_plain_json(request.headers())?;
     let bytes = params::bytes(state, request.into_body()).await?;
-    if bytes.len() > limits::HOOK_BYTES_MAX {
-        return Err(Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", limits::HOOK_BYTES_MAX)));
+    if bytes.len() > HOOK_BYTES_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", HOOK_BYTES_MAX)));
     }
     let hook: TerminalHook =
         json::from_slice(&bytes).map_err(|error| Error::invalid_params(format!("the body is not a hook: {error}")))?;

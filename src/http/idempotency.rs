@@ -13,9 +13,11 @@ use serde_json::Value;
 use super::auth::token;
 use crate::api::{App, Client, TurnStarted};
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 use crate::session::clock::now_ms;
 use crate::store::IdempotencyRecord;
+
+/// Maximum length of an `Idempotency-Key`, in characters.
+const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 
 /// The stored result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,8 +45,8 @@ pub(crate) struct Idempotency {
 pub(crate) fn key(request: &Request, client: &Client) -> Result<Option<IdempotencyKey>> {
     let Some(given) = request.headers().get("idempotency-key").filter(|_| request.method() == "POST") else { return Ok(None) };
     let key = given.to_str().unwrap_or("");
-    if key.is_empty() || key.len() > limits::IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let most = limits::IDEMPOTENCY_KEY_CHARS_MAX;
+    if key.is_empty() || key.len() > IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let most = IDEMPOTENCY_KEY_CHARS_MAX;
         return Err(Error::invalid_params(format!("Idempotency-Key: must be 1 to {most} visible ASCII characters")));
     }
     let token = sha256(&SHA256, token(request.headers()).unwrap_or("").as_bytes());

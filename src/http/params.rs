@@ -2,6 +2,7 @@
 //! body values.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Query, RawPathParams, Request};
@@ -20,6 +21,11 @@ use super::{files, schema};
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::limits;
+
+/// Timeout for receiving the body of a request.
+const HTTP_BODY: Duration = Duration::from_secs(30);
+/// Maximum number of JSON values in a request body.
+const HTTP_BODY_VALUES_MAX: usize = 1_000_000;
 
 /// The fields of a method's params: their schema, and the types as which path and query values are
 /// parsed.
@@ -110,8 +116,8 @@ async fn body(state: &AppState, request: Request, form: bool) -> Result<Map<Stri
     is_plain_json(&headers)?;
     // Limit the number of values, because parsed values take much more memory than their text.
     let separators = bytes.iter().filter(|byte| b",[{".contains(byte)).count();
-    if separators > limits::HTTP_BODY_VALUES_MAX {
-        return Err(Error::new(Kind::TooLarge, format!("the body has more than {} values", limits::HTTP_BODY_VALUES_MAX)));
+    if separators > HTTP_BODY_VALUES_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("the body has more than {} values", HTTP_BODY_VALUES_MAX)));
     }
     match json::from_slice(&bytes) {
         Ok(Value::Object(object)) => Ok(object),
@@ -182,7 +188,7 @@ pub(crate) async fn bytes(state: &AppState, body: Body) -> Result<Bytes> {
         }
         Ok(bytes.freeze())
     };
-    match tokio::time::timeout(limits::HTTP_BODY, read).await {
+    match tokio::time::timeout(HTTP_BODY, read).await {
         Ok(read) => read,
         Err(_) => Err(Error::new(Kind::Timeout, "the body did not arrive in time")),
     }

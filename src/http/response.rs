@@ -14,12 +14,16 @@ use serde::Serialize;
 
 use crate::api::{Client, Envelope, ErrorBody};
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 use crate::session::work::turn::panic_message;
 
 use super::metrics::RequestMetrics;
 use super::web;
 use std::sync::Arc;
+
+/// Maximum size of a request's head (request line and headers), in bytes.
+const HTTP_HEAD_BYTES_MAX: usize = 64 << 10;
+/// Maximum length of an unrouted path in the log, in characters.
+const LOG_PATH_CHARS_MAX: usize = 200;
 
 /// Header with the id of the request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -76,8 +80,8 @@ pub(crate) fn check_head(request: &Request) -> Result<()> {
     let target = uri.path_and_query().map_or(0, |path| path.as_str().len()) + uri.authority().map_or(0, |host| host.as_str().len());
     let headers: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
     let line = request.method().as_str().len() + target + "  HTTP/1.1\r\n\r\n".len();
-    if line + headers > limits::HTTP_HEAD_BYTES_MAX {
-        let most = limits::HTTP_HEAD_BYTES_MAX;
+    if line + headers > HTTP_HEAD_BYTES_MAX {
+        let most = HTTP_HEAD_BYTES_MAX;
         return Err(Error::new(Kind::TooLarge, format!("the head of the request is longer than {most} bytes")));
     }
     Ok(())
@@ -148,7 +152,7 @@ pub(crate) struct RequestRecord {
 impl RequestRecord {
     /// Creates the record of a request that is about to be answered.
     pub(crate) fn of(request: &Request) -> RequestRecord {
-        let path = request.uri().path().chars().take(limits::LOG_PATH_CHARS_MAX).collect();
+        let path = request.uri().path().chars().take(LOG_PATH_CHARS_MAX).collect();
         RequestRecord { method: request.method().clone(), path }
     }
 

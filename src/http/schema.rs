@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::similar_names;
 
+/// Maximum number of characters of an unknown field's name that are compared with the known names.
+const FIELD_NAME_CHARS_MAX: usize = 64;
+
 /// Fails with `invalid_params` for the first field that `schema` does not allow. `schema` contains
 /// its own `$defs`.
 pub(crate) fn check(schema: &Value, params: &Map<String, Value>) -> Result<()> {
@@ -166,6 +169,6 @@ fn unknown(name: &str, place: &str, known: &KnownFields<'_>) -> Error {
 fn nearest<'a>(name: &str, fields: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let plains: Vec<String> = fields.iter().map(|field| plain(field)).collect();
-    let name: String = plain(name).chars().take(crate::limits::FIELD_NAME_CHARS_MAX).collect();
+    let name: String = plain(name).chars().take(FIELD_NAME_CHARS_MAX).collect();
     similar_names::nearest(&name, &plains, 0.0).map(|index| fields[index])
 }

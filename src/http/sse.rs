@@ -2,6 +2,7 @@
 //! log at the client's pace, so a slow client needs no buffer, only a cursor.
 
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
@@ -18,6 +19,9 @@ use crate::api::{AGENT_STATUS, CallContext, Client, EventStream, MethodRow, Stre
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::limits;
+
+/// Interval at which an open stream's access token is validated again.
+const TOKEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// Opens the stream of a method and responds with its events.
 pub(crate) async fn answer(
@@ -58,9 +62,9 @@ impl TokenRecheck {
     }
 
     /// Returns false once the token is revoked. Checks the token at most once per
-    /// [`limits::TOKEN_AGAIN`].
+    /// [`TOKEN_AGAIN`].
     fn is_valid(&mut self, state: &AppState) -> bool {
-        if self.checked_at.elapsed() < limits::TOKEN_AGAIN {
+        if self.checked_at.elapsed() < TOKEN_AGAIN {
             return true;
         }
         self.checked_at = Instant::now();

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::task::TaskTracker;
 
+/// Maximum total size of unread responses, over all sockets, in bytes.
+const RPC_UNREAD_BYTES_MAX: usize = 256 << 20;
+
 /// The shared state, as an argument of a handler.
 pub(crate) type StateExtension = Extension<Arc<AppState>>;
 /// The authenticated client, as an argument of a handler.
@@ -64,7 +67,7 @@ impl AppState {
             subscriptions: TaskTracker::default(),
             sockets: TaskTracker::default(),
             sockets_closing: CancellationToken::new(),
-            unread: Arc::new(Semaphore::new(limits::RPC_UNREAD_BYTES_MAX >> 10)),
+            unread: Arc::new(Semaphore::new(RPC_UNREAD_BYTES_MAX >> 10)),
         }
     }
 

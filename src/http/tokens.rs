@@ -13,8 +13,12 @@ use subtle::ConstantTimeEq;
 
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::workspace::{create_private_dir, read_small, read_small_text, replace_private, write_private};
+
+/// Minimum length of a token in a token file, in characters.
+const TOKEN_CHARS_MIN: usize = 32;
+/// Maximum length of a token's name, in characters.
+const TOKEN_NAME_CHARS_MAX: usize = 64;
 
 /// Principal of the owner token, which is in the file `token`.
 const OWNER: &str = "owner";
@@ -64,7 +68,7 @@ impl Tokens {
     /// Returns the owner token. Generates it if the file does not exist.
     pub(crate) fn owner(&self) -> Result<String> {
         match read_small_text(&self.owner) {
-            Ok(text) if text.trim().len() >= limits::TOKEN_CHARS_MIN => return Ok(text.trim().into()),
+            Ok(text) if text.trim().len() >= TOKEN_CHARS_MIN => return Ok(text.trim().into()),
             Ok(_) => {
                 return Err(Error::invalid_params(format!("{} does not contain a token", self.owner.display()))
                     .hint("remove the file; the next start generates a new token"));
@@ -131,7 +135,7 @@ impl Tokens {
             return;
         }
         let owner = read_small_text(&self.owner).ok();
-        let owner = owner.as_deref().map(str::trim).filter(|token| token.len() >= limits::TOKEN_CHARS_MIN);
+        let owner = owner.as_deref().map(str::trim).filter(|token| token.len() >= TOKEN_CHARS_MIN);
         known.owner = owner.map(sha256);
         known.hook = owner.map(|owner| sha256(&hook_token(owner)));
         // An invalid `tokens.json` disables only the named tokens. The error is logged; clients do
@@ -158,7 +162,7 @@ impl Tokens {
     /// Creates a named token and returns it. Only its digest is stored.
     pub(crate) fn create(&self, name: &str, role: ClientRole, roots: Vec<PathBuf>, created_ms: u64) -> Result<String> {
         let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-        if name.is_empty() || name.len() > limits::TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
+        if name.is_empty() || name.len() > TOKEN_NAME_CHARS_MAX || !name.chars().all(fits) || name == OWNER {
             return Err(Error::invalid_params(format!("token name \"{name}\" is invalid"))
                 .hint("use letters, digits, `-`, `_` and `.`; `owner` is reserved"));
         }

@@ -18,6 +18,9 @@ use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 use crate::workspace::create_private_dir;
 
+/// Maximum time of a command that reports the login of a hosted agent.
+const AGENT_LOGIN_STATUS: Duration = Duration::from_secs(10);
+
 /// The result of a check.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -109,7 +112,7 @@ async fn reported(launcher: &ProcessLauncher, command: &Command) -> Option<Value
     drop(stdin);
     let mut output = Vec::new();
     let read = async { while output.len() < limits::KEY_BYTES_MAX && child.output.read(&mut output).await.unwrap_or(0) > 0 {} };
-    tokio::time::timeout(limits::AGENT_LOGIN_STATUS, read).await.ok()?;
+    tokio::time::timeout(AGENT_LOGIN_STATUS, read).await.ok()?;
     serde_json::from_slice(&output).ok()
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -27,11 +28,16 @@ use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::{Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
-use crate::limits;
 use crate::process::StartTime;
 use crate::session::context_report::{ContextReport, ContextSources};
 use crate::session::{AdoptTurn, Agent, AgentOption, CommandRequest, CommandResult, SessionLog, SessionSetup, Turn};
 use crate::workspace::Workspace;
+
+/// The delay before a hosted agent is started again, after a first failure. It doubles with each
+/// failure up to [`AGENT_RESTART_MAX`].
+const AGENT_RESTART: Duration = Duration::from_secs(1);
+/// Maximum delay before a hosted agent is started again.
+const AGENT_RESTART_MAX: Duration = Duration::from_secs(30);
 
 /// A hosted agent of one session.
 pub(super) struct HostedSession {
@@ -211,9 +217,9 @@ impl HostedSession {
         let HostedSession { services, opencode, name, setup, .. } = self;
         let started = Start { services, opencode, name, session: setup, settings, loaded, turn }.open(&wanted).await;
         let Started { conversation, token } = started.inspect_err(|_| {
-            let delay = limits::AGENT_RESTART * 2_u32.saturating_pow(live.failures.min(16));
+            let delay = AGENT_RESTART * 2_u32.saturating_pow(live.failures.min(16));
             live.failures += 1;
-            live.not_before = Some(Instant::now() + delay.min(limits::AGENT_RESTART_MAX));
+            live.not_before = Some(Instant::now() + delay.min(AGENT_RESTART_MAX));
         })?;
         (live.failures, live.not_before) = (0, None);
         (live.conversation, live.token) = (Some(conversation.clone()), token);

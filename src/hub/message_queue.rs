@@ -7,10 +7,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::limits;
 
+/// Maximum total size of the queued messages of an agent, in bytes.
+const AGENT_MESSAGES_QUEUED_BYTES_MAX: usize = 32 << 20;
+
 /// Creates a queue.
 pub(super) fn message_queue<T>() -> (MessageSender<T>, MessageReceiver<T>) {
     let (sender, receiver) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
-    let bytes = Arc::new(Semaphore::new(limits::AGENT_MESSAGES_QUEUED_BYTES_MAX));
+    let bytes = Arc::new(Semaphore::new(AGENT_MESSAGES_QUEUED_BYTES_MAX));
     (MessageSender { sender, bytes }, MessageReceiver(receiver))
 }
 
@@ -32,7 +35,7 @@ impl<T> MessageSender<T> {
     /// was dropped or closed.
     pub(super) async fn send(&self, message: T, bytes: usize) -> Result<(), T> {
         // A message that is larger than the queue waits until the queue is empty.
-        let bytes = u32::try_from(bytes.min(limits::AGENT_MESSAGES_QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(bytes.min(AGENT_MESSAGES_QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);
         let Ok(permit) = self.bytes.clone().acquire_many_owned(bytes).await else { return Err(message) };
         self.sender.send((message, permit)).await.map_err(|refused| refused.0.0)
     }

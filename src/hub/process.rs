@@ -23,6 +23,18 @@ use crate::process::{Child, Command, Ending, Output, ProcessLauncher, ProcessTre
 use crate::rpc::lines::{Line, LineReader};
 use crate::rpc::message::InvalidMessage;
 
+/// Maximum time from a hosted agent's request for a login to its next response, during its start.
+const AGENT_LOGIN: Duration = Duration::from_secs(5);
+/// Time that a hosted agent gets to exit after its standard input was closed.
+const AGENT_GOODBYE: Duration = Duration::from_secs(2);
+/// Time after a cancelled turn until the processes that a hosted agent started during the turn must
+/// have ended. Then the agent is ended with all its processes.
+const AGENT_LEFTOVER: Duration = Duration::from_secs(2);
+/// How often the processes of a hosted agent are listed after a cancelled turn.
+const AGENT_LEFTOVER_POLL: Duration = Duration::from_millis(50);
+/// Interval of the attempts to read it.
+const AGENT_STDERR_POLL: Duration = Duration::from_millis(5);
+
 /// Receives the messages of an agent in order. The next message is read when the future completes.
 pub(super) trait LineHandler: Send + Sync + 'static {
     /// Handles a message whose line has `bytes` bytes.
@@ -114,15 +126,15 @@ impl AgentProcess {
     }
 
     /// Ends the process if other processes that it started at `time` or later still run after
-    /// [`limits::AGENT_LEFTOVER`].
+    /// [`AGENT_LEFTOVER`].
     pub(super) async fn end_leftovers(&self, time: StartTime) {
-        let deadline = Instant::now() + limits::AGENT_LEFTOVER;
+        let deadline = Instant::now() + AGENT_LEFTOVER;
         while !self.has_ended() && self.processes.runs_since(time).await {
             if Instant::now() >= deadline {
                 self.end().await;
                 return;
             }
-            tokio::time::sleep(limits::AGENT_LEFTOVER_POLL).await;
+            tokio::time::sleep(AGENT_LEFTOVER_POLL).await;
         }
     }
 
@@ -137,7 +149,7 @@ impl AgentProcess {
     pub(super) async fn unanswered(&self, before: &str) -> Error {
         let until = Instant::now() + limits::AGENT_STDERR;
         while self.stderr() == before && Instant::now() < until {
-            sleep(limits::AGENT_STDERR_POLL).await;
+            sleep(AGENT_STDERR_POLL).await;
         }
         let stderr = self.stderr();
         let why = match stderr.strip_prefix(before).unwrap_or(&stderr).trim() {
@@ -157,7 +169,7 @@ impl AgentProcess {
     pub(super) async fn start_failure(&self) -> Error {
         let login = async {
             let line = self.login_request("").await;
-            sleep(limits::AGENT_LOGIN).await;
+            sleep(AGENT_LOGIN).await;
             line
         };
         tokio::select! {
@@ -250,7 +262,7 @@ impl Transfer {
                 }
             }
         };
-        let bound = if handler.exits_after_input() { limits::AGENT_GOODBYE } else { Duration::ZERO };
+        let bound = if handler.exits_after_input() { AGENT_GOODBYE } else { Duration::ZERO };
         let _ = timeout(bound, goodbye).await;
         let status = terminate(ending).await;
         let _ = timeout(limits::KILL_GRACE, async {

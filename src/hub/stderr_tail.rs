@@ -2,8 +2,10 @@
 
 use tokio::sync::watch;
 
-use crate::limits;
 use crate::process::Output;
+
+/// Maximum size of the end of a hosted agent's standard error that is kept, in bytes.
+const AGENT_STDERR_BYTES_MAX: usize = 8 << 10;
 
 /// The last bytes that a process wrote to its standard error.
 #[derive(Default)]
@@ -22,7 +24,7 @@ impl StderrTail {
     fn push(&self, bytes: &mut Vec<u8>) {
         self.0.send_modify(|tail| {
             tail.append(bytes);
-            let excess = tail.len().saturating_sub(limits::AGENT_STDERR_BYTES_MAX);
+            let excess = tail.len().saturating_sub(AGENT_STDERR_BYTES_MAX);
             tail.drain(..excess);
         });
     }

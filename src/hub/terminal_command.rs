@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use ring::digest::{SHA256, digest};
@@ -14,10 +15,14 @@ use super::registry;
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::process::Command;
 use crate::web::Destination;
 use crate::workspace::{create_private_dir, read_small_text, replace_private};
+
+/// How long a server may take to accept the first hook request of a terminal client.
+const HOOK_ACCEPTED: Duration = Duration::from_secs(1);
+/// Seconds that a terminal client waits for the response to a hook request.
+const HOOK_TIMEOUT_S: u64 = 5;
 
 /// The hooks of Claude Code that change its status. It calls no HTTP hook at its start.
 const HOOKS: [&str; 11] = [
@@ -157,7 +162,7 @@ async fn accepts_hooks(services: &Services, server: &HookServer, header: &str, s
         .header("content-type", "application/json")
         .bearer_auth(&server.token)
         .body(body.to_string());
-    let answered = tokio::time::timeout(limits::HOOK_ACCEPTED, request.send()).await;
+    let answered = tokio::time::timeout(HOOK_ACCEPTED, request.send()).await;
     answered.is_ok_and(|answer| answer.is_ok_and(|answer| answer.status().is_success()))
 }
 
@@ -166,7 +171,7 @@ fn add_hooks(settings: &mut Map<String, Value>, url: &str, workspace: &str) {
     let hook = json!({ "hooks": [{
         "type": "http",
         "url": format!("{}/hook", url.trim_end_matches('/')),
-        "timeout": limits::HOOK_TIMEOUT_S,
+        "timeout": HOOK_TIMEOUT_S,
         "headers": { "X-Workspace-Path": workspace, "Authorization": format!("Bearer ${{{HOOK_TOKEN}}}") },
         "allowedEnvVars": [HOOK_TOKEN],
     }] });

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -13,7 +14,16 @@ use tokio::sync::watch;
 use super::transcript_end::TranscriptEnd;
 use crate::config::AgentKind;
 use crate::content::AgentStatus;
-use crate::limits;
+
+/// Maximum number of terminal clients of agents whose status is kept.
+const TERMINALS_MAX: usize = 256;
+/// Maximum length of the session id in a hook request, in bytes.
+const HOOK_SESSION_BYTES_MAX: usize = 128;
+/// Time without a hook and without a change of the transcript after which a busy terminal client
+/// counts as idle: longer than its commands may run.
+const TERMINAL_SILENT: Duration = Duration::from_secs(15 * 60);
+/// Time without a hook after which the status of a terminal client is forgotten.
+const TERMINAL_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// An agent in a terminal that a user started.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -43,7 +53,7 @@ pub(crate) struct TerminalHook {
 impl TerminalHook {
     /// Returns whether the session id is short enough to be kept.
     pub(crate) fn is_valid(&self) -> bool {
-        self.session_id.as_ref().is_none_or(|id| id.len() <= limits::HOOK_SESSION_BYTES_MAX)
+        self.session_id.as_ref().is_none_or(|id| id.len() <= HOOK_SESSION_BYTES_MAX)
     }
 
     /// Returns the status after the hook, or `None` if the hook does not change it.
@@ -166,9 +176,9 @@ impl TerminalSessions {
 /// agent that was killed calls no hook.
 fn expire(terminals: &mut HashMap<String, Terminal>, now: Instant) {
     let silent = |terminal: &Terminal| now.saturating_duration_since(terminal.active);
-    terminals.retain(|_, terminal| silent(terminal) < limits::TERMINAL_KEPT);
+    terminals.retain(|_, terminal| silent(terminal) < TERMINAL_KEPT);
     for terminal in terminals.values_mut() {
-        if terminal.status == AgentStatus::Busy && silent(terminal) >= limits::TERMINAL_SILENT {
+        if terminal.status == AgentStatus::Busy && silent(terminal) >= TERMINAL_SILENT {
             terminal.status = AgentStatus::Idle;
         }
     }
@@ -176,7 +186,7 @@ fn expire(terminals: &mut HashMap<String, Terminal>, now: Instant) {
 
 /// Removes the agent that was silent the longest, if there are too many.
 fn make_room(terminals: &mut HashMap<String, Terminal>) {
-    if terminals.len() < limits::TERMINALS_MAX {
+    if terminals.len() < TERMINALS_MAX {
         return;
     }
     let oldest = terminals.iter().min_by_key(|(_, terminal)| terminal.active).map(|(id, _)| id.clone());
@@ -205,10 +215,10 @@ mod tests {
         let now = Instant::now();
         let cases = [
             (AgentStatus::Busy, Duration::ZERO, Some(AgentStatus::Busy)),
-            (AgentStatus::Busy, limits::TERMINAL_SILENT, Some(AgentStatus::Idle)),
-            (AgentStatus::Waiting, limits::TERMINAL_SILENT, Some(AgentStatus::Waiting)),
-            (AgentStatus::Waiting, limits::TERMINAL_KEPT, None),
-            (AgentStatus::Idle, limits::TERMINAL_KEPT, None),
+            (AgentStatus::Busy, TERMINAL_SILENT, Some(AgentStatus::Idle)),
+            (AgentStatus::Waiting, TERMINAL_SILENT, Some(AgentStatus::Waiting)),
+            (AgentStatus::Waiting, TERMINAL_KEPT, None),
+            (AgentStatus::Idle, TERMINAL_KEPT, None),
         ];
         for (status, silent, expected) in cases {
             let terminal = Terminal { cwd: "/w".into(), status, transcript: None, active: now };

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
-use crate::limits;
+/// Maximum number of bytes that are read from the end of a transcript.
+const TRANSCRIPT_BYTES_MAX: u64 = 64 << 10;
 
 /// The start of the user message that Claude Code appends when the user interrupts it.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -36,7 +37,7 @@ impl TranscriptEnd {
         Some(TranscriptEnd { path: path.into(), position })
     }
 
-    /// Reads the lines that were appended, at most the last [`limits::TRANSCRIPT_BYTES_MAX`] bytes.
+    /// Reads the lines that were appended, at most the last [`TRANSCRIPT_BYTES_MAX`] bytes.
     /// Returns whether the last turn in them was interrupted by the user.
     pub(super) fn read(&mut self) -> bool {
         let Some((mut file, length)) = open(&self.path) else { return false };
@@ -45,7 +46,7 @@ impl TranscriptEnd {
             self.position = length;
             return false;
         }
-        let start = self.position.max(length.saturating_sub(limits::TRANSCRIPT_BYTES_MAX));
+        let start = self.position.max(length.saturating_sub(TRANSCRIPT_BYTES_MAX));
         let mut bytes = Vec::new();
         let read = file.seek(SeekFrom::Start(start)).and_then(|_| (&mut file).take(length - start).read_to_end(&mut bytes));
         if read.is_err() {
@@ -53,7 +54,7 @@ impl TranscriptEnd {
         }
         let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         // A line that is longer than the limit is skipped.
-        let is_full = bytes.len() as u64 == limits::TRANSCRIPT_BYTES_MAX;
+        let is_full = bytes.len() as u64 == TRANSCRIPT_BYTES_MAX;
         self.position = if complete == 0 && is_full { length } else { start + complete as u64 };
         let lines = bytes[..complete].split(|byte| *byte == b'\n');
         lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).any(|line| is_interrupt(&line))

@@ -19,11 +19,13 @@ use crate::content::{ToolStatus, plain_text};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionParent};
 use crate::id::{PermissionId, ToolCallId};
-use crate::limits;
 use crate::options::Mode;
 use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
 use crate::task;
 use crate::toolkit::{ClientAccess, Progress, Subagents};
+
+/// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
+const AGENT_COMMANDS_MAX: usize = 8;
 
 /// The name of the tool that runs the commands.
 const TOOL: &str = "bash";
@@ -69,7 +71,7 @@ impl TurnCommands {
     /// Runs the commands that arrive during `work`. Commands that still run at its end are
     /// cancelled.
     pub(super) async fn serve<T>(&self, during: CommandTurn<'_>, work: impl Future<Output = T>) -> T {
-        let (sender, mut queued) = mpsc::channel(limits::AGENT_COMMANDS_MAX);
+        let (sender, mut queued) = mpsc::channel(AGENT_COMMANDS_MAX);
         self.set(Some(sender));
         let (stop, environment) = (during.turn.cancel.child_token(), OnceCell::new());
         let mut running = FuturesUnordered::new();
@@ -79,7 +81,7 @@ impl TurnCommands {
                 biased;
                 result = &mut work => break result,
                 Some(()) = running.next() => {}
-                Some(command) = queued.recv(), if running.len() < limits::AGENT_COMMANDS_MAX => {
+                Some(command) = queued.recv(), if running.len() < AGENT_COMMANDS_MAX => {
                     running.push(during.answer(command, &environment, stop.child_token()));
                 }
             }

@@ -22,6 +22,9 @@ use crate::limits;
 use crate::rpc::message::error_from;
 use crate::rpc::{Connection, Dialect, Framing, Handler, RequestError, WhenFull};
 
+/// Maximum number of notifications about one forwarded call that wait to be handled.
+const PEER_NOTIFICATIONS_MAX: usize = 8;
+
 /// The JSON-RPC dialect of local sockets.
 pub(crate) const PEER: Dialect = Dialect {
     framing: Framing::Lines,
@@ -201,7 +204,7 @@ impl PeerConnection {
     /// Starts to receive the notifications about a new call.
     pub(crate) fn new_call(&self) -> CallNotifications {
         let call = self.calls.next.fetch_add(1, Ordering::Relaxed);
-        let (sender, receiver) = mpsc::channel(limits::PEER_NOTIFICATIONS_MAX);
+        let (sender, receiver) = mpsc::channel(PEER_NOTIFICATIONS_MAX);
         self.calls.map().insert(call, sender);
         CallNotifications { call, receiver, calls: self.calls.clone() }
     }

@@ -4,6 +4,7 @@
 use std::future::ready;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, Notification,
@@ -27,6 +28,11 @@ use crate::rpc::{
     Connection, ConnectionClosed, Dialect, Framing, Handler, MessageReader, MessageWriter, ReadError, RequestError, WhenFull,
 };
 
+/// How long a language server must be silent before its diagnostics count as complete.
+const LSP_QUIET: Duration = Duration::from_millis(250);
+/// Maximum number of messages that wait to be sent to one language server.
+const LSP_MESSAGES_QUEUED_MAX: usize = 64;
+
 /// The client of one running language server.
 pub(crate) struct LanguageClient {
     root: PathBuf,
@@ -40,7 +46,7 @@ pub(crate) struct LanguageClient {
 pub(crate) const LSP: Dialect = Dialect {
     framing: Framing::Headers,
     message_bytes_max: limits::LSP_MESSAGE_BYTES_MAX,
-    messages_queued_max: limits::LSP_MESSAGES_QUEUED_MAX,
+    messages_queued_max: LSP_MESSAGES_QUEUED_MAX,
     // End the connection: a lost message would leave the documents out of sync.
     when_full: WhenFull::End,
     cancel_method: "$/cancelRequest",
@@ -207,7 +213,7 @@ impl LanguageClient {
             if now != latest {
                 latest = now;
                 let working = latest.as_ref().is_some_and(|known: &FileDiagnostics| known.working);
-                end = if working { until } else { until.min(Instant::now() + limits::LSP_QUIET) };
+                end = if working { until } else { until.min(Instant::now() + LSP_QUIET) };
             }
             tokio::select! {
                 () = sleep_until(end) => return latest,

@@ -7,7 +7,10 @@ use lsp_types::NumberOrString;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::limits;
+/// Maximum number of diagnostics that are shown at once.
+const LSP_SHOWN_MAX: usize = 20;
+/// Maximum length of a diagnostic's message, in characters.
+const LSP_MESSAGE_CHARS_MAX: usize = 500;
 
 /// How severe a diagnostic is; errors come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -64,7 +67,7 @@ impl Diagnostic {
         };
         let start = raw.range.start;
         let text = lines.get(start.line as usize).copied().unwrap_or_default();
-        let cut = |text: &str| text.chars().take(limits::LSP_MESSAGE_CHARS_MAX).collect::<String>();
+        let cut = |text: &str| text.chars().take(LSP_MESSAGE_CHARS_MAX).collect::<String>();
         let message_lines = raw.message.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         let message = message_lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
         Some(Diagnostic {
@@ -139,10 +142,10 @@ pub(crate) fn remove_stale(before: &[Diagnostic], new: &mut Vec<Diagnostic>) {
 pub(crate) fn render(diagnostics: &[Diagnostic], show: impl Fn(&Path) -> String) -> String {
     let mut sorted = diagnostics.to_vec();
     sort(&mut sorted);
-    let shown = sorted.iter().take(limits::LSP_SHOWN_MAX);
+    let shown = sorted.iter().take(LSP_SHOWN_MAX);
     let mut text: String = shown.map(|diagnostic| diagnostic.line(&show(&diagnostic.file_path))).collect();
-    if sorted.len() > limits::LSP_SHOWN_MAX {
-        text.push_str(&format!("[the first {} of {}]\n", limits::LSP_SHOWN_MAX, sorted.len()));
+    if sorted.len() > LSP_SHOWN_MAX {
+        text.push_str(&format!("[the first {} of {}]\n", LSP_SHOWN_MAX, sorted.len()));
     }
     text
 }

@@ -6,7 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::diagnostic::{self, Diagnostic};
-use crate::limits;
+
+/// Maximum number of documents that are open in one language server.
+const LSP_DOCUMENTS_OPEN_MAX: usize = 16;
+/// Maximum number of files whose diagnostics are kept.
+const LSP_FILES_MAX: usize = 500;
+/// Maximum number of diagnostics that are kept for one file.
+const LSP_FILE_DIAGNOSTICS_MAX: usize = 100;
+/// Maximum number of concurrent progress reports that are tracked for one language server.
+const LSP_WORKS_MAX: usize = 64;
 
 /// Open documents and published diagnostics of one server.
 #[derive(Default)]
@@ -74,7 +82,7 @@ impl Documents {
             return if same { Vec::new() } else { vec![DocumentChange::Edit { path, version, text }] };
         }
         let mut changes = Vec::new();
-        if self.open.len() == limits::LSP_DOCUMENTS_OPEN_MAX {
+        if self.open.len() == LSP_DOCUMENTS_OPEN_MAX {
             changes.extend(self.close_at(0));
         }
         let text: Arc<str> = text.into();
@@ -109,14 +117,14 @@ impl Documents {
             self.published.remove(&path);
             return;
         }
-        if document.is_none() && !self.published.contains_key(&path) && self.published.len() >= limits::LSP_FILES_MAX {
+        if document.is_none() && !self.published.contains_key(&path) && self.published.len() >= LSP_FILES_MAX {
             return;
         }
         let lines: Vec<&str> = document.iter().flat_map(|document| document.text.lines()).collect();
         let mut diagnostics: Vec<Diagnostic> =
             diagnostics.into_iter().filter_map(|raw| Diagnostic::read(&path, &lines, raw)).collect();
         diagnostic::sort(&mut diagnostics);
-        diagnostics.truncate(limits::LSP_FILE_DIAGNOSTICS_MAX);
+        diagnostics.truncate(LSP_FILE_DIAGNOSTICS_MAX);
         self.published.insert(path, Published { diagnostics, version, clock: self.clock });
     }
 
@@ -136,7 +144,7 @@ impl Documents {
         self.clock += 1;
         if !begins {
             self.working.remove(&token);
-        } else if self.working.len() < limits::LSP_WORKS_MAX {
+        } else if self.working.len() < LSP_WORKS_MAX {
             self.working.insert(token, self.clock);
         }
     }

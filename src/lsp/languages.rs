@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -16,10 +17,16 @@ use super::documents::FileDiagnostics;
 use super::server::{Confinement, Launch, Server};
 use super::servers::Servers;
 use crate::config::{DataPaths, LanguageServer, Trust};
-use crate::limits;
 use crate::process::Sandbox;
 use crate::task;
 use crate::workspace;
+
+/// How long an edit waits for diagnostics.
+const LSP_EDIT_WAIT: Duration = Duration::from_secs(2);
+/// How long the `diagnostics` tool waits for diagnostics.
+const LSP_ASK_WAIT: Duration = Duration::from_secs(10);
+/// Maximum size of a file that is sent to a language server, in bytes.
+const LSP_DOCUMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// The language servers of one session. Keeps the servers that the session has used alive.
 pub struct Languages {
@@ -79,9 +86,9 @@ impl Languages {
     }
 
     /// Checks `path` after an edit. Returns `None` if the file has no server or the server
-    /// published nothing within [`limits::LSP_EDIT_WAIT`].
+    /// published nothing within [`LSP_EDIT_WAIT`].
     pub(crate) async fn after_edit(&self, path: &Path, server_limits: ServerLimits<'_>) -> Option<EditDiagnostics> {
-        let until = Instant::now() + limits::LSP_EDIT_WAIT;
+        let until = Instant::now() + LSP_EDIT_WAIT;
         let choice = self.choose(path, server_limits).ok()?;
         let server = self.server(&choice).ok()?;
         let client = match server.client(until).await {
@@ -106,10 +113,10 @@ impl Languages {
         Some(EditDiagnostics::Diagnostics { new, first: before.is_none() })
     }
 
-    /// Returns all diagnostics of `path`. Waits for them at most [`limits::LSP_ASK_WAIT`]. The
+    /// Returns all diagnostics of `path`. Waits for them at most [`LSP_ASK_WAIT`]. The
     /// error contains the cause.
     pub(crate) async fn diagnose(&self, path: &Path, server_limits: ServerLimits<'_>) -> Result<Vec<Diagnostic>, String> {
-        let until = Instant::now() + limits::LSP_ASK_WAIT;
+        let until = Instant::now() + LSP_ASK_WAIT;
         let choice = self.choose(path, server_limits)?;
         let ServerChoice { name, .. } = &choice;
         let server = self.server(&choice)?;
@@ -198,11 +205,11 @@ async fn check(client: &LanguageClient, path: &Path, until: Instant) -> Result<O
 fn read(path: &Path) -> Result<String, String> {
     let read = || {
         let mut text = String::new();
-        workspace::open(path)?.take(limits::LSP_DOCUMENT_BYTES_MAX + 1).read_to_string(&mut text).map(|_| text)
+        workspace::open(path)?.take(LSP_DOCUMENT_BYTES_MAX + 1).read_to_string(&mut text).map(|_| text)
     };
     match read() {
-        Ok(text) if text.len() as u64 > limits::LSP_DOCUMENT_BYTES_MAX => {
-            Err(format!("the file has more than {} MiB", limits::LSP_DOCUMENT_BYTES_MAX >> 20))
+        Ok(text) if text.len() as u64 > LSP_DOCUMENT_BYTES_MAX => {
+            Err(format!("the file has more than {} MiB", LSP_DOCUMENT_BYTES_MAX >> 20))
         }
         Ok(text) => Ok(text),
         Err(error) => Err(format!("reading the file: {error}")),

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -13,6 +14,13 @@ use super::client::{LSP, LanguageClient};
 use crate::config::ProjectProgram;
 use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
+
+/// Maximum number of restarts of a language server that crashes. After that, the server stays off.
+const LSP_RESTARTS_MAX: u32 = 3;
+/// Timeout for the initialization of a language server.
+const LSP_START: Duration = Duration::from_secs(60);
+/// Timeout for the shutdown of a language server.
+const LSP_GOODBYE: Duration = Duration::from_millis(500);
 
 /// Handle to a language server. Dropping it stops the server.
 pub(crate) struct Server {
@@ -132,7 +140,7 @@ impl Launch {
         let name = &self.command[0];
         let mut worked = false;
         let mut why = String::new();
-        for _ in 0..=limits::LSP_RESTARTS_MAX {
+        for _ in 0..=LSP_RESTARTS_MAX {
             match self.run(&launcher, &state, &stop, &mut worked).await {
                 End::Stopped => return,
                 End::NotFound => {
@@ -141,7 +149,7 @@ impl Launch {
                 }
                 End::Crashed(crash) => {
                     tracing::debug!(server = name, %crash, "a language server crashed");
-                    why = format!("{name} failed {} times; last error: {crash}", limits::LSP_RESTARTS_MAX + 1);
+                    why = format!("{name} failed {} times; last error: {crash}", LSP_RESTARTS_MAX + 1);
                 }
             }
         }
@@ -164,7 +172,7 @@ impl Launch {
         let client = Arc::new(LanguageClient::new(&self.root, connection));
         let mut transfer = Box::pin(client.run(output, input, &reader, &mut writer));
         let initialize = async {
-            let initialized = client.initialize(Instant::now() + limits::LSP_START).await;
+            let initialized = client.initialize(Instant::now() + LSP_START).await;
             if initialized.is_ok() {
                 state.send_replace(State::Ready(client.clone()));
             }
@@ -187,14 +195,14 @@ impl Launch {
         };
         let Some(crashed) = crashed else {
             let shutdown = async {
-                let sent = client.shutdown(Instant::now() + limits::LSP_GOODBYE).await;
+                let sent = client.shutdown(Instant::now() + LSP_GOODBYE).await;
                 if sent.is_ok() {
                     // The transfer continues to read output concurrently, so that the server does
                     // not block on writing.
                     let _ = ending.wait().await;
                 }
             };
-            let shutdown = timeout(limits::LSP_GOODBYE, shutdown);
+            let shutdown = timeout(LSP_GOODBYE, shutdown);
             tokio::select! {
                 _ = shutdown => {}
                 _ = &mut transfer => {}

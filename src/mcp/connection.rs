@@ -21,8 +21,23 @@ use super::open_calls::{OnProgress, ServerRequests};
 use super::tokens::UrlTokens;
 use super::tool_list;
 use crate::content::shortened;
-use crate::limits;
 use crate::web::HttpFailure;
+
+/// Maximum number of times that a call of an MCP tool is repeated with input that its server asked
+/// for.
+const MCP_INPUT_ROUNDS_MAX: usize = 16;
+/// Pause before a call is repeated for a server that asked for no input.
+const MCP_INPUT_PAUSE: Duration = Duration::from_millis(250);
+/// Maximum time of a call to an MCP server that reports progress.
+const MCP_CALL_MAX: Duration = Duration::from_secs(3600);
+/// How long a cancelled call waits until its cancellation is sent to the MCP server.
+const MCP_CANCEL: Duration = Duration::from_millis(500);
+/// Maximum number of tools, of prompts and of resources that are read from one MCP server.
+const MCP_ITEMS_MAX: usize = 2_000;
+/// Maximum number of pages of a list of an MCP server.
+const MCP_PAGES_MAX: usize = 100;
+/// Maximum size of an error message of an MCP server, in bytes.
+const MCP_ERROR_BYTES_MAX: usize = 4 << 10;
 
 /// The tools, prompts and other properties of a server.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +94,7 @@ impl McpConnection {
     /// call is repeated with the input.
     pub async fn call(&self, tool: &str, arguments: JsonObject, options: CallOptions) -> Result<CallToolResult, CallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        for _ in 0..limits::MCP_INPUT_ROUNDS_MAX {
+        for _ in 0..MCP_INPUT_ROUNDS_MAX {
             let required = match self.call_once(params.clone(), &options).await? {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(required) => required,
@@ -88,7 +103,7 @@ impl McpConnection {
             let asked = required.input_requests.unwrap_or_default();
             let input = async {
                 if asked.is_empty() {
-                    tokio::time::sleep(limits::MCP_INPUT_PAUSE).await;
+                    tokio::time::sleep(MCP_INPUT_PAUSE).await;
                 }
                 inputs::answer(&self.handler, asked, options.requests.as_ref()).await
             };
@@ -96,7 +111,7 @@ impl McpConnection {
             params.input_responses = Some(answered.map_err(CallError::Failed)?).filter(|answers| !answers.is_empty());
             params.request_state = required.request_state;
         }
-        Err(CallError::Failed(format!("it asked for input more than {} times", limits::MCP_INPUT_ROUNDS_MAX)))
+        Err(CallError::Failed(format!("it asked for input more than {} times", MCP_INPUT_ROUNDS_MAX)))
     }
 
     async fn call_once(&self, params: CallToolRequestParams, options: &CallOptions) -> Result<ServerResult, CallError> {
@@ -106,7 +121,7 @@ impl McpConnection {
         let id = handle.id.clone();
         let (on_progress, requests) = (options.on_progress.clone(), options.requests.clone());
         let mut call = self.handler.calls.register(handle.progress_token.clone(), on_progress, requests);
-        let end = Instant::now() + limits::MCP_CALL_MAX.max(options.timeout);
+        let end = Instant::now() + MCP_CALL_MAX.max(options.timeout);
         let mut answer = pin!(handle.await_response());
         loop {
             let due = call.due(options.timeout).min(end);
@@ -139,7 +154,7 @@ impl McpConnection {
 
     async fn send_cancellation(&self, id: RequestId) {
         let params = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
-        let _ = tokio::time::timeout(limits::MCP_CANCEL, self.peer.notify_cancelled(params)).await;
+        let _ = tokio::time::timeout(MCP_CANCEL, self.peer.notify_cancelled(params)).await;
     }
 
     /// Lists the server's resources.
@@ -181,7 +196,7 @@ impl McpConnection {
     fn failure(&self, error: ServiceError) -> CallError {
         match error {
             ServiceError::McpError(error) => {
-                let message = shortened(error.message.into_owned(), limits::MCP_ERROR_BYTES_MAX);
+                let message = shortened(error.message.into_owned(), MCP_ERROR_BYTES_MAX);
                 CallError::Failed(format!("error {}: {message}", error.code.0))
             }
             ServiceError::TransportClosed => CallError::Disconnected("the connection to it ended".into()),
@@ -255,7 +270,7 @@ pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
             text = format!("{text}: {source}");
         }
     }
-    crate::config::mask_urls(&shortened(text, limits::MCP_ERROR_BYTES_MAX))
+    crate::config::mask_urls(&shortened(text, MCP_ERROR_BYTES_MAX))
 }
 
 /// Fetches the server's lists of tools and prompts.
@@ -315,15 +330,15 @@ async fn pages<'a, T>(
     request: impl Fn(Option<PaginatedRequestParams>) -> BoxFuture<'a, Result<(Vec<T>, Option<String>), ServiceError>>,
 ) -> Result<Vec<T>, ServiceError> {
     let (mut items, mut cursor) = (Vec::new(), None);
-    for _ in 0..limits::MCP_PAGES_MAX {
+    for _ in 0..MCP_PAGES_MAX {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let (more, next) = request(Some(page)).await?;
         items.extend(more);
         cursor = next;
-        if cursor.is_none() || items.len() >= limits::MCP_ITEMS_MAX {
+        if cursor.is_none() || items.len() >= MCP_ITEMS_MAX {
             break;
         }
     }
-    items.truncate(limits::MCP_ITEMS_MAX);
+    items.truncate(MCP_ITEMS_MAX);
     Ok(items)
 }

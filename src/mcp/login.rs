@@ -1,6 +1,8 @@
 //! Signing in to an MCP server with OAuth: the user's browser is sent to the authorization server,
 //! which redirects it to a listener of nuncio with a code for the tokens.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rmcp::service::{ServiceError, serve_client};
@@ -17,6 +19,15 @@ use super::tokens::{McpTokens, UrlTokens};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::web::{HttpClients, request_challenge};
+
+/// Maximum time that a user needs to sign in to an MCP server.
+const MCP_LOGIN: Duration = Duration::from_secs(600);
+/// Maximum number of connections to the listener of a sign-in to an MCP server.
+const MCP_LOGIN_CONNECTIONS_MAX: usize = 16;
+/// Timeout of reading a request, and of writing its response, during a sign-in to an MCP server.
+const MCP_LOGIN_REQUEST: Duration = Duration::from_secs(30);
+/// Maximum length of the head of a request during a sign-in to an MCP server, in bytes.
+const MCP_LOGIN_HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// The parameters of a sign-in.
 pub(crate) struct LoginRequest {
@@ -90,9 +101,9 @@ impl McpLogin {
     /// Waits for the browser, or for the address of its redirection in `pasted`, and stores the
     /// tokens. The error is [`Kind::Unauthenticated`] if the authorization server refused.
     pub(crate) async fn finish(self, pasted: mpsc::Receiver<String>, note: impl Fn(&str)) -> Result<()> {
-        let waited = timeout(limits::MCP_LOGIN, self.wait(pasted, note)).await;
+        let waited = timeout(MCP_LOGIN, self.wait(pasted, note)).await;
         waited.unwrap_or_else(|_| {
-            let message = format!("the browser did not come back within {} s", limits::MCP_LOGIN.as_secs());
+            let message = format!("the browser did not come back within {} s", MCP_LOGIN.as_secs());
             Err(Error::new(Kind::Timeout, message))
         })
     }
@@ -102,9 +113,9 @@ impl McpLogin {
         let mut requests: FuturesUnordered<BoxFuture<'_, Option<(TcpStream, String)>>> = FuturesUnordered::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if requests.len() < limits::MCP_LOGIN_CONNECTIONS_MAX => {
+                accepted = self.listener.accept(), if requests.len() < MCP_LOGIN_CONNECTIONS_MAX => {
                     let (stream, _) = accepted.map_err(|error| Error::io("waiting for the browser", error))?;
-                    requests.push(Box::pin(async { timeout(limits::MCP_LOGIN_REQUEST, target(stream)).await.ok().flatten() }));
+                    requests.push(Box::pin(async { timeout(MCP_LOGIN_REQUEST, target(stream)).await.ok().flatten() }));
                 }
                 Some(request) = requests.next() => {
                     let Some((stream, target)) = request else { continue };
@@ -189,7 +200,7 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
 async fn target(mut stream: TcpStream) -> Option<(TcpStream, String)> {
     let mut head = Vec::new();
     while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
-        if head.len() > limits::MCP_LOGIN_HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+        if head.len() > MCP_LOGIN_HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
             return None;
         }
     }
@@ -208,7 +219,7 @@ async fn respond(mut stream: TcpStream, status: &str, text: &str) {
         stream.write_all((head + &body).as_bytes()).await?;
         stream.shutdown().await
     };
-    let _ = timeout(limits::MCP_LOGIN_REQUEST, written).await;
+    let _ = timeout(MCP_LOGIN_REQUEST, written).await;
 }
 
 fn timeout_error() -> Error {

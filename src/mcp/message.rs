@@ -12,6 +12,9 @@ use crate::limits;
 use crate::rpc::message::{Id, Incoming, InvalidMessage};
 use crate::workspace::one_line;
 
+/// Number of bytes of output that is not a message which are shown.
+const MCP_GARBAGE_BYTES_MAX: usize = 200;
+
 /// Text that a server wrote.
 pub(super) enum ServerText {
     Message(Box<ServerJsonRpcMessage>),
@@ -70,5 +73,5 @@ pub(super) fn unreadable(text: &[u8], invalid: InvalidMessage) -> ServerText {
 
 fn garbage(text: &[u8]) -> ServerText {
     let start = String::from_utf8_lossy(&text[..text.len().min(limits::MCP_LOG_LINE_BYTES_MAX)]).trim().to_owned();
-    ServerText::Garbage(one_line(shortened(start, limits::MCP_GARBAGE_BYTES_MAX)))
+    ServerText::Garbage(one_line(shortened(start, MCP_GARBAGE_BYTES_MAX)))
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ring::digest::{SHA256, digest};
 
-use crate::limits;
+/// Maximum length of the name of an MCP server's tool, which all providers accept.
+const MCP_NAME_CHARS_MAX: usize = 64;
 
 /// Returns the names for models of `tools`, pairs of a server's and a tool's name, in the same
 /// order. All providers accept the names: at most 64 of the characters `a-z`, `A-Z`, `0-9`, `_` and
@@ -20,7 +21,7 @@ pub(crate) fn tool_names(tools: &[(&str, &str)]) -> Vec<String> {
         // A server's name without `__` determines where the name is split.
         let is_exact = !server.contains("__") && *name == format!("mcp__{server}__{tool}");
         let is_distinct = counts.get(name.as_str()) == Some(&1) || is_exact;
-        if is_distinct && name.len() <= limits::MCP_NAME_CHARS_MAX { name.clone() } else { with_hash(name, server, tool) }
+        if is_distinct && name.len() <= MCP_NAME_CHARS_MAX { name.clone() } else { with_hash(name, server, tool) }
     });
     named.collect()
 }
@@ -34,7 +35,7 @@ fn join(server: &str, tool: &str) -> String {
 fn with_hash(name: &str, server: &str, tool: &str) -> String {
     let hash = digest(&SHA256, format!("{server}\0{tool}").as_bytes());
     let hash: String = hash.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}_{hash}", &name[..name.len().min(limits::MCP_NAME_CHARS_MAX - hash.len() - 1)])
+    format!("{}_{hash}", &name[..name.len().min(MCP_NAME_CHARS_MAX - hash.len() - 1)])
 }
 
 #[cfg(test)]

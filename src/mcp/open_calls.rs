@@ -12,7 +12,13 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::content::{Form, FormAnswer, ModelQuery, ModelReply, shortened};
-use crate::limits;
+
+/// Maximum number of progress reports that are kept for calls that are not registered yet.
+const MCP_PROGRESS_EARLY_MAX: usize = 64;
+/// Least time between two progress reports of a call that are shown.
+const MCP_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum size of a progress report of an MCP server that is shown, in bytes.
+const MCP_PROGRESS_BYTES_MAX: usize = 1_000;
 
 /// Receives a text about the progress of a call. Must not block.
 pub type OnProgress = Arc<dyn Fn(String) + Send + Sync>;
@@ -75,7 +81,7 @@ impl CallGuard {
         if state.open_requests > 0 { Instant::now() + timeout } else { state.last + timeout }
     }
 
-    /// Waits for a report that may be shown: several within [`limits::MCP_PROGRESS_INTERVAL`] count
+    /// Waits for a report that may be shown: several within [`MCP_PROGRESS_INTERVAL`] count
     /// as one, the last of them.
     pub(super) async fn wait_for_report(&self) {
         while self.activity.state().unshown.is_none() {
@@ -89,7 +95,7 @@ impl CallGuard {
         let unshown = self.activity.state().unshown.take();
         if let Some(report) = unshown {
             (self.on_progress)(report);
-            self.next = Instant::now() + limits::MCP_PROGRESS_INTERVAL;
+            self.next = Instant::now() + MCP_PROGRESS_INTERVAL;
         }
     }
 }
@@ -136,7 +142,7 @@ impl OpenCalls {
                 call.activity.reported.notify_one();
             }
             None => {
-                if calls.early.len() >= limits::MCP_PROGRESS_EARLY_MAX {
+                if calls.early.len() >= MCP_PROGRESS_EARLY_MAX {
                     calls.early.remove(0);
                 }
                 calls.early.push(report);
@@ -206,7 +212,7 @@ fn text(report: &ProgressNotificationParam) -> String {
         None => report.progress.to_string(),
     };
     match &report.message {
-        Some(message) => shortened(format!("{reached}: {message}"), limits::MCP_PROGRESS_BYTES_MAX),
+        Some(message) => shortened(format!("{reached}: {message}"), MCP_PROGRESS_BYTES_MAX),
         None => reached,
     }
 }

@@ -8,6 +8,9 @@ use crate::limits;
 use crate::process::Ending;
 use crate::workspace::one_line;
 
+/// Maximum number of lines of stderr that are logged of one run of an MCP server.
+const MCP_LOG_LINES_MAX: usize = 1_000;
+
 /// Waits a limited time for the process to exit by itself, because its input is closed, then kills
 /// it. Returns the exit status, if known.
 pub(super) async fn terminate(mut ending: Ending) -> Option<i32> {
@@ -35,7 +38,7 @@ pub(super) async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, la
         reader.consume(used);
         if end.is_some() {
             let text = one_line(String::from_utf8_lossy(&line).trim().to_owned());
-            if lines < limits::MCP_LOG_LINES_MAX {
+            if lines < MCP_LOG_LINES_MAX {
                 tracing::info!(server = name, "{text}");
             }
             if !text.is_empty() {

@@ -2,6 +2,7 @@
 //! used.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::Either;
 use parking_lot::Mutex;
@@ -22,6 +23,22 @@ use super::tokens::{McpTokens, UrlTokens};
 use crate::limits;
 use crate::process::{Child, Command, Ending, ProcessLauncher};
 use crate::web::HttpClients;
+
+/// How long the first turn waits for a server whose first output is not a message of MCP.
+const MCP_GARBAGE_WAIT: Duration = Duration::from_secs(1);
+/// Interval of the checks of whether the user has signed in to an MCP server.
+const MCP_LOGIN_POLL: Duration = Duration::from_secs(1);
+/// How long the rest of the output of an MCP server is read after its process has ended.
+const MCP_REST: Duration = Duration::from_millis(500);
+/// Maximum number of restarts of an MCP server whose runs are shorter than [`MCP_STABLE`]. After
+/// that, the server stays off.
+const MCP_RESTARTS_MAX: u32 = 5;
+/// Delay before the first restart of an MCP server. It doubles with each further restart.
+const MCP_RESTART: Duration = Duration::from_millis(250);
+/// A run of an MCP server of this length resets the number of its restarts.
+const MCP_STABLE: Duration = Duration::from_secs(60);
+/// Minimum time between two requests for the lists of an MCP server.
+const MCP_LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Handle to a server. Dropping the last handle ends the server.
 pub struct McpServerHandle {
@@ -132,17 +149,17 @@ impl Supervision<'_> {
                 end => end,
             };
             let sign_in = self.sign_in();
-            failures = if started.elapsed() < limits::MCP_STABLE { failures + 1 } else { 1 };
+            failures = if started.elapsed() < MCP_STABLE { failures + 1 } else { 1 };
             let (why, restarts, unauthorized) = match end {
                 RunEnd::Stopped => return,
-                RunEnd::Failed(why) => (why, failures <= limits::MCP_RESTARTS_MAX, false),
+                RunEnd::Failed(why) => (why, failures <= MCP_RESTARTS_MAX, false),
                 RunEnd::Hopeless(why) | RunEnd::Refused(why) => (why, false, false),
                 RunEnd::Unauthorized => (login_message(&self.launch.name), false, true),
             };
             tracing::warn!(server = self.launch.name, why, "an MCP server failed");
             self.state.send_replace(State::Failed { why: why.clone(), restarts });
             let waited = match (restarts, unauthorized) {
-                (true, _) => self.stop.run_until_cancelled(sleep(limits::MCP_RESTART * 2_u32.pow(failures - 1))).await,
+                (true, _) => self.stop.run_until_cancelled(sleep(MCP_RESTART * 2_u32.pow(failures - 1))).await,
                 (false, true) => self.stop.run_until_cancelled(sign_in).await,
                 (false, false) => None,
             };
@@ -167,7 +184,7 @@ impl Supervision<'_> {
         let before = modified();
         async move {
             while modified() == before {
-                sleep(limits::MCP_LOGIN_POLL).await;
+                sleep(MCP_LOGIN_POLL).await;
             }
         }
     }
@@ -251,7 +268,7 @@ impl Supervision<'_> {
         tokio::select! {
             end = &mut served => end,
             _ = ending.wait() => {
-                let rest = timeout(limits::MCP_REST, served).await;
+                let rest = timeout(MCP_REST, served).await;
                 rest.unwrap_or_else(|_| RunEnd::Failed("its process ended".into()))
             }
         }
@@ -261,7 +278,7 @@ impl Supervision<'_> {
     /// returns, because it can still become ready.
     async fn report_garbage<T>(&self, garbage: &Garbage) -> T {
         let line = garbage.line().await;
-        sleep(limits::MCP_GARBAGE_WAIT).await;
+        sleep(MCP_GARBAGE_WAIT).await;
         self.state.send_if_modified(|state| match state {
             State::Starting { fault } if fault.is_none() => {
                 *fault = Some(describe_line(&line));
@@ -322,7 +339,7 @@ impl Supervision<'_> {
                 (_, Some(())) => tracing::debug!(server = self.launch.name, "an MCP server did not list its changed tools"),
             }
             changed = Some(());
-            let next = Instant::now() + limits::MCP_LIST_INTERVAL;
+            let next = Instant::now() + MCP_LIST_INTERVAL;
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,

@@ -9,7 +9,13 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use crate::content::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, Part, QueryMessage, StopReason};
-use crate::limits;
+
+/// Maximum size of the message and the schema of a form of an MCP server, in bytes.
+const MCP_FORM_BYTES_MAX: usize = 64 << 10;
+/// Maximum size of the messages of a request of an MCP server to the model, in bytes.
+const MCP_SAMPLING_BYTES_MAX: usize = 256 << 10;
+/// Maximum number of tokens of the answer that an MCP server requests.
+const MCP_SAMPLING_TOKENS_MAX: u32 = 8_192;
 
 /// Converts a form, or a page that the user is asked to open. Returns `None` for a request that is
 /// too large, and for a page that is not on the web.
@@ -27,7 +33,7 @@ pub(super) fn form(server: &str, params: ElicitRequestParams) -> Option<Form> {
         _ => return None,
     };
     let link_bytes = link.as_ref().map_or(0, |link| link.url.len() + link.id.len());
-    let fits = message.len() + schema.to_string().len() + link_bytes <= limits::MCP_FORM_BYTES_MAX;
+    let fits = message.len() + schema.to_string().len() + link_bytes <= MCP_FORM_BYTES_MAX;
     fits.then(|| Form { server: server.into(), message, schema, link })
 }
 
@@ -74,13 +80,13 @@ pub(super) fn query(server: &str, identity: &str, params: CreateMessageRequestPa
             messages.push(QueryMessage { by_model: role == Role::Assistant, parts });
         }
     }
-    if bytes > limits::MCP_SAMPLING_BYTES_MAX {
-        return Err(format!("the messages have {bytes} bytes; {} are allowed", limits::MCP_SAMPLING_BYTES_MAX));
+    if bytes > MCP_SAMPLING_BYTES_MAX {
+        return Err(format!("the messages have {bytes} bytes; {} are allowed", MCP_SAMPLING_BYTES_MAX));
     }
     if messages.first().is_none_or(|first| first.by_model) || messages.last().is_none_or(|last| last.by_model) {
         return Err("the first and the last message must be messages of the user".into());
     }
-    let max_tokens = params.max_tokens.clamp(1, limits::MCP_SAMPLING_TOKENS_MAX);
+    let max_tokens = params.max_tokens.clamp(1, MCP_SAMPLING_TOKENS_MAX);
     let (server, identity) = (server.into(), identity.into());
     Ok(ModelQuery { server, identity, system: params.system_prompt.unwrap_or_default(), messages, max_tokens })
 }

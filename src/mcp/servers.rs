@@ -9,10 +9,12 @@ use tokio_util::sync::CancellationToken;
 use super::launch::McpLaunch;
 use super::server::{McpServerHandle, Resources};
 use super::tokens::McpTokens;
-use crate::limits;
 use crate::process::ProcessLauncher;
 use crate::task::TaskTracker;
 use crate::web::HttpClients;
+
+/// Maximum number of concurrent MCP servers of a process.
+const MCP_SERVERS_MAX: usize = 256;
 
 /// All MCP servers of this process.
 pub struct McpServers {
@@ -37,7 +39,7 @@ impl McpServers {
         if let Some(server) = running.get(&launch).and_then(Weak::upgrade).filter(|server| server.is_supervised()) {
             return Ok(server);
         }
-        if self.tasks.len() >= limits::MCP_SERVERS_MAX {
+        if self.tasks.len() >= MCP_SERVERS_MAX {
             return Err(format!("{} MCP servers are running already", self.tasks.len()));
         }
         let (server, supervision) = McpServerHandle::new(launch.clone(), self.resources.clone(), self.stop.child_token());

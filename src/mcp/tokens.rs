@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
@@ -10,8 +11,12 @@ use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, 
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
-use crate::limits;
 use crate::workspace::{create_private_dir, read_small_text, replace_private};
+
+/// Maximum time to wait until another process has refreshed the tokens of an MCP server.
+const MCP_TOKEN_LOCK: Duration = Duration::from_secs(30);
+/// Interval of the attempts to lock the tokens of an MCP server.
+const MCP_TOKEN_LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// The tokens of all servers.
 #[derive(Clone)]
@@ -127,11 +132,11 @@ impl UrlTokens {
     pub(crate) async fn lock(&self) -> Result<File, String> {
         create_private_dir(self.file.parent().ok_or("the file has no directory")?).map_err(|error| error.to_string())?;
         let file = File::create(self.file.with_extension("lock")).map_err(|error| error.to_string())?;
-        let until = Instant::now() + limits::MCP_TOKEN_LOCK;
+        let until = Instant::now() + MCP_TOKEN_LOCK;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => sleep(limits::MCP_TOKEN_LOCK_POLL).await,
+                Err(TryLockError::WouldBlock) if Instant::now() < until => sleep(MCP_TOKEN_LOCK_POLL).await,
                 Err(error) => return Err(error.to_string()),
             }
         }

@@ -17,10 +17,12 @@ use crate::api::{AnswerPermission, AnswerPermissionParams, App};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, plain_text, shortened};
 use crate::event::PermissionOutcome;
 use crate::id::{PermissionId, SessionId};
-use crate::limits;
 use crate::local::LocalClient;
 use crate::patch::{Side, unified_diff};
 use crate::workspace::one_line;
+
+/// Maximum size of the message of a permission request of `nuncio mcp serve`, in bytes.
+const ELICITATION_BYTES_MAX: usize = 64 << 10;
 
 /// Returns whether the client can answer forms.
 fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
@@ -137,7 +139,7 @@ fn form(title: &str, content: &[ToolContent], options: &[PermissionOption]) -> O
         ToolContent::Terminal { .. } => None,
     });
     let message = std::iter::once(format!("Allow {title}?")).chain(shown).collect::<Vec<_>>().join("\n");
-    let message = shortened(message, limits::ELICITATION_BYTES_MAX);
+    let message = shortened(message, ELICITATION_BYTES_MAX);
     let ids: Vec<&str> = options.iter().map(|option| option.option_id.as_str()).collect();
     let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
     let decision = json!({ "type": "string", "title": "FormDecision", "enum": ids, "enumNames": names });

@@ -3,7 +3,14 @@
 
 use super::answer::Chunk;
 use crate::content::ProviderState;
-use crate::limits::{MODEL_ANSWER_BLOCKS_MAX, MODEL_ANSWER_BYTES_MAX, MODEL_ANSWER_CALLS_MAX, MODEL_STREAM_BYTES_MAX};
+use crate::limits::MODEL_ANSWER_BYTES_MAX;
+
+/// Maximum number of tool calls in one model answer.
+const MODEL_ANSWER_CALLS_MAX: usize = 256;
+/// Maximum number of text and thinking blocks in one model answer.
+const MODEL_ANSWER_BLOCKS_MAX: usize = 1024;
+/// Maximum number of bytes received for one model answer, including protocol overhead.
+const MODEL_STREAM_BYTES_MAX: usize = 512 << 20;
 
 /// Size of an answer or of a part of it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -31,7 +31,7 @@ pub enum Chunk {
     /// Usage of the current attempt so far. Counts only if the caller drops the stream before
     /// [`Chunk::Usage`]. Replaces earlier values.
     UsageSoFar(Usage),
-    /// The answer exceeds the limit described by `bound` (limits.rs) and is truncated.
+    /// The answer exceeds the limit described by `bound` and is truncated.
     /// `Stop(MaxTokens)` follows, and no tool call of the answer may run.
     Truncated { bound: String },
     /// A fact about the server that the user should know. Does not belong to the answer.

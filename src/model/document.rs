@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::error::{Cause, ModelError};
 use super::provider_error::document_error;
 use super::wire::{Chunk, DecodedChunks, EventReader, interrupted};
-use crate::limits::MODEL_EXCERPT_BYTES_MAX;
+
+/// Maximum length of an excerpt from a response that is not an answer, in bytes.
+const MODEL_EXCERPT_BYTES_MAX: usize = 200;
 
 /// Decodes a body that contains no event. The chunks in `out` end with [`Chunk::Stop`].
 pub(super) fn read(

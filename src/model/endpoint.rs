@@ -14,9 +14,13 @@ use super::error::{ModelError, Retry};
 use super::media::Media;
 use crate::config::mask_urls;
 pub use crate::config::{CacheTtl, Effort, Protocol};
-use crate::limits::{MASKED_BYTES_MIN, MODEL_WAIT};
+use crate::limits::MODEL_WAIT;
 use crate::options::Thinking;
 use crate::web::{ClientOptions, Destination, HttpClients, is_loopback};
+
+/// Minimum length of a key that messages mask. Shorter values are not secret, and occur in ordinary
+/// words: the key of a server on this machine is often `none` or `x`.
+const MASKED_BYTES_MIN: usize = 8;
 
 /// Everything that is needed to send requests to a model.
 #[derive(Clone, PartialEq)]

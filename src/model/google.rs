@@ -21,9 +21,16 @@ use serde_json::json;
 use super::error::{Cause, ModelError, Retry};
 use super::limited_body::{self, LimitedBody, MissingPart};
 use super::variables::{Variables, set};
-use crate::limits::{CLOUD_TOKEN, CLOUD_TOKEN_BYTES_MAX, CLOUD_TOKEN_EARLY, MODEL_ERROR_CHARS_MAX};
+use crate::limits::MODEL_ERROR_CHARS_MAX;
 use crate::web::causes;
 use crate::workspace;
+
+/// How long the request for an access token of a cloud account may take.
+const CLOUD_TOKEN: Duration = Duration::from_secs(15);
+/// Maximum size of the answer with an access token, in bytes.
+const CLOUD_TOKEN_BYTES_MAX: usize = 64 << 10;
+/// How long before its expiry an access token is replaced.
+const CLOUD_TOKEN_EARLY: Duration = Duration::from_secs(240);
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";

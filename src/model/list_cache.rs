@@ -9,14 +9,24 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::listing::ListedModel;
-use crate::limits::{MODEL_CACHE_BYTES_MAX, MODEL_CACHE_LISTS_MAX, MODEL_CACHE_LOCK_AGAIN, MODEL_CACHE_LOCKED};
 use crate::workspace::{create_private_dir, replace_private};
+
+/// Maximum number of lists in the cache. The oldest lists are removed.
+const MODEL_CACHE_LISTS_MAX: usize = 64;
+/// Maximum size of the cache of lists of models, in bytes. The oldest lists are removed, and a
+/// larger file is ignored.
+const MODEL_CACHE_BYTES_MAX: usize = 4 << 20;
+/// How long writing to the cache of lists of models waits for other processes.
+const MODEL_CACHE_LOCKED: Duration = Duration::from_secs(2);
+/// Interval between attempts to lock the cache of lists of models.
+const MODEL_CACHE_LOCK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Version of the file's format. A file of another version is ignored.
 const VERSION: u32 = 1;

@@ -1,5 +1,7 @@
 //! The models that a provider offers: requests the provider's list, page by page.
 
+use std::time::Duration;
+
 mod read;
 
 use serde_json::Value;
@@ -11,13 +13,23 @@ use super::error::{ModelError, Retry};
 use super::limited_body::{self, MissingPart};
 use super::provider_error::response_error;
 use super::wire_formats::wire_format;
-use crate::limits::{
-    MODEL_ERROR_BYTES_MAX, MODEL_LIST, MODEL_LIST_BYTES_MAX, MODEL_LIST_MODELS_MAX, MODEL_LIST_PAGES_MAX, MODEL_NAMES,
-    MODEL_NAMES_SHOWN_MAX,
-};
+use crate::limits::MODEL_ERROR_BYTES_MAX;
 use crate::similar_names;
 use crate::web::{HttpClients, causes};
 pub(crate) use read::ListedModel;
+
+/// How long an error about a model's name waits for the names that the provider offers.
+const MODEL_NAMES: Duration = Duration::from_secs(2);
+/// How long a provider may take to list its models.
+const MODEL_LIST: Duration = Duration::from_secs(10);
+/// Maximum size of one page of a provider's list of models, in bytes.
+const MODEL_LIST_BYTES_MAX: usize = 8 << 20;
+/// Maximum number of pages of a provider's list of models.
+const MODEL_LIST_PAGES_MAX: usize = 20;
+/// Maximum number of models of a provider. Further models are left out.
+const MODEL_LIST_MODELS_MAX: usize = 2_000;
+/// Maximum number of names in the hint of an error about a model's name.
+const MODEL_NAMES_SHOWN_MAX: usize = 3;
 
 /// Lists with more properties than `/models`: the provider, and the path that replaces the end of
 /// the base URL.

@@ -12,8 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
-use crate::limits::{OBSERVATION_MS_MAX, OBSERVATIONS_MAX};
 use crate::workspace::{read_small, replace_private};
+
+/// How long a fact about a model server that an error revealed is used, in milliseconds: the server
+/// can be changed.
+const OBSERVATION_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Maximum number of models and servers whose facts are kept.
+const OBSERVATIONS_MAX: usize = 500;
 
 /// Version of the file's format. A file of another version is ignored.
 const VERSION: u32 = 1;

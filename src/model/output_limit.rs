@@ -4,7 +4,10 @@
 use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
 use super::wire_formats::wire_format;
-use crate::limits::MODEL_LOCAL_OUTPUT_TOKENS_MAX;
+
+/// Default output limit of a server on this machine, in tokens, unless its context window is less
+/// than twice as large.
+const MODEL_LOCAL_OUTPUT_TOKENS_MAX: u32 = 16_384;
 
 /// Names of the limit in requests and errors of servers.
 const FIELDS: &[&str] = &["max_tokens", "max_completion_tokens", "max_new_tokens"];

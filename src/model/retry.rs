@@ -14,10 +14,24 @@ use super::error::{ModelError, Retry};
 use super::media::Media;
 use super::request::Request;
 use super::wire::{interrupted, jittered};
-use crate::limits::{
-    MODEL_ATTEMPTS_MAX, MODEL_BACKOFF, MODEL_BACKOFF_MAX, MODEL_LOCAL_ATTEMPTS_MAX, MODEL_LOCAL_PAUSE_MAX, MODEL_RESTART,
-    MODEL_WAIT_PAUSE_MAX,
-};
+
+/// Maximum number of attempts per model request.
+const MODEL_ATTEMPTS_MAX: u32 = 8;
+/// Maximum number of attempts per model request if a local address refuses the connection and has
+/// not answered before.
+const MODEL_LOCAL_ATTEMPTS_MAX: u32 = 3;
+/// Pause after the first failed attempt at a model request. The pause doubles with each attempt.
+const MODEL_BACKOFF: Duration = Duration::from_millis(100);
+/// Maximum pause between two attempts.
+const MODEL_BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// Maximum pause between two attempts while the provider is overloaded or loads the model, unless
+/// it requests a longer one.
+const MODEL_WAIT_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// How long a request waits for a server on this machine that refuses connections and has answered
+/// before: the time of a restart.
+const MODEL_RESTART: Duration = Duration::from_secs(15);
+/// Maximum pause between two attempts at a server on this machine that refuses connections.
+const MODEL_LOCAL_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// A model with retries. Text and thinking are forwarded immediately, and [`Chunk::Retry`] discards
 /// them. From the first tool call on, all chunks are held back until the answer is complete, so

@@ -17,6 +17,10 @@ use crate::content::{Part, ProviderState, Usage, plain_text};
 
 pub(crate) use super::answer::Chunk;
 
+/// Maximum random time that is added to a pause, so that concurrent failures are not retried at the
+/// same time.
+const MODEL_JITTER: Duration = Duration::from_millis(20);
+
 /// Decoded chunks that were not returned yet.
 pub(crate) type DecodedChunks = VecDeque<Chunk>;
 
@@ -188,7 +192,7 @@ pub(crate) fn interrupted(why: impl std::fmt::Display) -> ModelError {
 /// Adds a random jitter to `fixed`.
 pub(crate) fn jittered(fixed: Duration) -> Duration {
     let chance = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0u8);
-    fixed + Duration::from_micros(chance % (crate::limits::MODEL_JITTER.as_micros() as u64 + 1))
+    fixed + Duration::from_micros(chance % (MODEL_JITTER.as_micros() as u64 + 1))
 }
 
 /// Serializes the body of a request. A failure is not retried, because the result would be the

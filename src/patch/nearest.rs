@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 
 use super::lines::{Lines, trim};
-use crate::limits;
+
+/// Maximum size of a file that is searched for the text most similar to a text that was not found,
+/// in bytes.
+const EDIT_NEAREST_BYTES_MAX: usize = 4 << 20;
 
 /// A line of a file and the line that was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +37,9 @@ const SAME_LINES_MAX: usize = 8;
 /// Returns the first differing line at the position where most lines of `wanted` match. If no
 /// position has a matching line, returns the line that is most similar to the first line of
 /// `wanted`. Returns `None` if there is no similar line, or if the file is larger than
-/// `limits::EDIT_NEAREST_BYTES_MAX`.
+/// `EDIT_NEAREST_BYTES_MAX`.
 pub(crate) fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
-    if lines.content().len() > limits::EDIT_NEAREST_BYTES_MAX {
+    if lines.content().len() > EDIT_NEAREST_BYTES_MAX {
         return None;
     }
     match most_voted(lines, wanted) {

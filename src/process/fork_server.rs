@@ -21,6 +21,10 @@ use super::supervisor::{self, FAILED, Pipes};
 use super::tree;
 use crate::limits;
 
+/// How long a supervisor may take to terminate its command on request. After that, the fork server
+/// kills the supervisor and the command.
+const SUPERVISOR_WAIT: Duration = Duration::from_secs(1);
+
 /// Runs the fork server. `arguments` are the command-line arguments after [`super::HELPER`]. Must
 /// be called at the start of `main`, before any thread is started.
 pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
@@ -107,7 +111,7 @@ impl Supervisors {
     /// Sets the deadline of the matching supervisors. Their lifelines are closed, so they are
     /// terminating their commands.
     fn cut(&mut self, matches: impl Fn(u64) -> bool) {
-        let until = Instant::now() + limits::SUPERVISOR_WAIT;
+        let until = Instant::now() + SUPERVISOR_WAIT;
         self.0.values_mut().filter(|known| matches(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
     }
 

@@ -17,7 +17,12 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::command::Command;
 use super::order::{Order, SWEPT};
-use crate::limits;
+
+/// Maximum number of open files per process of a command (soft `RLIMIT_NOFILE`): the usual system
+/// default. nuncio's own limit is higher.
+const CHILD_OPEN_FILES: u64 = 1024;
+/// How long the fork server may take to kill a supervisor's processes, or to exit.
+const SWEEP_WAIT: Duration = Duration::from_secs(5);
 
 /// The first command-line argument that makes `main` run the fork server.
 pub const HELPER: &str = "helper";
@@ -44,7 +49,7 @@ impl ForkServer {
     pub(crate) fn new(exe: PathBuf) -> ForkServer {
         ForkServer {
             exe,
-            open_files: limits::CHILD_OPEN_FILES,
+            open_files: CHILD_OPEN_FILES,
             hidden: Arc::default(),
             variable: None,
             running: Arc::default(),
@@ -133,7 +138,7 @@ impl ServerProcess {
     fn start(server: &ForkServer) -> io::Result<ServerProcess> {
         let ForkServer { exe, open_files, hidden, variable, .. } = server;
         let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(limits::SWEEP_WAIT))?;
+        sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
         for name in hidden.iter() {
             process.env_remove(name);
@@ -150,7 +155,7 @@ impl Drop for ServerProcess {
         // Fails only if the server is dead already.
         let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
         // Before it exits, the server terminates the commands that are still running.
-        if !exits_within(&self.process, limits::SWEEP_WAIT) {
+        if !exits_within(&self.process, SWEEP_WAIT) {
             let _ = self.process.kill();
         }
         let _ = self.process.wait();

@@ -14,6 +14,13 @@ use rustix::fs::{FlockOperation, flock};
 use super::masked;
 use crate::limits;
 
+/// Maximum nesting of submodules whose control files are protected; deeper ones are read-only.
+const GIT_MODULES_DEPTH_MAX: usize = 5;
+/// Longest wait for another process that locks a git directory.
+const GIT_LOCK: Duration = Duration::from_secs(1);
+/// Pause between two attempts to lock a git directory.
+const GIT_LOCK_RETRY: Duration = Duration::from_millis(1);
+
 /// Directory with the settings of a project.
 const SETTINGS: &str = ".nuncio";
 
@@ -72,17 +79,17 @@ impl ControlFiles {
             }
             let reference = top.join(".git");
             match reference.symlink_metadata() {
-                Ok(kind) if kind.is_dir() => found.add_git_dir(&reference, limits::GIT_MODULES_DEPTH_MAX),
+                Ok(kind) if kind.is_dir() => found.add_git_dir(&reference, GIT_MODULES_DEPTH_MAX),
                 Ok(kind) if kind.is_symlink() => {
                     let real = reference.canonicalize().ok().filter(|real| tops.iter().any(|top| real.starts_with(top)));
-                    real.into_iter().for_each(|real| found.add_git_dir(&real, limits::GIT_MODULES_DEPTH_MAX));
+                    real.into_iter().for_each(|real| found.add_git_dir(&real, GIT_MODULES_DEPTH_MAX));
                     found.add(reference, Placeholder::No);
                 }
                 Ok(_) => found.add(reference, Placeholder::No),
                 Err(_) => {}
             }
             if top.join("HEAD").is_file() {
-                found.add_git_dir(top, limits::GIT_MODULES_DEPTH_MAX);
+                found.add_git_dir(top, GIT_MODULES_DEPTH_MAX);
             }
         }
         found
@@ -175,12 +182,12 @@ impl ControlFiles {
 
     /// Creates the files that must exist to be mounted. Returns locks on the git directories: no
     /// process removes placeholders while they are open. Fails if a lock is not free within
-    /// [`limits::GIT_LOCK`].
+    /// [`GIT_LOCK`].
     fn create_placeholders(&self) -> Result<Vec<File>, String> {
         let is_missing = |file: &&ControlFile| file.placeholder != Placeholder::No && file.path.symlink_metadata().is_err();
         let mut locks = Vec::new();
         for git_dir in &self.git_dirs {
-            let locked = lock(git_dir, FlockOperation::NonBlockingLockShared, limits::GIT_LOCK);
+            let locked = lock(git_dir, FlockOperation::NonBlockingLockShared, GIT_LOCK);
             locks.push(locked.ok_or_else(|| format!("{} cannot be locked, or another process holds the lock", git_dir.display()))?);
         }
         for file in self.files.iter().filter(is_missing) {
@@ -224,7 +231,7 @@ fn lock(directory: &Path, operation: FlockOperation, wait: Duration) -> Option<F
     loop {
         match flock(&opened, operation) {
             Ok(()) => return Some(opened),
-            Err(_) if Instant::now() < until => std::thread::sleep(limits::GIT_LOCK_RETRY),
+            Err(_) if Instant::now() < until => std::thread::sleep(GIT_LOCK_RETRY),
             Err(_) => return None,
         }
     }

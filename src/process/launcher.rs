@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tokio::net::unix::pipe;
 
@@ -12,6 +13,9 @@ use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
 use crate::error::{Error, Result};
 use crate::limits;
+
+/// Timeout of an `api_key_command`.
+const KEY_COMMAND: Duration = Duration::from_secs(10);
 
 /// Starts commands. Create one `ProcessLauncher` per process: its clones share one fork server.
 #[derive(Clone, Debug)]
@@ -82,7 +86,7 @@ impl ProcessLauncher {
     }
 
     /// Runs a program, whose stderr is discarded, and returns what it printed, without white space
-    /// at both ends. The error is a message: a failure, a timeout ([`limits::KEY_COMMAND`]), or
+    /// at both ends. The error is a message: a failure, a timeout ([`KEY_COMMAND`]), or
     /// empty output.
     pub(crate) async fn printed(&self, command: &Command) -> std::result::Result<String, String> {
         let run = async {
@@ -93,7 +97,7 @@ impl ProcessLauncher {
             let status = child.wait().await?;
             Ok::<_, Error>((status.code, output))
         };
-        let ran = tokio::time::timeout(limits::KEY_COMMAND, run).await;
+        let ran = tokio::time::timeout(KEY_COMMAND, run).await;
         let (code, output) = ran.map_err(|_| "timed out".to_owned())?.map_err(|error| error.message)?;
         let printed = String::from_utf8_lossy(&output).trim().to_string();
         match (code, printed.is_empty()) {

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 
-use crate::limits;
+/// Lowest `oom_score_adj` of a command (proc(5)), so that the kernel kills commands before nuncio.
+const COMMAND_OOM_SCORE: i32 = 500;
 
 /// The OOM score adjustment of this process. Its file is opened before the sandbox prevents access.
 pub(super) struct OomScore {
@@ -26,7 +27,7 @@ impl OomScore {
     pub(crate) fn raised<T>(score: &mut Option<OomScore>, fork: impl FnOnce() -> T) -> T {
         let mut set = |raise: bool| {
             if let Some(OomScore { file, own }) = score {
-                let value = if raise { limits::COMMAND_OOM_SCORE.max(*own) } else { *own };
+                let value = if raise { COMMAND_OOM_SCORE.max(*own) } else { *own };
                 // On failure, the command keeps nuncio's score.
                 let _ = file.rewind().and_then(|()| file.write_all(value.to_string().as_bytes()));
             }

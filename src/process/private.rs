@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 
-use crate::limits;
+/// Maximum number of entries that a sandboxed command may access in each directory above nuncio's
+/// private directories. Further entries are inaccessible.
+const SANDBOX_ENTRIES_MAX: usize = 10_000;
 
 /// The private paths and the directories that have to be split.
 pub(super) struct Split {
@@ -48,7 +50,7 @@ impl Split {
     /// Passes descriptors to `allow` that together cover `top` except for private paths, each with
     /// a flag: true if the descriptor is a directory. Entries created later in a split directory
     /// are not covered. Symlinks are skipped, because their targets are covered by their own paths.
-    /// At most [`limits::SANDBOX_ENTRIES_MAX`] entries per directory are covered.
+    /// At most [`SANDBOX_ENTRIES_MAX`] entries per directory are covered.
     pub(crate) fn allow(&self, top: &Path, allow: &mut impl FnMut(OwnedFd, bool)) {
         if self.private.iter().any(|private| private == top) {
             return;
@@ -65,7 +67,7 @@ impl Split {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(directory) = openat2(CWD, top, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) else { return };
         let Ok(entries) = Dir::read_from(&directory) else { return };
-        for entry in entries.flatten().take(limits::SANDBOX_ENTRIES_MAX) {
+        for entry in entries.flatten().take(SANDBOX_ENTRIES_MAX) {
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") || entry.file_type() == FileType::Symlink {
                 continue;

@@ -18,7 +18,11 @@ use super::masked::mask;
 use super::private::{Split, open};
 use super::snapshot::Snapshot;
 use super::syscalls;
-use crate::limits;
+
+/// Largest file that a sandboxed command may write, in bytes (`RLIMIT_FSIZE`).
+const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
+/// Maximum number of the user's processes while a sandboxed command runs (`RLIMIT_NPROC`).
+const SANDBOX_PROCESSES_MAX: u64 = 16 << 10;
 
 /// The configuration of a sandbox. It restricts writing, the network, and reading of private
 /// directories. It does not restrict changes to file modes, owners, times, extended attributes,
@@ -198,8 +202,7 @@ fn drop_capabilities() {
 
 /// Lowers resource limits; a limit that is lower already is kept.
 fn limit_resources() {
-    let limits =
-        [(Resource::Core, 0), (Resource::Fsize, limits::SANDBOX_FILE_BYTES_MAX), (Resource::Nproc, limits::SANDBOX_PROCESSES_MAX)];
+    let limits = [(Resource::Core, 0), (Resource::Fsize, SANDBOX_FILE_BYTES_MAX), (Resource::Nproc, SANDBOX_PROCESSES_MAX)];
     for (resource, most) in limits {
         let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
         // Lowering a limit is always permitted.

@@ -18,7 +18,13 @@ use super::oom::OomScore;
 use super::sandbox::Applied;
 use super::signals::Signals;
 use super::{report, tree};
-use crate::limits;
+
+/// How long processes that a command left running, such as a `tee` that still writes, may take to
+/// exit by themselves. After that, they are terminated.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
+/// Maximum size of the state that a shell reports on exit (its environment twice, and a path), in
+/// bytes.
+const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
 
 /// Exit codes, as in env(1) and timeout(1): nuncio failed, the program was not found, or the
 /// program cannot be executed.
@@ -96,7 +102,7 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
     let mut shell = Vec::new();
     if let Some(file) = &mut shell_report {
         file.rewind()?;
-        file.take(limits::HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
+        file.take(HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
     let restored = applied.snapshot.restore();
     send_report(&report::ended(code, &applied.unsupported.join(", "), &restored.join(", "), &shell));
@@ -204,7 +210,7 @@ fn supervise(main: Pid, signals: &Signals) -> i32 {
     let mut deadline: Option<Instant> = None;
     while tree::reap(note) {
         if code.get().is_some() {
-            deadline.get_or_insert_with(|| Instant::now() + limits::LEFTOVER_GRACE);
+            deadline.get_or_insert_with(|| Instant::now() + LEFTOVER_GRACE);
         }
         let remaining = deadline.map(|until| until.saturating_duration_since(Instant::now()));
         if remaining == Some(Duration::ZERO) || signals.wait(remaining) {

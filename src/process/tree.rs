@@ -9,6 +9,11 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use crate::limits;
 
+/// Interval at which the remaining processes are listed again while a command is terminated.
+const KILL_AGAIN: Duration = Duration::from_millis(10);
+/// Interval at which a killed orphan is polled until it can be reaped.
+const REAP_AGAIN: Duration = Duration::from_millis(1);
+
 /// Returns all descendants of `root`, parents first. The result is a snapshot: processes forked in
 /// the meantime are missing.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
@@ -115,7 +120,7 @@ pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitS
                 signal(pid, Signal::CONT);
             }
         }
-        sleep(limits::KILL_AGAIN);
+        sleep(KILL_AGAIN);
     }
 }
 
@@ -140,7 +145,7 @@ pub(crate) fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
             }
         }
         if left {
-            std::thread::sleep(limits::REAP_AGAIN);
+            std::thread::sleep(REAP_AGAIN);
         }
     }
     false

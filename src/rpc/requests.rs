@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::Id;
 use crate::error::{Error, Kind, Result};
-use crate::limits;
+
+/// Maximum number of concurrent requests per connection. Further requests fail with `overloaded`.
+const REQUESTS_RUNNING_MAX: usize = 1024;
 
 /// Called once with the result of an outgoing request, or with its error object.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<Value, Value>) + Send>;
@@ -58,10 +60,10 @@ impl PendingRequests {
     }
 
     /// Registers an incoming request. Fails if the id is in use or if
-    /// `limits::REQUESTS_RUNNING_MAX` requests are running.
+    /// `REQUESTS_RUNNING_MAX` requests are running.
     pub(crate) fn begin(&self, id: &Id, cancel: CancellationToken) -> Result<()> {
         let mut incoming = self.incoming.lock();
-        if incoming.len() >= limits::REQUESTS_RUNNING_MAX {
+        if incoming.len() >= REQUESTS_RUNNING_MAX {
             return Err(Error::new(Kind::Overloaded, format!("{} requests are running already", incoming.len())));
         }
         if incoming.contains_key(id) {

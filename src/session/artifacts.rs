@@ -13,6 +13,9 @@ use crate::limits;
 use crate::store::Store;
 use crate::toolkit::remove_orphans;
 
+/// How long an empty directory for artifacts is kept, which a running process may be about to use.
+const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
+
 /// Removes the artifacts of sessions without recent events, and of sessions that are not in the
 /// store. Blocks.
 pub(super) fn remove_old(store: &Store, artifacts: &Path) {
@@ -36,7 +39,7 @@ fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()>
         None => modified(entry).as_millis() as u64,
     };
     if used_ms >= before_ms {
-        if modified(entry) + limits::ARTIFACTS_EMPTY_KEPT < Duration::from_millis(now_ms()) {
+        if modified(entry) + ARTIFACTS_EMPTY_KEPT < Duration::from_millis(now_ms()) {
             // Fails unless the directory is empty.
             let _ = fs::remove_dir(entry.path());
         }

@@ -10,6 +10,9 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::workspace::{self, create_private_dir, is_zip, media_type, write_private};
 
+/// Maximum length of an attachment's file name, in bytes.
+const FILE_NAME_BYTES_MAX: usize = 255;
+
 /// One flat directory of session files.
 pub(crate) struct SessionFiles {
     dir: PathBuf,
@@ -116,7 +119,7 @@ fn check_name(name: &str) -> Result<()> {
         _ if name.starts_with('.') => wrong("starts with a dot"),
         _ if name.contains('/') || name.contains("..") => wrong("must not contain / or .."),
         _ if name.chars().any(char::is_control) => wrong("contains control characters"),
-        _ if name.len() > limits::FILE_NAME_BYTES_MAX => wrong("is too long"),
+        _ if name.len() > FILE_NAME_BYTES_MAX => wrong("is too long"),
         _ => Ok(()),
     }
 }
@@ -130,6 +133,6 @@ fn numbered(name: &str, number: u32) -> String {
         Some((stem, extension)) if extension.len() < 16 => (stem, format!("-{number}.{extension}")),
         _ => (name, format!("-{number}")),
     };
-    let room = stem.floor_char_boundary(limits::FILE_NAME_BYTES_MAX - extension.len());
+    let room = stem.floor_char_boundary(FILE_NAME_BYTES_MAX - extension.len());
     format!("{}{extension}", &stem[..room])
 }

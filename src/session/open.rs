@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
@@ -28,12 +29,14 @@ use crate::context::commands::SlashCommand;
 use crate::error::{Error, Kind, Result};
 use crate::event::Body;
 use crate::id::{MessageId, PermissionId, Seq};
-use crate::limits;
 use crate::local_socket::{PeerConnection, Peers};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
 use crate::task::TaskTracker;
 use crate::toolkit::Spawner;
+
+/// Pause between two attempts to resume a session after its events were lost.
+const STORE_RECOVERY: Duration = Duration::from_millis(500);
 
 /// The owner's knowledge that clients of this process can answer permission requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,7 +135,7 @@ impl Session {
                 tokio::select! {
                     () = session.shutdown.cancelled() => return,
                     () = session.gone.cancelled() => return,
-                    () = tokio::time::sleep(limits::STORE_RECOVERY) => {}
+                    () = tokio::time::sleep(STORE_RECOVERY) => {}
                 }
                 // A running turn closes itself, which starts the next recovery.
                 if session.turn().is_none() && session.own().await.as_ref().is_err_and(|error| !ours(error)) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -32,6 +33,9 @@ use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
 use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
 use crate::task::{self, TaskTracker};
+
+/// How long the deletion event of a session is kept for clients that follow all sessions.
+const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Creates, opens, closes and deletes sessions.
 pub struct Sessions {
@@ -87,7 +91,7 @@ impl Sessions {
     ) -> Result<Arc<Sessions>> {
         let store = Arc::new(Store::open(dir)?);
         if !store.is_read_only()
-            && let Err(error) = store.forget_deleted(now_ms().saturating_sub(limits::DELETED_KEPT.as_millis() as u64))
+            && let Err(error) = store.forget_deleted(now_ms().saturating_sub(DELETED_KEPT.as_millis() as u64))
         {
             // Another process may lock the store. The next start retries.
             tracing::warn!(%error, "removing deleted sessions failed");

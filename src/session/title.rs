@@ -3,6 +3,9 @@
 use crate::content::Part;
 use crate::limits;
 
+/// Maximum number of nested elements that are unwrapped to find a title.
+const TITLE_DEPTH_MAX: usize = 8;
+
 /// Returns the first line of the prompt, truncated at a word boundary. Clients wrap context in
 /// elements (`<context>…</context>`): text outside of elements is preferred to text inside the
 /// first element.
@@ -36,7 +39,7 @@ fn unwrapped(mut text: &str) -> &str {
 /// Returns the first line of the text inside the leading element, which may contain nested
 /// elements.
 fn inside(mut text: &str) -> Option<&str> {
-    for _ in 0..limits::TITLE_DEPTH_MAX {
+    for _ in 0..TITLE_DEPTH_MAX {
         let Some((content, _)) = element(text) else { break };
         text = content;
     }

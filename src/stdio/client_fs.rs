@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -19,10 +20,12 @@ use crate::content::{Form, FormAnswer};
 use crate::error::Kind;
 use crate::event::{Body, Severity};
 use crate::id::ToolCallId;
-use crate::limits;
 use crate::protocol::acp;
 use crate::session::SessionLog;
 use crate::toolkit::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCommand};
+
+/// How long a client may take to read or write a file.
+const CLIENT_FILE: Duration = Duration::from_secs(5);
 
 /// Files and terminals of a client, for one session.
 pub(crate) struct AcpClient {
@@ -51,7 +54,7 @@ impl ClientAccess for AcpClient {
                 return Ok(None);
             }
             let params = acp::ReadTextFileRequest::new(requests.session(), path);
-            match requests.call(METHOD, params, limits::CLIENT_FILE).await {
+            match requests.call(METHOD, params, CLIENT_FILE).await {
                 Ok(acp::ReadTextFileResponse { content, .. }) => Ok(Some(content)),
                 // The client has no unsaved buffer of this file: use the file on disk.
                 Err(failure) if failure.is(Kind::NotFound) => Ok(None),
@@ -75,7 +78,7 @@ impl ClientAccess for AcpClient {
                 later.writing().remove(&own);
             };
             let written: Result<Option<acp::WriteTextFileResponse>, _> =
-                requests.call_with_effect(METHOD, params, limits::CLIENT_FILE, answered).await;
+                requests.call_with_effect(METHOD, params, CLIENT_FILE, answered).await;
             if !matches!(written, Err(RequestFailure::TimedOut(_))) {
                 requests.writing().remove(path);
             }

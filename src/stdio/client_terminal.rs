@@ -12,6 +12,9 @@ use crate::limits;
 use crate::protocol::acp;
 use crate::toolkit::{ClientTerminal, TerminalCommand};
 
+/// How long a client may take to start or end a terminal, or to return its output.
+const CLIENT_TERMINAL: Duration = Duration::from_secs(10);
+
 /// Starts a command in a terminal of the client: see [`crate::toolkit::ClientAccess::start`].
 pub(crate) async fn create(
     requests: &ClientRequests,
@@ -32,7 +35,7 @@ pub(crate) async fn create(
     let late = move |result: Result<acp::CreateTerminalResponse, RequestFailure>| {
         drop(result.map(|made| AcpTerminal { requests: later, id: made.terminal_id }));
     };
-    match requests.call_with_effect(METHOD, params, limits::CLIENT_TERMINAL, late).await {
+    match requests.call_with_effect(METHOD, params, CLIENT_TERMINAL, late).await {
         Ok(acp::CreateTerminalResponse { terminal_id, .. }) => {
             Ok(Some(Box::new(AcpTerminal { requests: requests.clone(), id: terminal_id }) as Box<dyn ClientTerminal>))
         }
@@ -58,7 +61,7 @@ impl ClientTerminal for AcpTerminal {
         async move {
             let params = acp::WaitForTerminalExitRequest::new(self.requests.session(), self.id.clone());
             // This timeout is only an upper bound: the caller enforces the timeout of the command.
-            let timeout = Duration::from_millis(limits::BASH_TIMEOUT_MS_MAX) + limits::CLIENT_TERMINAL;
+            let timeout = Duration::from_millis(limits::BASH_TIMEOUT_MS_MAX) + CLIENT_TERMINAL;
             let ended: Result<acp::WaitForTerminalExitResponse, RequestFailure> =
                 self.requests.call("terminal/wait_for_exit", params, timeout).await;
             let status = ended.ok()?.exit_status;
@@ -71,7 +74,7 @@ impl ClientTerminal for AcpTerminal {
         async move {
             let params = acp::TerminalOutputRequest::new(self.requests.session(), self.id.clone());
             let result: Result<acp::TerminalOutputResponse, RequestFailure> =
-                self.requests.call("terminal/output", params, limits::CLIENT_TERMINAL).await;
+                self.requests.call("terminal/output", params, CLIENT_TERMINAL).await;
             result.ok().map(|response| (response.output, response.truncated))
         }
         .boxed()
@@ -81,7 +84,7 @@ impl ClientTerminal for AcpTerminal {
         async move {
             let params = acp::KillTerminalRequest::new(self.requests.session(), self.id.clone());
             let killed: Result<Option<acp::KillTerminalResponse>, RequestFailure> =
-                self.requests.call("terminal/kill", params, limits::CLIENT_TERMINAL).await;
+                self.requests.call("terminal/kill", params, CLIENT_TERMINAL).await;
             if let Err(why) = killed {
                 self.requests.notify("terminal/kill", &why);
             }

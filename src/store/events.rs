@@ -8,7 +8,9 @@ use super::database::{Store, is_busy};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
-use crate::limits;
+
+/// Maximum size of a page of events, in bytes. A page ends with the event that exceeds the limit.
+const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// Events of one session, in order, for [`Writer::commit`].
 pub(crate) struct Append {
@@ -57,7 +59,7 @@ impl Store {
     }
 
     /// Returns a page of events with a seq above `after`, in order. The page has at most `limit`
-    /// events, and ends with the event that brings its size above [`limits::PAGE_BYTES_MAX`]. An
+    /// events, and ends with the event that brings its size above [`PAGE_BYTES_MAX`]. An
     /// empty page means that there are no more events. If `deltas` is false, the page omits deltas
     /// ([`Body::is_delta`]).
     pub(crate) fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
@@ -74,7 +76,7 @@ impl Store {
             while let Some(row) = rows.next()? {
                 events.push(event(session, row)?);
                 bytes += row.get_ref(3)?.as_bytes()?.len();
-                if bytes > limits::PAGE_BYTES_MAX {
+                if bytes > PAGE_BYTES_MAX {
                     break;
                 }
             }
@@ -97,7 +99,7 @@ impl Store {
                 let event = event(&session.into(), row)?;
                 events.push(StoredEvent { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event });
                 bytes += row.get_ref(3)?.as_bytes()?.len();
-                if bytes > limits::PAGE_BYTES_MAX {
+                if bytes > PAGE_BYTES_MAX {
                     break;
                 }
             }

@@ -1,11 +1,17 @@
 //! Idempotency keys: for each request that carried a key, a digest of the request and the recorded
 //! response.
 
+use std::time::Duration;
+
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Store;
 use crate::error::Result;
-use crate::limits;
+
+/// Maximum number of responses that are stored for repeated requests (`Idempotency-Key`).
+const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
+/// How long a response is stored for repeated requests.
+const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// The record of an idempotency key.
 pub(crate) struct IdempotencyRecord {
@@ -17,14 +23,14 @@ pub(crate) struct IdempotencyRecord {
 
 impl Store {
     /// Claims a key. Returns `None` if the key was unused, otherwise the key's record. Also deletes
-    /// expired keys, and the oldest keys in excess of [`limits::IDEMPOTENCY_KEYS_MAX`].
+    /// expired keys, and the oldest keys in excess of [`IDEMPOTENCY_KEYS_MAX`].
     pub(crate) fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
-        let oldest = at_ms.saturating_sub(limits::IDEMPOTENCY_KEPT.as_millis() as u64);
+        let oldest = at_ms.saturating_sub(IDEMPOTENCY_KEPT.as_millis() as u64);
         self.with("claiming a key in", |db| {
             db.prepare_cached(
                 "DELETE FROM answers WHERE at_ms < ?1 OR at_ms < (SELECT at_ms FROM answers ORDER BY at_ms DESC LIMIT 1 OFFSET ?2)",
             )?
-            .execute(params![oldest as i64, limits::IDEMPOTENCY_KEYS_MAX as i64])?;
+            .execute(params![oldest as i64, IDEMPOTENCY_KEYS_MAX as i64])?;
             let mut insert = db.prepare_cached(
                 "INSERT INTO answers (principal, key, asked, at_ms) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
             )?;

@@ -6,8 +6,10 @@ use serde_json::json;
 use super::context::ToolContext;
 use super::output::ToolOutput;
 use crate::content::{Part, ToolContent};
-use crate::limits;
 use crate::lsp::{self, EditDiagnostics};
+
+/// Maximum number of files per tool call that are checked for diagnostics.
+const LSP_CALL_FILES_MAX: usize = 10;
 
 /// Adds the new diagnostics of the edited files to the result of an edit, and `diagnostics` to its
 /// details. Returns soon after a cancellation.
@@ -16,7 +18,7 @@ pub(crate) async fn after_edit(output: &mut ToolOutput, context: &ToolContext) {
         output.locations.iter().map(|location| context.workspace.resolve(&location.path.to_string_lossy()).real).collect();
     paths.sort();
     paths.dedup();
-    paths.truncate(limits::LSP_CALL_FILES_MAX);
+    paths.truncate(LSP_CALL_FILES_MAX);
     let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.server_limits())));
     let checked = tokio::select! {
         checked = checks => checked,

@@ -11,9 +11,11 @@ use super::shown_change::shown;
 use super::text::Encoding;
 use super::turn_changes::{ChangedBy, TurnFile};
 use crate::content::{Location, ToolContent};
-use crate::limits;
 use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, FileChange, NotChanged, ResolvedPath};
+
+/// Maximum size of a file that `edit` changes, in bytes.
+const EDIT_BYTES_MAX: u64 = 64 << 20;
 
 /// A change to one file, with the file's content before and after the change.
 pub(crate) struct PlannedChange {
@@ -96,7 +98,7 @@ pub(crate) async fn run<D: Send + 'static>(
 }
 
 /// Reads a file that the call will create or replace: the client's copy, else the file on disk, at
-/// most `limits::EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only
+/// most `EDIT_BYTES_MAX`. The client is asked for a file that does not exist on disk only
 /// if the session has read it from the client before, because clients show each failed read to the
 /// user.
 pub(crate) fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<FileSnapshot, ToolError> {
@@ -131,12 +133,12 @@ fn load(resolved: &ResolvedPath, context: &ToolContext, ask_if_missing: bool) ->
 
 fn on_disk(resolved: &ResolvedPath, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
     let read = |file: File| {
-        let mut bytes = Vec::with_capacity(file.metadata()?.len().min(limits::EDIT_BYTES_MAX) as usize + 1);
-        file.take(limits::EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
+        let mut bytes = Vec::with_capacity(file.metadata()?.len().min(EDIT_BYTES_MAX) as usize + 1);
+        file.take(EDIT_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
     };
     match workspace::open(&resolved.real).and_then(read) {
-        Ok(bytes) if bytes.len() as u64 > limits::EDIT_BYTES_MAX => {
-            let (shown, most) = (context.workspace.show(&resolved.path), limits::EDIT_BYTES_MAX >> 20);
+        Ok(bytes) if bytes.len() as u64 > EDIT_BYTES_MAX => {
+            let (shown, most) = (context.workspace.show(&resolved.path), EDIT_BYTES_MAX >> 20);
             Err(ToolError(format!("{shown} is larger than {most} MiB; use bash to change it")))
         }
         Ok(bytes) => Ok(Some(bytes)),

@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use super::change;
 use super::context::ToolContext;
 use super::turn_changes::{ChangedBy, Scan};
-use crate::limits;
+
+/// Maximum number of files whose state is compared to detect changes by commands. With more files,
+/// every command counts as a change.
+const CHANGE_SCAN_FILES_MAX: usize = 200_000;
 
 /// Prepares for a command, which may change files.
 pub(crate) async fn before_command(context: &ToolContext) {
@@ -106,10 +109,10 @@ async fn scan(context: &ToolContext) -> Option<Vec<(PathBuf, u64)>> {
                 let state = hash((metadata.len(), metadata.ino(), times));
                 let mut files = files.lock();
                 files.push((entry.path().to_owned(), state));
-                files.len() <= limits::CHANGE_SCAN_FILES_MAX
+                files.len() <= CHANGE_SCAN_FILES_MAX
             }
         });
         Ok(files.into_inner())
     });
-    scanned.await.ok().filter(|files| files.len() <= limits::CHANGE_SCAN_FILES_MAX)
+    scanned.await.ok().filter(|files| files.len() <= CHANGE_SCAN_FILES_MAX)
 }

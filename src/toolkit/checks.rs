@@ -18,6 +18,11 @@ use crate::content::CheckResult;
 use crate::limits;
 use crate::process::Command;
 
+/// Maximum size of the failing part of one check command's output, in bytes.
+const VERIFY_PART_BYTES_MAX: usize = 8 << 10;
+/// Maximum size of all failing parts in one result of `verify`, in bytes.
+const VERIFY_RESULT_BYTES_MAX: usize = 24 << 10;
+
 /// Runs all commands in the session's directory and returns their results, and the text for the
 /// model. A command that cannot be started is an error, and so is a cancellation.
 pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<(Vec<CheckResult>, String), ToolError> {
@@ -27,7 +32,7 @@ pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<(V
         let ended = run_one(command, number, &text, context).await;
         let (result, part) = ended.map_err(|ToolError(error)| ToolError(format!("{text}{error}")))?;
         text += &summary(&result, context.checks.timeout);
-        let room = limits::VERIFY_RESULT_BYTES_MAX.saturating_sub(text.len()).min(limits::VERIFY_PART_BYTES_MAX);
+        let room = VERIFY_RESULT_BYTES_MAX.saturating_sub(text.len()).min(VERIFY_PART_BYTES_MAX);
         if !result.passed {
             let part = failing_part(&part, room);
             text += &part;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::client::{ClientAccess, ClientRefusal};
 use super::context::ToolContext;
 use super::output::ToolError;
-use crate::limits;
 use crate::workspace::{self, ResolvedPath};
+
+/// Largest file that is requested from a client, in bytes.
+const CLIENT_FILE_BYTES_MAX: u64 = 8 << 20;
 
 impl ToolContext {
     /// Returns the client if its copy of this file may be used: client files must be enabled, and
@@ -14,7 +16,7 @@ impl ToolContext {
     pub(crate) fn client_of(&self, resolved: &ResolvedPath) -> Option<&Arc<dyn ClientAccess>> {
         let named = resolved.inside && self.client_roots.iter().any(|root| resolved.real.starts_with(root));
         let bytes = std::fs::metadata(&resolved.real).map_or(0, |metadata| metadata.len());
-        self.client.as_ref().filter(|client| client.has_files() && named && bytes <= limits::CLIENT_FILE_BYTES_MAX)
+        self.client.as_ref().filter(|client| client.has_files() && named && bytes <= CLIENT_FILE_BYTES_MAX)
     }
 
     /// Reads the client's copy of a file. `disk` is the content of the file on disk. Blocks the

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::limits::VERIFY_LINE_BYTES_MAX;
+/// Maximum size of one line of a failing part, in bytes.
+const VERIFY_LINE_BYTES_MAX: usize = 400;
 
 /// Words that mark a line about a failure, in lower case.
 const MARKS: [&str; 12] =

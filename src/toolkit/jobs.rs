@@ -20,6 +20,14 @@ use crate::limits;
 use crate::process::{Command, ProcessLauncher, Sandbox};
 use crate::task::TaskTracker;
 
+/// Maximum number of concurrent background jobs per session.
+const JOBS_MAX: usize = 8;
+/// Maximum number of background jobs that a session remembers, including jobs that have ended.
+const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
+/// Maximum size of a background job's latest output that is kept in memory, in bytes. The job's
+/// output file has the rest.
+const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
+
 /// Maximum time to wait for a job to end. Killing the job's command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);
 
@@ -117,12 +125,12 @@ impl Jobs {
         if self.cancel.is_cancelled() {
             return Err(ToolError::new("bash: the session is being closed"));
         }
-        if table.jobs.values().filter(|job| job.ended().is_none()).count() >= limits::JOBS_MAX {
-            let most = limits::JOBS_MAX;
+        if table.jobs.values().filter(|job| job.ended().is_none()).count() >= JOBS_MAX {
+            let most = JOBS_MAX;
             return Err(ToolError(format!("bash: {most} background jobs are already running; end one of them with bash_kill")));
         }
         let (child, sandbox) = (launcher.spawn(command)?, command.sandbox.clone());
-        while table.jobs.len() >= limits::JOBS_KEPT_MAX
+        while table.jobs.len() >= JOBS_KEPT_MAX
             && let Some(oldest) = table.jobs.values().find(|job| job.ended().is_some()).map(|job| job.number)
         {
             table.jobs.remove(&oldest);
@@ -290,7 +298,7 @@ impl OutputSink for JobSink {
         let mut output = self.job.output();
         output.total += bytes.len();
         output.tail.extend_from_slice(bytes);
-        let over = output.tail.len().saturating_sub(limits::JOB_TAIL_BYTES_MAX);
+        let over = output.tail.len().saturating_sub(JOB_TAIL_BYTES_MAX);
         output.tail.drain(..over);
     }
 

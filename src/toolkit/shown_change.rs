@@ -5,6 +5,9 @@ use std::path::Path;
 use crate::content::ToolContent;
 use crate::limits;
 
+/// Maximum size of the texts that a review shows, in bytes. Further files are only named.
+const REVIEW_SHOWN_BYTES_MAX: usize = 4 << 20;
+
 /// Returns a change in the form shown to users. Content that is too large or not text is only
 /// described.
 pub(super) fn shown(path: &Path, name: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> ToolContent {
@@ -24,13 +27,13 @@ pub(super) fn shown(path: &Path, name: &str, old: Option<&[u8]>, new: Option<&[u
 }
 
 /// Returns changes (path, content before and after) in the form shown to users. Changes beyond
-/// `limits::REVIEW_SHOWN_BYTES_MAX` are only described.
+/// `REVIEW_SHOWN_BYTES_MAX` are only described.
 pub(crate) fn changes_shown<'a>(changes: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<Vec<u8>>)>) -> Vec<ToolContent> {
     let mut bytes = 0;
     let shown_one = |(path, old, new): (&Path, Option<&[u8]>, Option<Vec<u8>>)| {
         let name = path.display().to_string();
         bytes += old.map_or(0, <[u8]>::len) + new.as_ref().map_or(0, Vec::len);
-        match bytes <= limits::REVIEW_SHOWN_BYTES_MAX {
+        match bytes <= REVIEW_SHOWN_BYTES_MAX {
             true => shown(path, &name, old, new.as_deref()),
             false => ToolContent::text(format!("{name}: not shown, because the review is too large")),
         }

@@ -9,8 +9,13 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::files_seen::FileState;
-use crate::limits;
 use crate::workspace::ResolvedPath;
+
+/// Maximum size of the former contents that are kept for the review of a turn's changes, in bytes.
+/// Further files are not reviewed.
+const REVIEW_BYTES_MAX: usize = 64 << 20;
+/// Maximum number of files in a review.
+const REVIEW_FILES_MAX: usize = 500;
 
 /// The states of the files of the workspace, as hashes of their sizes and times by the hashes of
 /// their paths.
@@ -125,7 +130,7 @@ impl TurnChanges {
                 continue;
             }
             let bytes = file.before.as_ref().map_or(0, Vec::len);
-            if state.bytes + bytes > limits::REVIEW_BYTES_MAX || state.files.len() >= limits::REVIEW_FILES_MAX {
+            if state.bytes + bytes > REVIEW_BYTES_MAX || state.files.len() >= REVIEW_FILES_MAX {
                 state.left_out.push(real);
             } else {
                 state.bytes += bytes;

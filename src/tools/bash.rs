@@ -24,6 +24,9 @@ use crate::toolkit::live_output::LiveOutput;
 use crate::toolkit::{NON_INTERACTIVE, Tool, ToolContext, ToolError, ToolOutput, sandbox_notes};
 use crate::workspace::Workspace;
 
+/// Default timeout of a shell command, in milliseconds.
+const BASH_TIMEOUT_MS: u64 = 120_000;
+
 pub(super) struct Bash;
 
 /// Runs a command with bash, without a terminal or input, and returns its output and exit code. The
@@ -107,8 +110,7 @@ impl Tool for Bash {
         }
         let begun = Instant::now();
         let begun_in = command.cwd.canonicalize().unwrap_or_default();
-        let timeout =
-            Duration::from_millis(input.timeout_ms.unwrap_or(limits::BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
+        let timeout = Duration::from_millis(input.timeout_ms.unwrap_or(BASH_TIMEOUT_MS).clamp(1, limits::BASH_TIMEOUT_MS_MAX));
         let mut shown =
             LiveOutput { capture: Capture::new(log_path(context, "bash")), head: String::new(), progress: &context.progress };
         let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {

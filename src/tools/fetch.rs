@@ -3,6 +3,7 @@
 mod page;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,15 @@ use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, artifact};
 use crate::web::{Address, WebResponse};
 use crate::workspace::Workspace;
+
+/// Timeout for fetching a page, including redirects.
+const FETCH: Duration = Duration::from_secs(30);
+/// Maximum number of redirects that `fetch` follows.
+const FETCH_REDIRECTS_MAX: usize = 10;
+/// Maximum size of the page text that the model sees, in bytes.
+const FETCH_TEXT_BYTES_MAX: usize = 50 << 10;
+/// Maximum size of the text of an error page that the model sees, in bytes.
+const FETCH_ERROR_BYTES_MAX: usize = 500;
 
 pub(super) struct Fetch;
 
@@ -71,8 +81,8 @@ impl Tool for Fetch {
         let (address, answer) = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
-            found = timeout(limits::FETCH, follow(address.clone(), context)) => {
-                found.map_err(|_| ToolError(format!("{address} did not answer within {} s", limits::FETCH.as_secs())))??
+            found = timeout(FETCH, follow(address.clone(), context)) => {
+                found.map_err(|_| ToolError(format!("{address} did not answer within {} s", FETCH.as_secs())))??
             }
         };
         let inner = context.clone();
@@ -80,10 +90,10 @@ impl Tool for Fetch {
     }
 }
 
-/// Fetches `address` and follows at most `limits::FETCH_REDIRECTS_MAX` redirects. Fails if
+/// Fetches `address` and follows at most `FETCH_REDIRECTS_MAX` redirects. Fails if
 /// permission rules do not allow a redirect. Returns the last address and its response.
 async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address, WebResponse), ToolError> {
-    for _ in 0..=limits::FETCH_REDIRECTS_MAX {
+    for _ in 0..=FETCH_REDIRECTS_MAX {
         let answer = context.web.get(&address, &context.fetch_hosts).await.map_err(ToolError)?;
         let Some(next) = &answer.redirect else { return Ok((address, answer)) };
         if context.redirect_policy.as_ref().is_some_and(|allows| !allows(next)) {
@@ -91,7 +101,7 @@ async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address,
         }
         address = next.clone();
     }
-    Err(ToolError(format!("more than {} redirects, the last one to {address}", limits::FETCH_REDIRECTS_MAX)))
+    Err(ToolError(format!("more than {} redirects, the last one to {address}", FETCH_REDIRECTS_MAX)))
 }
 
 fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Result<ToolOutput<FetchDetails>, ToolError> {
@@ -106,7 +116,7 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
     let page = Page::read(answer.content_type.as_deref(), &answer.body);
     if !(200..300).contains(&answer.status) {
         let body = match &page {
-            Page::Text { text, .. } => format!(": {}", &text[..text.floor_char_boundary(limits::FETCH_ERROR_BYTES_MAX)]),
+            Page::Text { text, .. } => format!(": {}", &text[..text.floor_char_boundary(FETCH_ERROR_BYTES_MAX)]),
             Page::Image(_) | Page::Other(_) => String::new(),
         };
         return Err(ToolError(format!("{address} answered {}{}", answer.status_text, body.trim_end())));
@@ -126,12 +136,12 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
                 text = "[the page has no text]".into();
             }
             let mut notes = String::new();
-            if text.len() > limits::FETCH_TEXT_BYTES_MAX {
+            if text.len() > FETCH_TEXT_BYTES_MAX {
                 let artifact = artifact::keep(context, "fetch", extension, text.as_bytes())?;
                 notes = format!("[the first part; all {} bytes are in {}]\n", text.len(), artifact.display());
                 details.artifact = Some(artifact);
                 details.truncated = true;
-                let head = text.floor_char_boundary(limits::FETCH_TEXT_BYTES_MAX);
+                let head = text.floor_char_boundary(FETCH_TEXT_BYTES_MAX);
                 text.truncate(text[..head].rfind('\n').filter(|end| *end > head / 2).unwrap_or(head));
             }
             if answer.truncated {

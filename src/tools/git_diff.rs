@@ -13,6 +13,9 @@ use crate::toolkit::git::{Git, pathspec, with_paths};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
 
+/// Maximum size of the text in one `git_diff` result, in bytes.
+const GIT_DIFF_BYTES_MAX: usize = 50 << 10;
+
 pub(super) struct GitDiff;
 
 /// Shows the unstaged changes as a unified diff, or with `staged` the staged ones.
@@ -79,9 +82,9 @@ impl Tool for GitDiff {
         let mut truncated = patch.as_ref().is_none_or(|patch| patch.truncated) || files.len() > limits::GIT_ENTRIES_MAX;
         let mut text = patch.map(|patch| patch.text() + "\n").unwrap_or_default();
         files.truncate(limits::GIT_ENTRIES_MAX);
-        if text.len() > limits::GIT_DIFF_BYTES_MAX {
+        if text.len() > GIT_DIFF_BYTES_MAX {
             truncated = true;
-            let head = text.floor_char_boundary(limits::GIT_DIFF_BYTES_MAX);
+            let head = text.floor_char_boundary(GIT_DIFF_BYTES_MAX);
             text.truncate(text[..head].rfind('\n').map_or(head, |end| end + 1));
         }
         if truncated {

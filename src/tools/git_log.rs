@@ -6,11 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
-use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::git::Git;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
+
+/// Maximum number of commits in one `git_log` result.
+const GIT_LOG_MAX: u64 = 200;
 
 pub(super) struct GitLog;
 
@@ -74,7 +76,7 @@ impl Tool for GitLog {
         if git.try_read(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.code != 0 {
             return Ok(ToolOutput::text("no commits yet\n", GitLogDetails { commits: Vec::new() }));
         }
-        let count = input.count.unwrap_or(COUNT).clamp(1, limits::GIT_LOG_MAX);
+        let count = input.count.unwrap_or(COUNT).clamp(1, GIT_LOG_MAX);
         let mut arguments = vec![
             OsString::from("log"),
             "-z".into(),

@@ -8,10 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
-use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties, path_patterns};
 use crate::workspace::{ResolvedPath, Workspace};
+
+/// Maximum number of paths that `glob` returns.
+const GLOB_PATHS_MAX: usize = 200;
 
 pub(super) struct Glob;
 
@@ -103,13 +105,13 @@ fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result
 
 fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -> ToolOutput<GlobDetails> {
     let mut text = String::new();
-    for (_, path) in found.iter().take(limits::GLOB_PATHS_MAX) {
+    for (_, path) in found.iter().take(GLOB_PATHS_MAX) {
         text.push_str(&context.workspace.show(&base.join(path)));
         text.push('\n');
     }
-    let truncated = found.len() > limits::GLOB_PATHS_MAX;
+    let truncated = found.len() > GLOB_PATHS_MAX;
     if truncated {
-        let most = limits::GLOB_PATHS_MAX;
+        let most = GLOB_PATHS_MAX;
         text.push_str(&format!("[the {most} newest of {} files; use a narrower pattern or path]\n", found.len()));
     } else if found.is_empty() {
         text.push_str("no files found\n");

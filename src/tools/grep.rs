@@ -20,6 +20,10 @@ use crate::toolkit::path_patterns::PathPatterns;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{self, Workspace};
 
+/// Maximum memory that `grep` uses for one line (with `multiline`: for one file), in bytes. Longer
+/// lines or larger files are skipped.
+const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
+
 pub(super) struct Grep;
 
 /// Searches file contents with a regular expression (Rust syntax). Skips hidden, git-ignored and
@@ -94,7 +98,7 @@ impl GrepInput {
         SearcherBuilder::new()
             .line_number(true)
             .multi_line(self.multiline())
-            .heap_limit(Some(limits::GREP_HEAP_BYTES_MAX))
+            .heap_limit(Some(GREP_HEAP_BYTES_MAX))
             .before_context(context(self.before))
             .after_context(context(self.after))
             .binary_detection(BinaryDetection::quit(0))

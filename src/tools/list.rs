@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{Location, ToolKind};
-use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{ResolvedPath, Workspace, one_line};
+
+/// Maximum number of entries that `list` shows.
+const LIST_ENTRIES_MAX: usize = 500;
 
 pub(super) struct List;
 
@@ -76,7 +78,7 @@ fn list(resolved: &ResolvedPath, depth: u64, context: &ToolContext) -> Result<To
     let mut truncated = false;
     let depth = usize::try_from(depth).unwrap_or(usize::MAX);
     context.walk(&resolved.real).depth_max(depth).in_order(|entry| {
-        if entries == limits::LIST_ENTRIES_MAX {
+        if entries == LIST_ENTRIES_MAX {
             truncated = true;
             return false;
         }

@@ -24,6 +24,9 @@ use crate::permission::{Access, AccessKind};
 use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
 use crate::workspace::one_line;
 
+/// Maximum length of the description of an MCP server's tool, in characters.
+const MCP_DESCRIPTION_CHARS_MAX: usize = 2_000;
+
 /// A tool of an MCP server. Its annotations have no influence on permissions.
 pub(crate) struct McpTool {
     spec: ToolSpec,
@@ -53,7 +56,7 @@ impl McpTool {
         if !input_schema["properties"].is_object() {
             input_schema["properties"] = json!({});
         }
-        let description = description.chars().take(limits::MCP_DESCRIPTION_CHARS_MAX).collect();
+        let description = description.chars().take(MCP_DESCRIPTION_CHARS_MAX).collect();
         let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref()));
         let label = shortened(format!("{server_name}: {}", title.map_or(&*tool.name, String::as_str)), limits::MCP_TITLE_CHARS_MAX);
         let spec = ToolSpec { name, description, input_schema };

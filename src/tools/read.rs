@@ -19,6 +19,11 @@ use crate::toolkit::text::{Encoding, TextLines};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{self, ResolvedPath, Workspace};
 
+/// Maximum number of lines per `read` call.
+const READ_LINES_MAX: usize = 5_000;
+/// Maximum number of bytes that `read` returns of one line.
+const READ_LINE_BYTES_MAX: usize = 8 << 10;
+
 pub(super) struct Read;
 
 /// Reads a text file with line numbers, or an image.
@@ -218,12 +223,12 @@ struct Page {
 impl Page {
     fn read(mut lines: TextLines<impl io::Read>, input: &ReadInput, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
-        let wanted = input.limit.unwrap_or(limits::READ_LINES_MAX as u64).clamp(1, limits::READ_LINES_MAX as u64);
+        let wanted = input.limit.unwrap_or(READ_LINES_MAX as u64).clamp(1, READ_LINES_MAX as u64);
         let go_on = || !cancel.is_cancelled();
         let mut page = Page { text: String::new(), first, lines: 0, total: 0, cut: false, lossy: false };
         page.total = lines.skip(first - 1, go_on)?;
         while page.lines < wanted && go_on() {
-            let Some(line) = lines.next(limits::READ_LINE_BYTES_MAX)? else { return Ok(page) };
+            let Some(line) = lines.next(READ_LINE_BYTES_MAX)? else { return Ok(page) };
             page.total += 1;
             if page.lines > 0 && page.text.len() + line.text.len() > limits::READ_BYTES_MAX {
                 break;

@@ -15,6 +15,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -32,6 +33,19 @@ use crate::limits;
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{self, ResolvedPath, Workspace};
+
+/// Default size of a `repo_map` result, in tokens.
+const MAP_TOKENS: usize = 2_000;
+/// Maximum size of a `repo_map` result, in tokens.
+const MAP_TOKENS_MAX: usize = 20_000;
+/// Maximum number of source files that `repo_map` reads.
+const MAP_FILES_MAX: usize = 20_000;
+/// Maximum size of a source file that `repo_map` reads, in bytes.
+const MAP_FILE_BYTES_MAX: u64 = 512 << 10;
+/// Time limit for parsing one file for a `repo_map`.
+const MAP_FILE_TIME: Duration = Duration::from_secs(5);
+/// Time limit for reading all files for a `repo_map`.
+const MAP_TIME: Duration = Duration::from_secs(30);
 
 /// The tool, with a cache of the source files that calls have parsed.
 pub(super) struct RepoMap {
@@ -95,7 +109,7 @@ impl Tool for RepoMap {
             return Err(ToolError("this build of nuncio has no grammars for repo_map; use list, glob and grep".into()));
         }
         let resolved = context.workspace.resolve(input.path());
-        let budget = input.budget_tokens.unwrap_or(limits::MAP_TOKENS).clamp(1, limits::MAP_TOKENS_MAX);
+        let budget = input.budget_tokens.unwrap_or(MAP_TOKENS).clamp(1, MAP_TOKENS_MAX);
         let (inner, cache) = (context.clone(), self.cache.clone());
         context.search(move || map(&resolved, budget, &cache, &inner)).await
     }
@@ -171,7 +185,7 @@ struct Sources {
 
 impl Sources {
     fn read(root: &Path, cache: &MapCache, context: &ToolContext) -> Sources {
-        let until = Instant::now() + limits::MAP_TIME;
+        let until = Instant::now() + MAP_TIME;
         let found: Mutex<Vec<(PathBuf, Arc<FileMap>)>> = Mutex::default();
         let (seen, skipped) = (AtomicUsize::new(0), AtomicUsize::new(0));
         context.walk(root).parallel(|| {
@@ -179,7 +193,7 @@ impl Sources {
             let (found, seen, skipped) = (&found, &seen, &skipped);
             move |entry| {
                 let Some(language) = language_of(entry.path()) else { return true };
-                let room = seen.fetch_add(1, Ordering::Relaxed) < limits::MAP_FILES_MAX && Instant::now() < until;
+                let room = seen.fetch_add(1, Ordering::Relaxed) < MAP_FILES_MAX && Instant::now() < until;
                 match room
                     .then(|| read(entry.path(), &entry.metadata().ok()?, language, &mut parser, until, cache, context))
                     .flatten()
@@ -208,7 +222,7 @@ fn read(
     cache: &MapCache,
     context: &ToolContext,
 ) -> Option<Arc<FileMap>> {
-    if metadata.len() > limits::MAP_FILE_BYTES_MAX {
+    if metadata.len() > MAP_FILE_BYTES_MAX {
         return None;
     }
     let stamp = cache::stamp(metadata);
@@ -216,11 +230,11 @@ fn read(
         return Some(known);
     }
     let mut source = Vec::with_capacity(metadata.len() as usize + 1);
-    workspace::open(path).ok()?.take(limits::MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
+    workspace::open(path).ok()?.take(MAP_FILE_BYTES_MAX).read_to_end(&mut source).ok()?;
     // The grammar is loaded before the time limit starts, because the first file of a language has
     // to wait until the queries are compiled.
     let grammar = cache.grammars.get(language);
-    let until = until.min(Instant::now() + limits::MAP_FILE_TIME);
+    let until = until.min(Instant::now() + MAP_FILE_TIME);
     let stop = || context.cancel.is_cancelled() || Instant::now() > until;
     let file = Arc::new(file::read(parser, grammar, &source, &stop));
     if !context.cancel.is_cancelled() {

@@ -19,6 +19,9 @@ use crate::toolkit::{
 };
 use crate::workspace::Workspace;
 
+/// Maximum length of the description of an agent in the tool's description, in characters.
+const AGENT_DESCRIPTION_CHARS_MAX: usize = 300;
+
 /// The tool, with the agents that it can start.
 #[derive(Default)]
 pub(super) struct Task {
@@ -39,7 +42,7 @@ pub(crate) fn with_agents(agents: Arc<[TaskAgent]>) -> Arc<dyn AnyTool> {
     let mut list = String::new();
     for agent in agents.iter() {
         let mut description = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some((end, _)) = description.char_indices().nth(limits::AGENT_DESCRIPTION_CHARS_MAX) {
+        if let Some((end, _)) = description.char_indices().nth(AGENT_DESCRIPTION_CHARS_MAX) {
             description.replace_range(end.., "…");
         }
         list += &format!("\n- {}: {description}", agent.name);

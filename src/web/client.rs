@@ -13,8 +13,20 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Proxy};
 
 use super::address::is_public;
-use crate::limits;
 use crate::workspace::read_small_text;
+
+/// How long a model's stream may be silent before it counts as interrupted.
+const MODEL_IDLE: Duration = Duration::from_secs(180);
+/// [`MODEL_IDLE`] for a server on this machine, which may process a long prompt first.
+const MODEL_LOCAL_IDLE: Duration = Duration::from_secs(900);
+/// How long an idle connection to a model's host stays open.
+const MODEL_KEEP_ALIVE: Duration = Duration::from_secs(90);
+/// Timeout for connecting to a model's host.
+const MODEL_CONNECT: Duration = Duration::from_secs(15);
+/// [`MODEL_CONNECT`] for a server on this machine.
+const MODEL_LOCAL_CONNECT: Duration = Duration::from_secs(5);
+/// Timeout for connecting to the host of a page.
+const FETCH_CONNECT: Duration = Duration::from_secs(10);
 
 /// The HTTP clients of the process, shared by all clones. Each is created on first use (about 2
 /// ms).
@@ -126,21 +138,16 @@ fn certificates(path: &std::path::Path) -> Result<Vec<Certificate>, String> {
 
 fn builder(destination: Destination) -> ClientBuilder {
     let builder = Client::builder().user_agent(concat!("nuncio/", env!("CARGO_PKG_VERSION"))).redirect(Policy::none()).http1_only();
-    let model = |builder: ClientBuilder| {
-        builder.tcp_nodelay(true).connect_timeout(limits::MODEL_CONNECT).pool_idle_timeout(limits::MODEL_KEEP_ALIVE)
-    };
-    let page = |builder: ClientBuilder| builder.no_proxy().no_gzip().referer(false).connect_timeout(limits::FETCH_CONNECT);
+    let model =
+        |builder: ClientBuilder| builder.tcp_nodelay(true).connect_timeout(MODEL_CONNECT).pool_idle_timeout(MODEL_KEEP_ALIVE);
+    let page = |builder: ClientBuilder| builder.no_proxy().no_gzip().referer(false).connect_timeout(FETCH_CONNECT);
     match destination {
-        Destination::ModelProvider => model(builder).read_timeout(limits::MODEL_IDLE),
-        Destination::LocalModel => {
-            model(builder).no_proxy().connect_timeout(limits::MODEL_LOCAL_CONNECT).read_timeout(limits::MODEL_LOCAL_IDLE)
-        }
+        Destination::ModelProvider => model(builder).read_timeout(MODEL_IDLE),
+        Destination::LocalModel => model(builder).no_proxy().connect_timeout(MODEL_LOCAL_CONNECT).read_timeout(MODEL_LOCAL_IDLE),
         Destination::PublicPage => page(builder).dns_resolver(Arc::new(PublicOnly)),
         Destination::AllowedPage => page(builder),
-        Destination::HostedAgent => builder.tcp_nodelay(true).no_proxy().connect_timeout(limits::MODEL_LOCAL_CONNECT),
-        Destination::McpServer => {
-            builder.tcp_nodelay(true).connect_timeout(limits::MODEL_CONNECT).pool_idle_timeout(limits::MODEL_KEEP_ALIVE)
-        }
+        Destination::HostedAgent => builder.tcp_nodelay(true).no_proxy().connect_timeout(MODEL_LOCAL_CONNECT),
+        Destination::McpServer => builder.tcp_nodelay(true).connect_timeout(MODEL_CONNECT).pool_idle_timeout(MODEL_KEEP_ALIVE),
     }
 }
 

@@ -15,8 +15,11 @@ use super::inspect::PathList;
 use super::repository::Repository;
 use super::working_tree::{Author, MergedTree, ScratchDir, WorkingTree};
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 use crate::store::WorkspaceRow;
+
+/// Maximum number of merges for one `workspaces apply`: a merge can name files that the next one
+/// has to include, because they were renamed.
+const APPLY_MERGES_MAX: usize = 4;
 
 /// How the work of a workspace is taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -214,7 +217,7 @@ impl Application<'_> {
         let user = self.target.with_copied_index(self.scratch, "user")?;
         let mut paths = paths.clone();
         // The first merge can change further files: those that the user's branch has renamed.
-        for _ in 0..limits::APPLY_MERGES_MAX {
+        for _ in 0..APPLY_MERGES_MAX {
             let blocking = blocked_by(&self.target.top, &paths);
             if !blocking.is_empty() {
                 return Ok(Err(blocking));

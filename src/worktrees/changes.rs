@@ -5,11 +5,14 @@ use crate::error::Result;
 use crate::limits;
 use crate::store::WorkspaceRow;
 
+/// Maximum length of the diff of a git worktree, in bytes.
+const WORKTREE_DIFF_BYTES_MAX: usize = 256 << 10;
+
 /// The changes in a workspace since its creation.
 pub(crate) struct ChangesSinceBase {
     /// The changed files, as `git diff --stat` prints them; new files are lines `?? PATH`.
     pub summary: String,
-    /// The unified diff, with new files, truncated at [`limits::WORKTREE_DIFF_BYTES_MAX`].
+    /// The unified diff, with new files, truncated at [`WORKTREE_DIFF_BYTES_MAX`].
     pub diff: Option<String>,
 }
 
@@ -27,13 +30,13 @@ impl Worktrees {
         }
         let mut text = self.read_changes(row, &["diff", "--no-ext-diff", "--no-textconv", base]).await?;
         for path in new.into_iter().take(limits::WORKTREE_PATHS_SHOWN_MAX) {
-            if text.len() > limits::WORKTREE_DIFF_BYTES_MAX {
+            if text.len() > WORKTREE_DIFF_BYTES_MAX {
                 break;
             }
             let words = ["diff", "--no-index", "--no-ext-diff", "--no-textconv", "--", "/dev/null", path];
             text += &self.read_changes(row, &words).await?;
         }
-        text.truncate(text.floor_char_boundary(limits::WORKTREE_DIFF_BYTES_MAX));
+        text.truncate(text.floor_char_boundary(WORKTREE_DIFF_BYTES_MAX));
         Ok(ChangesSinceBase { summary, diff: Some(text) })
     }
 

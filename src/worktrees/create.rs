@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::git::Changes;
 use super::prepare::Preparation;
@@ -12,6 +13,12 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::store::{WorkspaceRow, WorkspaceState};
 use crate::workspace::{create_private_dir, write_private};
+
+/// Timeout of creating a git worktree, including the hooks of the repository.
+const WORKTREE_CREATE: Duration = Duration::from_secs(600);
+/// Maximum length of the name of a git worktree that is made of an agent and a title. Some agents
+/// have long names, and a number can follow.
+const WORKTREE_WORDS_CHARS_MAX: usize = 48;
 
 /// The worktree to create.
 pub(crate) struct NewWorktree {
@@ -44,7 +51,7 @@ impl WorktreeName {
         let text: String = words.chars().map(plain).collect();
         let mut name = String::new();
         for word in text.split_whitespace() {
-            if name.len() + 1 + word.len() > limits::WORKTREE_WORDS_CHARS_MAX {
+            if name.len() + 1 + word.len() > WORKTREE_WORDS_CHARS_MAX {
                 break;
             }
             if !name.is_empty() {
@@ -205,9 +212,8 @@ impl Worktrees {
     async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart) -> Result<()> {
         let writable = [repository.common.clone(), row.path.clone()];
         let (main, branch) = (&repository.main, start.name.as_str());
-        let run = async |arguments: Vec<OsString>| {
-            self.git.change(main, Changes::Files(&writable), limits::WORKTREE_CREATE, arguments).await
-        };
+        let run =
+            async |arguments: Vec<OsString>| self.git.change(main, Changes::Files(&writable), WORKTREE_CREATE, arguments).await;
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
         let made = start.commit.as_deref().filter(|_| !start.exists);
         if let Some(commit) = made {

@@ -13,12 +13,15 @@ use crate::limits;
 use crate::store::{WorkspaceRow, WorkspaceState};
 use crate::workspace::read_small;
 
+/// Maximum length of the name of a git worktree, in characters.
+const WORKTREE_NAME_CHARS_MAX: usize = 64;
+
 /// Returns whether `name` can be the name of a worktree: ASCII letters, digits, `-`, `_` and `.`,
 /// at least one, and no dot at either end.
 pub(super) fn is_name(name: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     let dot = name.starts_with(['.', '-']) || name.ends_with('.') || name.contains("..") || name.ends_with(".lock");
-    !name.is_empty() && name.len() <= limits::WORKTREE_NAME_CHARS_MAX && name.chars().all(fits) && !dot
+    !name.is_empty() && name.len() <= WORKTREE_NAME_CHARS_MAX && name.chars().all(fits) && !dot
 }
 
 /// Reads the path of a project's repository. Returns `None` unless nuncio created a directory of

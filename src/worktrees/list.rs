@@ -12,6 +12,9 @@ use crate::error::Result;
 use crate::limits;
 use crate::store::WorkspaceRow;
 
+/// Maximum number of git worktrees that are inspected concurrently.
+const WORKTREES_INSPECTED_MAX: usize = 4;
+
 /// The workspaces of one repository.
 struct ProjectWorkspaces {
     rows: Vec<WorkspaceRow>,
@@ -32,7 +35,7 @@ impl Worktrees {
                 info.changes.without_paths();
                 Ok(info)
             });
-            let inspected: Vec<Result<WorkspaceInfo>> = inspected.buffered(limits::WORKTREES_INSPECTED_MAX).collect().await;
+            let inspected: Vec<Result<WorkspaceInfo>> = inspected.buffered(WORKTREES_INSPECTED_MAX).collect().await;
             all.extend(inspected.into_iter().collect::<Result<Vec<WorkspaceInfo>>>()?);
         }
         Ok(all)

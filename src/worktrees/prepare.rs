@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use super::repository::Repository;
 use crate::config::{WorktreeSettings, named_files};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 use crate::workspace::read_small;
+
+/// Timeout of one setup command of a new git worktree.
+const WORKTREE_SETUP: Duration = Duration::from_secs(600);
 
 /// Confines a setup command in a new worktree.
 pub(crate) type ConfineSetup = Box<dyn Fn(Command, &Path) -> Command + Send + Sync>;
@@ -126,7 +130,7 @@ fn copy_file(main: &Path, worktree: &Path, name: &str) -> Result<(), String> {
 
 async fn run(launcher: &ProcessLauncher, command: &Command) -> Result<(), String> {
     let mut child = launcher.spawn(command).map_err(|error| error.message)?;
-    let limit = limits::WORKTREE_SETUP;
+    let limit = WORKTREE_SETUP;
     let ran = tokio::time::timeout(limit, async {
         let mut output = Vec::new();
         while child.output.read(&mut output).await.is_ok_and(|read| read > 0) {

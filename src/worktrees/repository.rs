@@ -3,13 +3,19 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 
 use super::git::GitRunner;
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::workspace::read_small;
+
+/// How often a failed list of git's worktrees is repeated, and the pause before each repetition.
+const WORKTREE_LIST_RETRIES: usize = 5;
+const WORKTREE_LIST_PAUSE: Duration = Duration::from_millis(20);
+/// Maximum length of the repository's name in the directory of its worktrees, in characters.
+const WORKTREE_PROJECT_CHARS_MAX: usize = 40;
 
 /// A git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +88,7 @@ impl Repository {
         let name = self.main.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".git").unwrap_or(&name).chars();
         let plain = |character: char| if character.is_ascii_alphanumeric() || character == '_' { character } else { '-' };
-        let name: String = name.map(plain).take(limits::WORKTREE_PROJECT_CHARS_MAX).collect();
+        let name: String = name.map(plain).take(WORKTREE_PROJECT_CHARS_MAX).collect();
         let digest = digest(&SHA256, self.main.as_os_str().as_bytes());
         let digest: String = digest.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{name}-{digest}")
@@ -115,7 +121,7 @@ pub(super) fn top(directory: &Path) -> &Path {
 async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
     let arguments = [OsStr::new("--git-dir"), common.as_os_str()].into_iter().map(OsString::from);
     let arguments: Vec<OsString> = arguments.chain(["worktree", "list", "--porcelain", "-z"].map(OsString::from)).collect();
-    let mut retries = limits::WORKTREE_LIST_RETRIES;
+    let mut retries = WORKTREE_LIST_RETRIES;
     loop {
         let result = git.read_with(common, None, arguments.clone()).await?;
         if result.code == 0 {
@@ -125,7 +131,7 @@ async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
             return Err(result.error("listing worktrees"));
         }
         retries -= 1;
-        tokio::time::sleep(limits::WORKTREE_LIST_PAUSE).await;
+        tokio::time::sleep(WORKTREE_LIST_PAUSE).await;
     }
 }
 

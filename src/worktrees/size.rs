@@ -7,7 +7,8 @@ use std::path::Path;
 
 use ring::digest::{Context, SHA256};
 
-use crate::limits;
+/// Maximum number of files and directories of a git worktree that are counted.
+const WORKTREE_ENTRIES_MAX: usize = 2_000_000;
 
 /// The size of a directory, and a digest of the names, sizes and modification times of all entries
 /// below it.
@@ -19,7 +20,7 @@ pub(super) struct DirectorySize {
     pub digest: Vec<u8>,
 }
 
-/// Measures a directory. Symlinks are not followed. At most [`limits::WORKTREE_ENTRIES_MAX`]
+/// Measures a directory. Symlinks are not followed. At most [`WORKTREE_ENTRIES_MAX`]
 /// entries are counted.
 pub(super) fn measure(directory: &Path) -> DirectorySize {
     let (mut size, mut all) = (DirectorySize { bytes: 0, entries: 0, digest: Vec::new() }, Context::new(&SHA256));
@@ -27,7 +28,7 @@ pub(super) fn measure(directory: &Path) -> DirectorySize {
     while let Some(directory) = stack.pop() {
         let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
         let entries = entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)));
-        let mut entries: Vec<(_, Metadata)> = entries.take(limits::WORKTREE_ENTRIES_MAX - size.entries as usize).collect();
+        let mut entries: Vec<(_, Metadata)> = entries.take(WORKTREE_ENTRIES_MAX - size.entries as usize).collect();
         entries.sort_by(|one, other| one.0.cmp(&other.0));
         for (path, metadata) in entries {
             size.entries += 1;

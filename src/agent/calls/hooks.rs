@@ -13,10 +13,16 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, ChangedCall, HOOK_FAILED, HookEvent, Severity};
 use crate::hooks::{Hook, HookCompaction, HookEffect, HookRequest, HookRun, HookTool, well_formed};
 use crate::id::ToolCallId;
-use crate::limits;
 use crate::model::Message;
 use crate::options::OptionValue;
 use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
+
+/// Maximum size of the note about a changed input in the result of a tool call, in bytes.
+const HOOK_INPUT_BYTES_MAX: usize = 1 << 10;
+/// Maximum size of a message of a hook to the model, in bytes. The rest is cut.
+const HOOK_MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// Maximum number of messages of one run of a hook. The others are dropped.
+const HOOK_MESSAGES_MAX: usize = 8;
 
 /// Code of the notice about a message of a hook to the model.
 const MESSAGE: &str = "hook_message";
@@ -168,16 +174,16 @@ impl<'a> CallHooks<'a> {
                 self.set_result(&result);
                 let run = self.run(event, hook).await;
                 self.record(&run, None).await;
-                let message = |text: String| shortened(format!("[hook {}] {text}", hook.name()), limits::HOOK_MESSAGE_BYTES_MAX);
+                let message = |text: String| shortened(format!("[hook {}] {text}", hook.name()), HOOK_MESSAGE_BYTES_MAX);
                 match run.effect() {
                     HookEffect::Output(parts) => replace_output(&mut result, parts),
                     HookEffect::Messages(texts) => {
-                        messages.extend(texts.into_iter().take(limits::HOOK_MESSAGES_MAX).map(message));
+                        messages.extend(texts.into_iter().take(HOOK_MESSAGES_MAX).map(message));
                     }
                     HookEffect::Block(reason) if event == HookEvent::ToolExecuteAfter => {
                         result = Err(withheld(reason));
                     }
-                    HookEffect::Block(reason) => messages.push(shortened(format!("[{reason}]"), limits::HOOK_MESSAGE_BYTES_MAX)),
+                    HookEffect::Block(reason) => messages.push(shortened(format!("[{reason}]"), HOOK_MESSAGE_BYTES_MAX)),
                     _ => {}
                 }
             }
@@ -199,8 +205,7 @@ impl<'a> CallHooks<'a> {
 
     /// Adds a note about the changed input to the result, because the model sent another input.
     fn note_input(&self, result: &mut Result<ToolOutput, ToolError>) {
-        let note =
-            shortened(format!("[a hook changed the input of this call to {}", self.tool.input), limits::HOOK_INPUT_BYTES_MAX) + "]";
+        let note = shortened(format!("[a hook changed the input of this call to {}", self.tool.input), HOOK_INPUT_BYTES_MAX) + "]";
         match result {
             Ok(output) => output.parts.push(Part::text(note)),
             Err(ToolError(message)) => *message = format!("{message}\n{note}"),

@@ -15,12 +15,14 @@ use crate::agent::services::model_error;
 use crate::config::AccessKind;
 use crate::content::{ModelQuery, ModelReply, Part, StopReason, ToolContent, ToolKind, ToolLabel, Usage, plain_text};
 use crate::event::Body;
-use crate::limits;
 use crate::mcp::tool_names;
 use crate::model::{Block, Chunk, Message, Model, Request};
 use crate::options::Thinking;
 use crate::permission::Access;
 use crate::toolkit::{AnyCall, PreparedCall, ToolContext, ToolError, ToolOutput};
+
+/// Estimated size of a token of the answer to an MCP server, in bytes.
+const MCP_SAMPLING_TOKEN_BYTES: usize = 4;
 
 /// Asks for permission, and sends the request. The error is a message.
 pub(in crate::agent) async fn answer(
@@ -36,7 +38,7 @@ pub(in crate::agent) async fn answer(
         return Err("the budget is used up".into());
     }
     let model = call.environment.model().ok_or("no model is in use")?;
-    let limit = query.max_tokens as usize * limits::MCP_SAMPLING_TOKEN_BYTES;
+    let limit = query.max_tokens as usize * MCP_SAMPLING_TOKEN_BYTES;
     let (system, messages) = (query.system, query.messages.into_iter());
     let messages = messages.map(|message| match message.by_model {
         true => Message::Assistant(vec![Block::Text { text: plain_text(&message.parts), state: None }]),

@@ -23,6 +23,13 @@ use crate::session::Turn;
 use crate::toolkit::{PreparedCall, ToolContext};
 use crate::workspace::{PathFilter, one_line, read_small_text};
 
+/// Maximum number of entries of the top directory in the description.
+const BUNDLE_ENTRIES_MAX: usize = 200;
+/// Maximum number of languages in the description.
+const BUNDLE_LANGUAGES_MAX: usize = 6;
+/// Maximum number of files in the description that fit the prompt.
+const BUNDLE_RELEVANT_MAX: usize = 40;
+
 /// Adds the description if this is the first request of a session in a git repository.
 pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
     let tokens = environment.loaded.settings.context.bundle_tokens;
@@ -94,11 +101,11 @@ impl<'a> Reader<'a> {
         self.prepare_allowed("repo_map", json!({}))?;
         self.prepare_allowed("read", json!({"file_path": "."}))?;
         let (tools, context) = (self.environment.tools.table(), self.context.clone());
-        let survey = self.context.search(move || Ok(tools.survey(&prompt, &context, until, limits::BUNDLE_RELEVANT_MAX)));
+        let survey = self.context.search(move || Ok(tools.survey(&prompt, &context, until, BUNDLE_RELEVANT_MAX)));
         let survey = survey.await.ok()?;
         let more = if survey.partial { " or more" } else { "" };
         let mut languages: Vec<String> =
-            survey.languages.iter().take(limits::BUNDLE_LANGUAGES_MAX).map(|(name, count)| format!("{name}: {count}")).collect();
+            survey.languages.iter().take(BUNDLE_LANGUAGES_MAX).map(|(name, count)| format!("{name}: {count}")).collect();
         if !languages.is_empty() {
             languages = vec![format!("{} (all: {}{more})", languages.join(", "), survey.files)];
         }
@@ -121,7 +128,7 @@ impl<'a> Reader<'a> {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 entries.push(one_line(name.clone()) + if entry.file_type().is_dir() { "/" } else { "" });
                 names.push(name);
-                entries.len() < limits::BUNDLE_ENTRIES_MAX
+                entries.len() < BUNDLE_ENTRIES_MAX
             });
             let mut points = Vec::new();
             for manifest in readable.into_iter().filter(|name| names.iter().any(|found| found == name)) {

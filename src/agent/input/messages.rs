@@ -18,12 +18,14 @@ use crate::context::prompt_files::PromptDirs;
 use crate::documents;
 use crate::error::{Error, Kind, Result};
 use crate::event::timestamp;
-use crate::limits;
 use crate::model::{Media, Model};
 use crate::session::Turn;
 use crate::session::clock::now_ms;
 use crate::session::work::message::IncomingMessage;
 use crate::task;
+
+/// Maximum number of commands that the error about an unknown command names.
+const COMMANDS_NAMED_MAX: usize = 20;
 
 /// Completes a message before it is recorded. `opens` is true for the first message of a
 /// conversation. An error rejects the message.
@@ -81,7 +83,7 @@ fn check_command(known: &[SlashCommand], message: &IncomingMessage) -> Result<()
     let Some(name) = unknown else { return Ok(()) };
     let names: Vec<&str> = known.iter().map(|command| &*command.name).collect();
     let nearest = most_similar(name, &names).map(|nearest| format!("did you mean `/{nearest}`?"));
-    let listed = || format!("the commands are /{}", listed(&names, limits::COMMANDS_NAMED_MAX).replace(", ", ", /"));
+    let listed = || format!("the commands are /{}", listed(&names, COMMANDS_NAMED_MAX).replace(", ", ", /"));
     let hint = format!("{}; to send it as text, begin with a space", nearest.unwrap_or_else(listed));
     Err(Error::invalid_params(format!("unknown command /{name}")).hint(hint))
 }

@@ -18,6 +18,9 @@ use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;
 
+/// Maximum number of sessions that a client of `nuncio mcp serve` can continue.
+const DELEGATED_SESSIONS_MAX: usize = 1_000;
+
 /// The rights of a client of nuncio's MCP server, and the state that its calls share.
 pub(crate) struct McpAccess {
     /// The session of the hosted agent; `None` for another client.
@@ -101,7 +104,7 @@ impl McpAccess {
     /// Records a session that a call created. Only these can be continued.
     pub(crate) fn created(&self, id: SessionId) {
         let mut sessions = self.sessions();
-        if sessions.created.len() >= limits::DELEGATED_SESSIONS_MAX {
+        if sessions.created.len() >= DELEGATED_SESSIONS_MAX {
             sessions.created.pop_front();
         }
         sessions.created.push_back(id);

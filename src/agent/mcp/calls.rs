@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
@@ -19,6 +20,11 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::limits;
+
+/// How long a call to nuncio's MCP server waits for the client's next request with an answer.
+const MCP_SUSPENDED_MAX: Duration = Duration::from_secs(900);
+/// Number of calls that ended while they waited for an answer and whose results are kept.
+const MCP_SUSPENDED_KEPT: usize = 16;
 
 /// Open requests of a call to the user, by the key under which the client answers them.
 #[derive(Default)]
@@ -144,13 +150,13 @@ impl DelegateCall {
     }
 }
 
-/// Waits until no request has waited for the call for [`limits::MCP_SUSPENDED_MAX`].
+/// Waits until no request has waited for the call for [`MCP_SUSPENDED_MAX`].
 async fn wait_until_abandoned(mut waiting: TargetWatch) {
     loop {
         if waiting.wait_for(Option::is_none).await.is_err() {
             return;
         }
-        match timeout(limits::MCP_SUSPENDED_MAX, waiting.wait_for(Option::is_some)).await {
+        match timeout(MCP_SUSPENDED_MAX, waiting.wait_for(Option::is_some)).await {
             Ok(Ok(_)) => {}
             Ok(Err(_)) | Err(_) => return,
         }
@@ -171,7 +177,7 @@ impl SuspendedCalls {
         call.waiting.send_replace(None);
         let mut calls = self.calls();
         let ended = calls.iter().filter(|call| call.task.is_finished()).count();
-        let mut excess = ended.saturating_sub(limits::MCP_SUSPENDED_KEPT);
+        let mut excess = ended.saturating_sub(MCP_SUSPENDED_KEPT);
         calls.retain(|call| {
             let drops = excess > 0 && call.task.is_finished();
             excess -= usize::from(drops);

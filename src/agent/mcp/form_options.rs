@@ -3,8 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::content::{Form, FormAnswer, PermissionOption, PermissionOptionKind};
-use crate::limits;
 use crate::workspace::one_line;
+
+/// Maximum number of values of a field that a permission request offers as options.
+const MCP_FORM_OPTIONS_MAX: usize = 20;
+/// Maximum length of the name of an option, in characters.
+const MCP_FORM_OPTION_CHARS_MAX: usize = 100;
 
 /// An option of the request, and the corresponding answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +41,7 @@ pub(in crate::agent) fn form_options(form: &Form) -> Option<Vec<FormOption>> {
         let yes = option("yes", "Yes", AllowOnce, value(true.into()));
         return Some(vec![yes, option("no", "No", RejectOnce, value(false.into())), decline()]);
     }
-    let values = field_values(field).filter(|values| !values.is_empty() && values.len() <= limits::MCP_FORM_OPTIONS_MAX)?;
+    let values = field_values(field).filter(|values| !values.is_empty() && values.len() <= MCP_FORM_OPTIONS_MAX)?;
     let options = values
         .into_iter()
         .enumerate()
@@ -46,7 +50,7 @@ pub(in crate::agent) fn form_options(form: &Form) -> Option<Vec<FormOption>> {
 }
 
 fn option(id: &str, name: &str, kind: PermissionOptionKind, answer: FormAnswer) -> FormOption {
-    let name = one_line(name.chars().take(limits::MCP_FORM_OPTION_CHARS_MAX).collect());
+    let name = one_line(name.chars().take(MCP_FORM_OPTION_CHARS_MAX).collect());
     FormOption { option: PermissionOption { option_id: id.into(), name, kind }, answer }
 }
 

@@ -20,6 +20,14 @@ use crate::session::work::message::IncomingMessage;
 use crate::tools::mcp::valid_image;
 use crate::workspace::one_line;
 
+/// Maximum size of the texts of a prompt or resource of an MCP server that becomes part of a
+/// message, in bytes.
+const MCP_PROMPT_BYTES_MAX: usize = 256 << 10;
+/// Maximum size of the texts of all resources of MCP servers that a message attaches, in bytes.
+const MCP_ATTACHED_BYTES_MAX: usize = 2 * MCP_PROMPT_BYTES_MAX;
+/// Maximum number of resources of MCP servers that a message attaches.
+const MCP_ATTACHED_MAX: usize = 8;
+
 /// The start of the names of the slash commands.
 const PREFIX: &str = "mcp__";
 
@@ -76,7 +84,7 @@ pub(in crate::agent) async fn complete(
         Some((ready.iter().find(|ready| ready.name == server && ready.offer.resources)?, uri))
     });
     let mut attached = Vec::new();
-    for (server, uri) in mentioned.take(limits::MCP_ATTACHED_MAX) {
+    for (server, uri) in mentioned.take(MCP_ATTACHED_MAX) {
         let before = attached.len();
         let work = async {
             check(&tool_names(&[(&server.name, "read_resource")]).remove(0))?;
@@ -143,7 +151,7 @@ async fn read(server: &ReadyServer, uri: &str) -> Result<Vec<Part>, String> {
 fn resource(contents: ResourceContents) -> Result<Part, String> {
     match contents {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-            Ok(Part::Resource { uri, mime_type, text: shortened(text, limits::MCP_PROMPT_BYTES_MAX) })
+            Ok(Part::Resource { uri, mime_type, text: shortened(text, MCP_PROMPT_BYTES_MAX) })
         }
         ResourceContents::BlobResourceContents { mime_type: Some(mime_type), blob, .. } => image(&mime_type, blob),
         _ => Err("it is neither a text nor an image".into()),
@@ -170,7 +178,7 @@ fn check_limits(attached: &[Part]) -> Result<(), String> {
         }
     }
     match attached.len() > limits::MCP_RESULT_PARTS_MAX
-        || text_bytes > limits::MCP_ATTACHED_BYTES_MAX
+        || text_bytes > MCP_ATTACHED_BYTES_MAX
         || image_chars > limits::MCP_RESULT_IMAGE_CHARS_MAX
     {
         true => Err("the message has too many or too large attachments".into()),
@@ -212,7 +220,7 @@ async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Resul
     if text.trim().is_empty() && images.is_empty() {
         return Err("the prompt is empty".into());
     }
-    Ok((shortened(text, limits::MCP_PROMPT_BYTES_MAX), images))
+    Ok((shortened(text, MCP_PROMPT_BYTES_MAX), images))
 }
 
 /// Parses the arguments of a prompt: `NAME=VALUE`, and the others in the order of the prompt. The

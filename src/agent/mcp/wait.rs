@@ -7,8 +7,10 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ToolSettings;
-use crate::limits;
 use crate::session::clock::now_ms;
+
+/// `nuncio run` shows a wait for MCP servers that is longer than this.
+const MCP_WAIT_QUIET: Duration = Duration::from_secs(1);
 
 /// The waits of the sessions of this process. A command line that shows them also lets its user end
 /// them, so a turn waits longer there.
@@ -61,9 +63,9 @@ impl McpWait {
         // Registered before the wait is shown: a call of `skip` wakes only registered futures.
         let mut skipped = std::pin::pin!(self.skipped.notified());
         skipped.as_mut().enable();
-        for (end, shows) in [(most.min(limits::MCP_WAIT_QUIET), false), (most, watched)] {
-            if shows && end > limits::MCP_WAIT_QUIET {
-                let until_ms = now_ms() + (most - limits::MCP_WAIT_QUIET).as_millis() as u64;
+        for (end, shows) in [(most.min(MCP_WAIT_QUIET), false), (most, watched)] {
+            if shows && end > MCP_WAIT_QUIET {
+                let until_ms = now_ms() + (most - MCP_WAIT_QUIET).as_millis() as u64;
                 self.shown.send_replace(Some(StartingServers { names: names(), until_ms }));
             }
             let ended = tokio::select! {

@@ -7,12 +7,19 @@ use futures_util::future::join_all;
 
 use crate::agent::services::Services;
 use crate::config::Settings;
-use crate::limits;
 use crate::model::ModelError;
 use crate::model::list_cache::{CachedList, CachedLists};
 use crate::model::listing;
 use crate::session::clock::now_ms;
 use crate::web::is_loopback;
+
+/// How long a cached list of models is up to date.
+const MODEL_LIST_FRESH: Duration = Duration::from_secs(24 * 3600);
+/// How long a cached list of a server on this machine is up to date.
+const MODEL_LIST_LOCAL_FRESH: Duration = Duration::from_secs(60);
+/// How long after the creation of a session its process requests lists of models that are out of
+/// date, so that the requests do not delay the first prompt.
+const MODEL_LIST_DELAY: Duration = Duration::from_secs(3);
 
 /// Which lists are requested from their providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +41,7 @@ pub(crate) struct RefreshedList {
 
 /// Returns whether a list is up to date.
 fn is_fresh(list: &CachedList) -> bool {
-    let fresh = if is_loopback(&list.base_url) { limits::MODEL_LIST_LOCAL_FRESH } else { limits::MODEL_LIST_FRESH };
+    let fresh = if is_loopback(&list.base_url) { MODEL_LIST_LOCAL_FRESH } else { MODEL_LIST_FRESH };
     // A time in the future means that the clock was wrong: the list counts as out of date.
     now_ms().checked_sub(list.fetched_ms).is_some_and(|age| Duration::from_millis(age) < fresh)
 }
@@ -109,7 +116,7 @@ impl Services {
     }
 
     /// Starts a task that requests the lists that are out of date, after
-    /// [`limits::MODEL_LIST_DELAY`]. Skips providers whose key is printed by a command, because the
+    /// [`MODEL_LIST_DELAY`]. Skips providers whose key is printed by a command, because the
     /// command may ask the user for a password.
     pub(crate) fn refresh_lists_later(self: &Arc<Self>, settings: &Settings) {
         let (services, settings, stop) = (self.clone(), settings.clone(), self.lists.stop.clone());
@@ -130,7 +137,7 @@ impl Services {
         if due.is_empty() {
             return;
         }
-        tokio::time::sleep(limits::MODEL_LIST_DELAY).await;
+        tokio::time::sleep(MODEL_LIST_DELAY).await;
         for RefreshedList { provider, error, .. } in self.refresh_lists(settings, &due, Refresh::Stale).await {
             if let Some(error) = error {
                 tracing::debug!(%provider, error = error.message, "cannot refresh the list of models");

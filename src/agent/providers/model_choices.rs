@@ -9,13 +9,15 @@ use serde::Serialize;
 use super::models::Models;
 use crate::agent::services::Services;
 use crate::config::{Ability, ModelPatterns, Provider, Settings};
-use crate::limits::MODEL_CHOICES_MAX;
 use crate::model::ModelError;
 use crate::model::catalog::{Index, ModelProperties};
 use crate::model::endpoint::Endpoint;
 use crate::model::list_cache::CachedLists;
 use crate::model::listing::ListedModel;
 use crate::model::providers::{self, KnownProvider, PROVIDERS};
+
+/// Maximum number of values of the session option `model`.
+const MODEL_CHOICES_MAX: usize = 200;
 
 /// The origin of a model's name: the list of its provider, the settings, or the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits;
 use crate::model::list_cache::{CachedList, CachedLists, ListCache};
 use crate::session::clock::now_ms;
 use crate::task::TaskTracker;
+
+/// How long a process waits before it requests a provider's list of models again in the background.
+const MODEL_LIST_AGAIN: Duration = Duration::from_secs(3600);
 
 /// The cache of the lists, and the tasks that refresh it.
 pub(crate) struct ModelLists {
@@ -46,7 +49,7 @@ impl ModelLists {
     pub(in crate::agent) fn attempt(&self, provider: &str) -> bool {
         let mut attempts = self.attempts.lock();
         let now = Instant::now();
-        let due = attempts.get(provider).is_none_or(|before| now - *before >= limits::MODEL_LIST_AGAIN);
+        let due = attempts.get(provider).is_none_or(|before| now - *before >= MODEL_LIST_AGAIN);
         if due {
             attempts.insert(provider.to_owned(), now);
         }

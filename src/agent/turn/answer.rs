@@ -5,8 +5,10 @@ use crate::agent::calls::execute::ToolUse;
 use crate::content::{Part, ProviderState, Role, StepOutcome, StopReason, plain_text};
 use crate::event::{Body, MessageExtra};
 use crate::id::{MessageId, ToolCallId};
-use crate::limits::REPEATED_TEXT_STEP_BYTES;
 use crate::session::Turn;
+
+/// Number of bytes between two searches for repeated text in an answer.
+const REPEATED_TEXT_STEP_BYTES: usize = 2 << 10;
 
 /// A part of an answer. Messages were already streamed as deltas; their `message.completed` events
 /// are recorded once the answer is complete.

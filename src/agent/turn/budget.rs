@@ -14,9 +14,11 @@ use crate::content::{
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome, Severity};
 use crate::id::ToolCallId;
-use crate::limits::SUBAGENT_REQUESTS_MAX;
 use crate::session::subagents::budget_owner::{BudgetOwner, BudgetQuestion};
 use crate::session::{Turn, TurnQuestion};
+
+/// Maximum number of model requests per turn of a subagent.
+const SUBAGENT_REQUESTS_MAX: u64 = 100;
 
 /// Code of the notice about a budget that is used up.
 const CODE: &str = "budget";

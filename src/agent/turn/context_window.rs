@@ -2,6 +2,7 @@
 //! tool outputs are pruned; if that is not enough, the conversation is replaced by a summary.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::answer::ModelAnswer;
 use super::request::{request, tools_bytes};
@@ -17,11 +18,30 @@ use crate::context::summary;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, CompactionOutcome, CompactionReason, PrunedOutput, Severity};
 use crate::hooks::HookCompaction;
-use crate::limits;
 use crate::model::{Cause, Message, Model, Request};
 use crate::session::Turn;
 use crate::task;
 use crate::toolkit::artifact;
+
+/// A compaction must replace at least one of this number of the conversation's parts.
+const COMPACTION_SHARE_MIN: usize = 4;
+/// The part of the context window that is left free for the summary: one of this number. A
+/// conversation at the default threshold must fit into the rest, so that the request for its
+/// summary is read from the provider's cache.
+const COMPACTION_RESERVE_SHARE: u64 = 10;
+/// Maximum number of requests for one summary.
+const COMPACTION_REQUESTS_MAX: u32 = 3;
+/// The pause before the second request for a summary; it doubles with each further one.
+const COMPACTION_PAUSE: Duration = Duration::from_millis(250);
+/// The context window counts as full if one of this number of its parts is left.
+const WINDOW_FULL_SHARE: u64 = 20;
+/// The excerpt that replaces a failed summary has one of this number of parts of the conversation's
+/// room.
+const EXCERPT_SHARE: usize = 4;
+/// Number of incomplete or empty summaries after which a compaction fails.
+const UNUSABLE_SUMMARIES_MAX: u32 = 2;
+/// Maximum length of a summary; the rest is cut off.
+const SUMMARY_BYTES_MAX: usize = 64 << 10;
 
 /// The context window during one turn.
 pub(in crate::agent) struct ContextWindow<'a> {
@@ -113,7 +133,7 @@ impl<'a> ContextWindow<'a> {
 
     /// Returns whether the next request needs almost the whole window.
     fn is_full(&self, window: u64) -> bool {
-        window > 0 && self.tokens() >= window - window / limits::WINDOW_FULL_SHARE
+        window > 0 && self.tokens() >= window - window / WINDOW_FULL_SHARE
     }
 
     async fn send(&self, steps: &mut Steps<'_>) -> Result<ModelAnswer> {
@@ -187,7 +207,7 @@ impl<'a> ContextWindow<'a> {
         self.history(|history| {
             let (prompts, summary) = history.kept_bytes();
             let replaced = history.bytes().saturating_sub(prompts + summary);
-            replaced > 0 && replaced >= history.bytes() / limits::COMPACTION_SHARE_MIN
+            replaced > 0 && replaced >= history.bytes() / COMPACTION_SHARE_MIN
         })
     }
 
@@ -210,7 +230,7 @@ impl<'a> ContextWindow<'a> {
         let fitting = fitting.unwrap_or_else(|| match steps.model().context_window() {
             0 => usize::MAX,
             window => {
-                let bytes = ((window - window / limits::COMPACTION_RESERVE_SHARE) as f64 * ratio) as usize;
+                let bytes = ((window - window / COMPACTION_RESERVE_SHARE) as f64 * ratio) as usize;
                 bytes.saturating_sub(self.overhead)
             }
         });
@@ -224,7 +244,7 @@ impl<'a> ContextWindow<'a> {
             let title = "The conversation is replaced by an excerpt: the model wrote no summary";
             self.turn.emit(Body::notice(Severity::Warning, title, error.message.clone())).await;
             let plan = self.turn.log.state(|state| state.plan.clone());
-            let bytes_max = (fitting / limits::EXCERPT_SHARE).min(limits::SUMMARY_BYTES_MAX);
+            let bytes_max = (fitting / EXCERPT_SHARE).min(SUMMARY_BYTES_MAX);
             summarized = Ok(Some(excerpt(&messages, &plan, bytes_max)));
         }
         let tokens_after = |summary: &str| self.history(|history| history.usage().tokens(self.overhead, prompts + summary.len()));
@@ -257,9 +277,9 @@ impl<'a> ContextWindow<'a> {
         let compaction = HookCompaction { prompt: summary::prompt(focus), focus: focus.map(String::from) };
         let prompt = self.hooks(steps).compacting(compaction).await?;
         let conversation = self.hooks(steps).messages(request.messages.clone()).await?;
-        let (mut unusable, mut pause) = (0, limits::COMPACTION_PAUSE);
+        let (mut unusable, mut pause) = (0, COMPACTION_PAUSE);
         let mut last = None;
-        for number in 0..limits::COMPACTION_REQUESTS_MAX {
+        for number in 0..COMPACTION_REQUESTS_MAX {
             if number > 0 {
                 tokio::select! {
                     biased;
@@ -290,7 +310,7 @@ impl<'a> ContextWindow<'a> {
                 Err(error) if is_lasting(&error) => return Err(error),
                 Err(error) => error,
             };
-            if unusable >= limits::UNUSABLE_SUMMARIES_MAX {
+            if unusable >= UNUSABLE_SUMMARIES_MAX {
                 return Err(error);
             }
             last = Some(error);
@@ -309,7 +329,7 @@ fn summary_of(answer: &ModelAnswer) -> Result<String> {
         StopReason::MaxTokens | StopReason::MaxTurnRequests | StopReason::Cancelled => "is cut off",
         StopReason::EndTurn if text.trim().is_empty() => "is empty",
         StopReason::EndTurn => {
-            text.truncate(text.floor_char_boundary(limits::SUMMARY_BYTES_MAX));
+            text.truncate(text.floor_char_boundary(SUMMARY_BYTES_MAX));
             return Ok(text);
         }
     };

@@ -5,10 +5,25 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::agent::calls::execute::EndedCall;
 use crate::event::{Body, Severity};
-use crate::limits::{
-    REPEATED_PROSE_BYTES, REPEATED_PROSE_TIMES, REPEATED_ROUNDS_CYCLE_MAX, REPEATED_ROUNDS_MAX, REPEATED_ROUNDS_NOTE,
-    REPEATED_TEXT_BYTES, REPEATED_TEXT_PERIOD_MAX, REPEATED_TEXT_SCAN_BYTES, REPEATED_TEXT_TIMES,
-};
+
+/// Number of repetitions of tool calls with the same results after which the model receives a note.
+const REPEATED_ROUNDS_NOTE: usize = 3;
+/// Number of repetitions of tool calls with the same results at which the turn stops.
+const REPEATED_ROUNDS_MAX: usize = 5;
+/// Maximum number of answers in a repeated cycle of tool calls.
+const REPEATED_ROUNDS_CYCLE_MAX: usize = 3;
+/// Number of bytes at the end of an answer that must be periodic for text to count as repeated.
+const REPEATED_TEXT_SCAN_BYTES: usize = 4 << 10;
+/// Maximum length of a repeated piece of text, in bytes.
+const REPEATED_TEXT_PERIOD_MAX: usize = 2000;
+/// Minimum size of repeated prose, in bytes, at which an answer is cut.
+const REPEATED_PROSE_BYTES: usize = 8 << 10;
+/// Number of repetitions of prose at which an answer is cut.
+const REPEATED_PROSE_TIMES: usize = 8;
+/// Minimum size of other repeated text, such as data, in bytes, at which an answer is cut.
+const REPEATED_TEXT_BYTES: usize = 16 << 10;
+/// Number of repetitions of other text at which an answer is cut.
+const REPEATED_TEXT_TIMES: usize = 256;
 
 /// Code of the notice about repeated tool calls.
 const CALLS: &str = "repeated_calls";

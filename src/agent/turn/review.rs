@@ -21,6 +21,9 @@ use crate::toolkit::change::{Replacement, replace};
 use crate::toolkit::change_scan::changed_by_commands;
 use crate::toolkit::{ToolContext, changes_shown};
 
+/// Maximum size of the diffs in the note to the model about a review, in bytes.
+const REVIEW_NOTE_BYTES_MAX: usize = 4 << 10;
+
 /// Title of the notice about changes that were not reviewed.
 const NOT_REVIEWED: &str = "The changes were not reviewed";
 
@@ -174,8 +177,8 @@ impl Review<'_> {
                 text += &unified_diff(file.file.after.as_deref().map(side), result.as_deref().map(side)).text;
             }
         }
-        if text.len() > limits::REVIEW_NOTE_BYTES_MAX {
-            text.truncate(text.floor_char_boundary(limits::REVIEW_NOTE_BYTES_MAX));
+        if text.len() > REVIEW_NOTE_BYTES_MAX {
+            text.truncate(text.floor_char_boundary(REVIEW_NOTE_BYTES_MAX));
             text += "\n[diff truncated]\n";
         }
         text + "Read a file again before you change it."

@@ -1,6 +1,7 @@
 //! Runs a turn: request an answer from the model, run its tool calls, repeat.
 
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -22,9 +23,12 @@ use crate::agent::input::local_commands;
 use crate::agent::input::messages;
 use crate::content::{StepOutcome, StopReason};
 use crate::error::Result;
-use crate::limits;
 use crate::session::Turn;
 use crate::session::work::message::QueuedMessage;
+
+/// Tool calls of one answer that take longer than this are no repetition: they may wait for
+/// something.
+const REPEATED_ROUND_TIME: Duration = Duration::from_secs(10);
 
 /// Runs a turn within its budget. The checks and the review of changes enclose the model's work.
 pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<StopReason> {
@@ -197,7 +201,7 @@ impl Round {
         }
         let pattern = CallPattern::new(ended.into_iter().map(|(_, call)| call));
         // A call that waits, such as for another machine, may be repeated.
-        Ok(pattern.filter(|_| started.elapsed() < limits::REPEATED_ROUND_TIME))
+        Ok(pattern.filter(|_| started.elapsed() < REPEATED_ROUND_TIME))
     }
 
     /// Returns the consequence of a repetition: of the answer's text, or of the calls of earlier

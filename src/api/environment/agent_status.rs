@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,10 +16,17 @@ use crate::content::AgentStatus;
 use crate::error::Result;
 use crate::hub::{TerminalSession, TerminalSessions};
 use crate::id::SessionId;
-use crate::limits;
 use crate::session::Sessions;
 use crate::session::clock::now_ms;
 use crate::task;
+
+/// Time between a change of the status of agents and its read for a client that follows it.
+const STATUS_PAUSE: Duration = Duration::from_millis(50);
+/// Interval at which the status of agents is read without a commit, for sessions that are opened
+/// and closed without an event.
+const STATUS_RECHECK: Duration = Duration::from_secs(2);
+/// Interval at which the transcript of a working terminal client is read.
+const TRANSCRIPT_POLL: Duration = Duration::from_millis(200);
 
 /// The name of the event.
 pub(crate) const AGENT_STATUS: &str = "agent.status";
@@ -233,7 +241,7 @@ impl StatusFollow {
     /// since the last read is shorter while a terminal client works.
     fn time(&self) -> Instant {
         let working = self.sent.as_ref().is_some_and(StatusSnapshot::has_working_terminal);
-        let recheck = self.read + if working { limits::TRANSCRIPT_POLL } else { limits::STATUS_RECHECK };
-        self.changed.map_or(recheck, |changed| recheck.min(changed + limits::STATUS_PAUSE))
+        let recheck = self.read + if working { TRANSCRIPT_POLL } else { STATUS_RECHECK };
+        self.changed.map_or(recheck, |changed| recheck.min(changed + STATUS_PAUSE))
     }
 }

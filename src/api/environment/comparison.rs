@@ -18,11 +18,15 @@ use crate::config::NATIVE;
 use crate::content::{Part, plain_text};
 use crate::error::{Error, Result};
 use crate::id::{MessageId, SessionId, TurnId};
-use crate::limits;
 use crate::options::Mode;
 use crate::protocol::acp;
 use crate::session::SessionSetup;
 use crate::worktrees::{CreatedWorktree, PathList, WorktreeName};
+
+/// Maximum length of the title of a workspace that is made of a prompt, in characters.
+const WORKTREE_TITLE_CHARS_MAX: usize = 72;
+/// Maximum number of agents in a comparison.
+const COMPARED_AGENTS_MAX: usize = 8;
 
 /// The task and the agents that work on it.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -96,8 +100,8 @@ impl Method for StartComparison {
     async fn call(cx: CallContext, params: StartComparisonParams) -> Result<Reply<Comparison>> {
         cx.client.authorized()?;
         let StartComparisonParams { agents, parts, cwd, base, with_changes, title, mode } = params;
-        if !(1..=limits::COMPARED_AGENTS_MAX).contains(&agents.len()) {
-            return Err(Error::invalid_params(format!("agents: must be 1 to {} names", limits::COMPARED_AGENTS_MAX)));
+        if !(1..=COMPARED_AGENTS_MAX).contains(&agents.len()) {
+            return Err(Error::invalid_params(format!("agents: must be 1 to {} names", COMPARED_AGENTS_MAX)));
         }
         let cwd = directory(&cx, "cwd", cwd.as_deref().unwrap_or(&cx.app.cwd))?;
         for agent in &agents {
@@ -147,7 +151,7 @@ async fn start(cx: &CallContext, cwd: &Path, base: Option<String>, with_changes:
 /// Returns the first line of a prompt, shortened at a word.
 pub(crate) fn title_of(prompt: &str) -> String {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let most = limits::WORKTREE_TITLE_CHARS_MAX;
+    let most = WORKTREE_TITLE_CHARS_MAX;
     if line.chars().count() <= most {
         return line.into();
     }

@@ -25,6 +25,9 @@ use crate::protocol::acp;
 use crate::rpc::message::error_from;
 use crate::session::{Session, Sessions, is_not_owner};
 
+/// How long the owner of an idle session may take to end its agent and to release it.
+const FORWARD_RELEASE: Duration = Duration::from_secs(5);
+
 impl MethodRow {
     /// Runs a call in the process that [`MethodRow::scope`] requires. A panic is returned as an
     /// error. A cancelled call returns [`Kind::Cancelled`], unless the method handles cancellation
@@ -217,7 +220,7 @@ fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<PeerConn
 /// Asks the owner to release an idle session. Returns whether it did.
 async fn release(connection: &PeerConnection, id: &SessionId) -> bool {
     let asked = connection.request(RELEASE, Release { session: id.clone() });
-    matches!(tokio::time::timeout(limits::FORWARD_RELEASE, asked).await, Ok(Ok(Value::Bool(true))))
+    matches!(tokio::time::timeout(FORWARD_RELEASE, asked).await, Ok(Ok(Value::Bool(true))))
 }
 
 /// A call on its way to the owner of its session.

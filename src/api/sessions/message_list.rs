@@ -20,6 +20,10 @@ use crate::limits;
 use crate::session::Session;
 use crate::task;
 
+/// Maximum number of event pages that are read to fill a page of messages. Reading continues beyond
+/// the limit only while the page of messages is empty.
+const MESSAGES_PAGES_MAX: usize = 4;
+
 /// The author of a listed message.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -137,7 +141,7 @@ impl Reader<'_> {
     fn page(mut self, mut after: Seq, limit: usize) -> Result<MessagesPage> {
         let (mut messages, mut pages) = (Vec::new(), 0);
         while messages.len() <= limit {
-            if !messages.is_empty() && pages >= limits::MESSAGES_PAGES_MAX {
+            if !messages.is_empty() && pages >= MESSAGES_PAGES_MAX {
                 return Ok(MessagesPage { messages, next_cursor: Some(after.to_string()) });
             }
             let events = self.session.log.page(after, limits::PAGE_EVENTS, false)?;

@@ -5,8 +5,10 @@ use crate::api::dispatch::convert::session_id;
 use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
-use crate::limits;
 use crate::protocol::acp;
+
+/// Maximum length of a title that a client sets, in characters. A longer title is truncated.
+const SET_TITLE_CHARS_MAX: usize = 500;
 
 /// The method `session/set_title`.
 pub(crate) struct SetTitle;
@@ -22,7 +24,7 @@ impl Method for SetTitle {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let line = params.title.split_whitespace().collect::<Vec<_>>().join(" ");
-        let title: String = line.chars().take(limits::SET_TITLE_CHARS_MAX).collect();
+        let title: String = line.chars().take(SET_TITLE_CHARS_MAX).collect();
         if title.is_empty() {
             return Err(Error::invalid_params("title: must not be empty"));
         }

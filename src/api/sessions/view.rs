@@ -22,6 +22,11 @@ use crate::session::folds::summary::{LastTurn, PendingCall, SessionSummary};
 use crate::session::{Owners, Sessions};
 use crate::store::SessionRow;
 
+/// Default number of messages or turns on a page.
+const LIST_PAGE: usize = 50;
+/// Maximum number of messages or turns on a page.
+const LIST_PAGE_MAX: usize = 200;
+
 /// Status of a session in all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -299,9 +304,9 @@ impl PageParams {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| Error::invalid_params("cursor: invalid"))?,
         };
-        let limit = self.limit.unwrap_or(limits::LIST_PAGE);
-        if !(1..=limits::LIST_PAGE_MAX).contains(&limit) {
-            return Err(Error::invalid_params(format!("limit: must be 1 to {}", limits::LIST_PAGE_MAX)));
+        let limit = self.limit.unwrap_or(LIST_PAGE);
+        if !(1..=LIST_PAGE_MAX).contains(&limit) {
+            return Err(Error::invalid_params(format!("limit: must be 1 to {}", LIST_PAGE_MAX)));
         }
         Ok((after, limit))
     }

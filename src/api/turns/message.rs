@@ -17,6 +17,9 @@ use crate::session::Session;
 use crate::session::work::message::{IncomingMessage, QueuedMessage};
 use crate::task;
 
+/// Maximum length of the type of a custom message, in characters.
+const CUSTOM_TYPE_CHARS_MAX: usize = 100;
+
 /// Role of a message that a client sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -124,7 +127,7 @@ pub(in crate::api) async fn send_prompt(cx: CallContext, session_id: SessionId, 
 
 /// Fails unless a type is given exactly for a custom message.
 fn check_custom(role: SenderRole, custom_type: Option<&str>, details: bool) -> Result<()> {
-    let valid = |name: &str| !name.is_empty() && name.chars().count() <= limits::CUSTOM_TYPE_CHARS_MAX;
+    let valid = |name: &str| !name.is_empty() && name.chars().count() <= CUSTOM_TYPE_CHARS_MAX;
     match (role, custom_type) {
         (SenderRole::Custom, Some(name)) if valid(name) => Ok(()),
         (SenderRole::Custom, _) => Err(Error::invalid_params("customType: required for the role custom, at most 100 characters")),

@@ -1,6 +1,8 @@
 //! Methods that list and answer permission requests, for clients whose transport does not send them
 //! the requests.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,12 +18,14 @@ use crate::content::{
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId, TurnId};
-use crate::limits;
 use crate::session::folds::open_items::OpenPermission;
 use crate::session::folds::state::ResolvedPermission;
 use crate::session::folds::summary::SessionSummary;
 use crate::session::{ChoiceDetails, Session, SessionState};
 use crate::store::SessionRow;
+
+/// How long a late answer to a permission request waits for the first answer to be recorded.
+const PERMISSION_RESOLVED: Duration = Duration::from_secs(1);
 
 /// Selects permission requests.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -247,7 +251,7 @@ async fn not_open(cx: &CallContext, id: &PermissionId) -> Error {
                 follow.moved().await;
             }
         };
-        let _ = tokio::time::timeout(limits::PERMISSION_RESOLVED, resolved).await;
+        let _ = tokio::time::timeout(PERMISSION_RESOLVED, resolved).await;
     }
     let resolved =
         |session: Session| session.log.state(|state| state.resolved_permissions.iter().find(|one| one.id == *id).cloned());

@@ -2,6 +2,7 @@
 
 use std::result::Result as StdResult;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 
@@ -12,11 +13,13 @@ use crate::cli::terminal::output::print;
 use crate::config::Loaded;
 use crate::content::Part;
 use crate::error::Result;
-use crate::limits;
 use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, providers};
 use crate::options::Thinking;
 use crate::store::Store;
 use crate::terminal_text::output_line;
+
+/// How long `doctor` waits for the first event of a model.
+const DOCTOR_MODEL: Duration = Duration::from_secs(30);
 
 /// The checks that were printed.
 #[derive(Default)]
@@ -108,12 +111,12 @@ async fn probe(model: &dyn Model) -> StdResult<&'static str, ModelError> {
         let usage = matches!(chunk, Ok(Chunk::Usage(_) | Chunk::UsageSoFar(_)));
         async move { !usage }
     });
-    match tokio::time::timeout(limits::DOCTOR_MODEL, std::pin::pin!(chunks).next()).await {
+    match tokio::time::timeout(DOCTOR_MODEL, std::pin::pin!(chunks).next()).await {
         Ok(Some(Ok(Chunk::Retry { reason, .. }))) => Err(failed(reason)),
         Ok(Some(Ok(_))) => Ok("answers"),
         Ok(Some(Err(error))) => Err(error),
         Ok(None) => Err(failed(format!("{}: the model returned an empty answer", model.id()))),
-        Err(_) => Err(failed(format!("{}: no answer within {} s", model.id(), limits::DOCTOR_MODEL.as_secs()))),
+        Err(_) => Err(failed(format!("{}: no answer within {} s", model.id(), DOCTOR_MODEL.as_secs()))),
     }
 }
 

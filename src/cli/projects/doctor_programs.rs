@@ -3,6 +3,7 @@
 //! name no programs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -12,9 +13,11 @@ use crate::api::App;
 use crate::cli::servers::command::connect;
 use crate::config::{HookSettings, Loaded, SandboxMode};
 use crate::hub::{self, KnownAgent};
-use crate::limits;
 use crate::lsp;
 use crate::process::{Command, Sandbox};
+
+/// Maximum time of the programs that `nuncio doctor` starts.
+const DOCTOR_PROGRAMS: Duration = Duration::from_secs(15);
 
 /// A line of the report.
 pub(in crate::cli) enum Finding {
@@ -54,8 +57,8 @@ async fn mcp_servers(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
     let checks = servers.map(|(name, server)| {
         let environment = &environment;
         async move {
-            let connected = timeout(limits::DOCTOR_PROGRAMS, connect(name, server, environment)).await;
-            let late = || Err(format!("it is not ready after {} s", limits::DOCTOR_PROGRAMS.as_secs()));
+            let connected = timeout(DOCTOR_PROGRAMS, connect(name, server, environment)).await;
+            let late = || Err(format!("it is not ready after {} s", DOCTOR_PROGRAMS.as_secs()));
             (
                 "mcp",
                 match connected.unwrap_or_else(|_| late()) {
@@ -149,7 +152,7 @@ fn sandbox(app: &App, loaded: &Loaded) -> Finding {
 /// Runs `git --version`, outside of any repository.
 async fn git(app: &App) -> Finding {
     let command = Command::program(["git", "--version"], "/");
-    match timeout(limits::DOCTOR_PROGRAMS, app.services.launcher.printed(&command)).await {
+    match timeout(DOCTOR_PROGRAMS, app.services.launcher.printed(&command)).await {
         Ok(Ok(version)) => Finding::Ok(version),
         _ => Finding::Note("git does not run; without it there are no git tools, reviews by commit and workspaces".into()),
     }

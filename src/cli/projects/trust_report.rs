@@ -13,6 +13,9 @@ use crate::hub::project_files::{ForeignConfig, project_files};
 use crate::limits;
 use crate::terminal_text::output_line;
 
+/// Maximum number of entries of skill directories that are read to list their scripts.
+const SKILL_ENTRIES_MAX: usize = 20_000;
+
 /// Directories with the skills of a project.
 const SKILLS: [&str; 3] = [".nuncio/skills", ".claude/skills", ".agents/skills"];
 /// Settings that other parts of the list show. `*` is any name.
@@ -159,7 +162,7 @@ fn rule_text(rule: &Rule) -> String {
 fn skill_scripts(directory: &Path) -> (Vec<String>, usize) {
     let mut found = Vec::new();
     let mut open: Vec<_> = SKILLS.iter().map(|skills| directory.join(skills)).collect();
-    let mut left = limits::SKILL_ENTRIES_MAX;
+    let mut left = SKILL_ENTRIES_MAX;
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(left) {
             left -= 1;

@@ -1,15 +1,19 @@
 //! Waits for turns that a prompt of this command did not start: the turn that an opened session is
 //! running, and turns that background work starts.
 
+use std::time::Duration;
+
 use super::PromptRunner;
 use crate::api::{ListPermissions, ListPermissionsParams, PermissionView};
 use crate::cli::terminal::input_queue::InputQueue;
 use crate::cli::terminal::output::{print_question, print_stderr};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::session::Session;
 use crate::terminal_text::output_line;
 use crate::transcript::PermissionQuestion;
+
+/// Maximum time that `nuncio run` waits for background work after its last prompt.
+const BACKGROUND_WAIT: Duration = Duration::from_secs(3600);
 
 impl PromptRunner {
     /// Returns the session if this process runs its turns.
@@ -74,7 +78,7 @@ impl PromptRunner {
             let finished = async {
                 let finished = session.finish_background_work(on_end);
                 // A command such as a server never ends.
-                let _ = tokio::time::timeout(limits::BACKGROUND_WAIT, finished).await;
+                let _ = tokio::time::timeout(BACKGROUND_WAIT, finished).await;
             };
             code = self.show_unprompted(finished).await?;
         }

@@ -2,8 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::id::SessionId;
-use crate::limits;
 use crate::session::Sessions;
+
+/// Number of ids that an error about an ambiguous id names.
+const AMBIGUOUS_IDS_SHOWN: usize = 5;
 
 const PREFIX: &str = "sess_";
 
@@ -14,12 +16,12 @@ pub(crate) fn resolve(sessions: &Sessions, given: &str) -> Result<SessionId> {
         return Ok(exact);
     }
     let full = if given.starts_with(PREFIX) { given.to_owned() } else { format!("{PREFIX}{given}") };
-    let found = sessions.store().session_ids(&full, limits::AMBIGUOUS_IDS_SHOWN + 1)?;
+    let found = sessions.store().session_ids(&full, AMBIGUOUS_IDS_SHOWN + 1)?;
     match found.as_slice() {
         [] => Err(unknown(given)),
         [id] => Ok(id.clone()),
         several => {
-            let names: Vec<&str> = several.iter().take(limits::AMBIGUOUS_IDS_SHOWN).map(SessionId::as_str).collect();
+            let names: Vec<&str> = several.iter().take(AMBIGUOUS_IDS_SHOWN).map(SessionId::as_str).collect();
             let more = if several.len() > names.len() { ", …" } else { "" };
             Err(Error::invalid_params(format!("the ids of several sessions start with {given}")).hint(names.join(", ") + more))
         }

@@ -8,11 +8,13 @@ use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::content::Cost;
 use crate::error::Result;
 use crate::id::SessionId;
-use crate::limits;
 use crate::local::LocalClient;
 use crate::protocol::acp;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
+
+/// Number of sessions that `nuncio sessions list` shows.
+const SESSIONS_SHOWN: usize = 20;
 
 /// How the list is printed.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +41,7 @@ pub(crate) async fn list(
             count += 1;
             match format {
                 ListFormat::Json => print_json(json_line(sessions, session)?)?,
-                ListFormat::Newest if count > limits::SESSIONS_SHOWN => {}
+                ListFormat::Newest if count > SESSIONS_SHOWN => {}
                 ListFormat::All | ListFormat::Newest => print(line(session))?,
             }
         }
@@ -48,8 +50,8 @@ pub(crate) async fn list(
         }
         request.cursor = page.next_cursor;
     }
-    if matches!(format, ListFormat::Newest) && count > limits::SESSIONS_SHOWN {
-        print_stderr(format!("{} older sessions: nuncio sessions list --all\n", count - limits::SESSIONS_SHOWN));
+    if matches!(format, ListFormat::Newest) && count > SESSIONS_SHOWN {
+        print_stderr(format!("{} older sessions: nuncio sessions list --all\n", count - SESSIONS_SHOWN));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Read};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
@@ -10,6 +11,12 @@ use super::output::print_stderr;
 use crate::cli::flags::RunOptions;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+
+/// How long `run` waits for the end of standard input before it prints a notice.
+const INPUT_NOTICE: Duration = Duration::from_secs(2);
+/// How long `run` waits for input if standard input is a silent socket. After that, `run` uses the
+/// prompt that it has.
+const INPUT_SOCKET: Duration = Duration::from_secs(3);
 
 /// The input of `nuncio run`.
 pub(crate) enum RunInput {
@@ -55,11 +62,11 @@ pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
 
 /// Reads standard input to its end. Returns `None` if the input is blank, or if standard input is a
 /// terminal and input is not `wanted`. Prints a notice if reading takes longer than
-/// [`limits::INPUT_NOTICE`].
+/// [`INPUT_NOTICE`].
 ///
 /// A pipe comes from the command line and may start slowly (a build, a test run), so the read
 /// waits. A socket is typically inherited from a program that never closes it, so the read waits
-/// for [`limits::INPUT_SOCKET`] at most, unless input is `wanted`.
+/// for [`INPUT_SOCKET`] at most, unless input is `wanted`.
 async fn standard_input(wanted: bool) -> Result<Option<String>> {
     if std::io::stdin().is_terminal() {
         return match wanted {
@@ -76,7 +83,7 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
         let mut bytes = Vec::new();
         std::io::stdin().take(limits::INPUT_LINE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map(|_| bytes)
     });
-    let read = match tokio::time::timeout(limits::INPUT_NOTICE, &mut reading).await {
+    let read = match tokio::time::timeout(INPUT_NOTICE, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
             print_stderr("nuncio: still reading standard input (to skip it: </dev/null)\n");
@@ -97,9 +104,9 @@ async fn standard_input(wanted: bool) -> Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Returns true if standard input becomes readable or ends within [`limits::INPUT_SOCKET`].
+/// Returns true if standard input becomes readable or ends within [`INPUT_SOCKET`].
 fn has_input() -> bool {
     let stdin = rustix::stdio::stdin();
-    let wait = Timespec { tv_sec: limits::INPUT_SOCKET.as_secs() as i64, tv_nsec: 0 };
+    let wait = Timespec { tv_sec: INPUT_SOCKET.as_secs() as i64, tv_nsec: 0 };
     !matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&wait)), Ok(0))
 }

@@ -26,6 +26,9 @@ use crate::http::state::AppState;
 use crate::json;
 use crate::limits;
 
+/// Maximum number of calls in one batch on `/rpc`.
+const RPC_BATCH_MAX: u32 = 100;
+
 /// Marks a response whose errors are in nuncio's format.
 #[derive(Clone)]
 struct Converted;
@@ -49,7 +52,7 @@ enum Sender {
 
 /// Parses the message in the body of a request, runs its calls and builds the response.
 pub(crate) async fn answer(request: HttpRequest, bytes_max: usize, dispatcher: Dispatcher) -> Result<HttpResponse> {
-    let batches = BatchRequestConfig::Limit(limits::RPC_BATCH_MAX);
+    let batches = BatchRequestConfig::Limit(RPC_BATCH_MAX);
     let response = http::call_with_service(request, batches, bytes_max as u32, dispatcher).await.map(Body::new);
     if response.extensions().get::<Converted>().is_some() {
         return Ok(response);

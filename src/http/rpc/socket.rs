@@ -15,6 +15,11 @@ use crate::error::{Error, Kind, Result};
 use crate::http::state::AppState;
 use crate::limits;
 
+/// Maximum number of concurrent read-only calls per socket.
+const RPC_READS_MAX: usize = 4;
+/// Maximum number of subscriptions per socket.
+const RPC_SUBSCRIPTIONS_MAX: usize = 32;
+
 /// The permits of a call, held until its response is written.
 pub(crate) type CallPermits = Vec<OwnedSemaphorePermit>;
 
@@ -51,10 +56,10 @@ impl Socket {
             closed: CancellationToken::new(),
             calls: semaphore(limits::RPC_CALLS_MAX),
             notifications: semaphore(limits::RPC_CALLS_MAX),
-            reads: semaphore(limits::RPC_READS_MAX),
+            reads: semaphore(RPC_READS_MAX),
             params: semaphore(limits::RPC_PARAMS_BYTES_MAX >> 10),
             unread,
-            subscriptions: semaphore(limits::RPC_SUBSCRIPTIONS_MAX),
+            subscriptions: semaphore(RPC_SUBSCRIPTIONS_MAX),
             followed: Mutex::default(),
         }
     }
@@ -101,7 +106,7 @@ impl Socket {
 
     /// Acquires the permit for a subscription.
     pub(crate) fn subscription(&self) -> Result<OwnedSemaphorePermit> {
-        let most = || from_jsonrpsee(&reject_too_many_subscriptions(limits::RPC_SUBSCRIPTIONS_MAX as u32));
+        let most = || from_jsonrpsee(&reject_too_many_subscriptions(RPC_SUBSCRIPTIONS_MAX as u32));
         acquire(&self.subscriptions, 1).ok_or_else(most)
     }
 

@@ -16,6 +16,9 @@ use crate::hub::events::{Call, CallUpdate, TurnEvents};
 use crate::hub::permission::AgentRequest;
 use crate::limits;
 
+/// Number of paths in the title of a hosted agent's tool call.
+const AGENT_PATHS_SHOWN: usize = 3;
+
 /// The reported parts of items, and the usage of the thread.
 #[derive(Default)]
 pub(super) struct CodexItems {
@@ -266,7 +269,7 @@ fn changes(list: &Value, cwd: PathBuf) -> CallUpdate {
     let content: Vec<ToolContent> = list.iter().flat_map(|change| differences(change, &cwd)).collect();
     let title = match paths.is_empty() {
         true => "Edit files".into(),
-        false => format!("Edit {}", crate::content::listed(&names, limits::AGENT_PATHS_SHOWN)),
+        false => format!("Edit {}", crate::content::listed(&names, AGENT_PATHS_SHOWN)),
     };
     CallUpdate {
         title: Some(title),

@@ -2,6 +2,7 @@
 //! so that events and the state after a reconnection are recorded in the same way.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -14,7 +15,11 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::hub::driver::Signal;
 use crate::hub::events::{CallUpdate, TurnEvents};
-use crate::limits;
+
+/// How long a turn goes on after its agent reported that it is idle, for reports that come later.
+const AGENT_SETTLE: Duration = Duration::from_secs(2);
+/// How long a permission request waits for the input of its call.
+const AGENT_CALL_INPUT: Duration = Duration::from_secs(1);
 
 /// Records a turn in a session of OpenCode.
 pub(super) struct OpencodeRecorder {
@@ -202,13 +207,13 @@ impl OpencodeRecorder {
     pub(super) fn has_ended(&self) -> bool {
         let answered = self.own.is_empty() && !self.messages.is_empty();
         let complete = answered && self.messages.values().all(|message| message.completed);
-        self.idle.is_some_and(|since| complete || since.elapsed() >= limits::AGENT_SETTLE)
+        self.idle.is_some_and(|since| complete || since.elapsed() >= AGENT_SETTLE)
     }
 
     /// Returns the earliest time at which the result of [`OpencodeRecorder::has_ended`] or
     /// [`OpencodeRecorder::overdue`] may change without an event.
     pub(super) fn wake(&self) -> Option<Instant> {
-        let settled = self.idle.map(|since| since + limits::AGENT_SETTLE);
+        let settled = self.idle.map(|since| since + AGENT_SETTLE);
         settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()
     }
 
@@ -345,8 +350,7 @@ impl OpencodeRecorder {
         let id = properties["id"].as_str().filter(|id| self.asked.insert((*id).to_owned()))?;
         let call = properties["tool"]["callID"].as_str().unwrap_or(id);
         let metadata = properties["metadata"].clone();
-        let request =
-            WaitingRequest { id: id.into(), call: call.into(), metadata, until: Instant::now() + limits::AGENT_CALL_INPUT };
+        let request = WaitingRequest { id: id.into(), call: call.into(), metadata, until: Instant::now() + AGENT_CALL_INPUT };
         if events.open_call(call).is_none() {
             let permission = properties["permission"].as_str().unwrap_or_default();
             let update = CallUpdate { title: Some(permission.into()), kind: Some(kind(permission)), ..CallUpdate::default() };

@@ -23,6 +23,13 @@ use crate::limits;
 use crate::process::{Command, CommandKind, ProcessLauncher};
 use crate::web::{Destination, HttpClients, causes};
 
+/// Maximum time of one request that finds out whether the server of a hosted agent answers.
+const AGENT_PROBE: Duration = Duration::from_millis(500);
+/// Number of ports that are tried for the server of a hosted agent.
+const AGENT_PORTS_MAX: usize = 5;
+/// Maximum size of a response of an agent's server, in bytes.
+const AGENT_RESPONSE_BYTES_MAX: usize = 32 << 20;
+
 /// The user of the server's basic authentication.
 const USER: &str = "opencode";
 
@@ -81,7 +88,7 @@ impl OpencodeServer {
             let Err(error) = server.get_ready(ready).await else { return Ok(server) };
             let port_is_used = server.process.has_ended() && server.process.stderr().contains("ServeError");
             server.process.end().await;
-            if !port_is_used || attempt == limits::AGENT_PORTS_MAX {
+            if !port_is_used || attempt == AGENT_PORTS_MAX {
                 return Err(error);
             }
             attempt += 1;
@@ -110,7 +117,7 @@ impl OpencodeServer {
                 return Err(self.process.ended_error(self.process.ended().await));
             }
             // A server that just began to listen may never answer its first requests.
-            while !matches!(timeout(limits::AGENT_PROBE, self.health(true)).await, Ok(Ok(StatusCode::OK))) {
+            while !matches!(timeout(AGENT_PROBE, self.health(true)).await, Ok(Ok(StatusCode::OK))) {
                 sleep(limits::AGENT_RECONNECT).await;
             }
             match timeout(limits::AGENT_REQUEST, self.health(false)).await {
@@ -176,7 +183,7 @@ impl OpencodeServer {
             let mut body = Vec::new();
             while let Some(piece) = response.chunk().await.map_err(|error| failed(&error))? {
                 body.extend_from_slice(&piece);
-                if body.len() > limits::AGENT_RESPONSE_BYTES_MAX {
+                if body.len() > AGENT_RESPONSE_BYTES_MAX {
                     return Err(unavailable(&self.name, format_args!("{path}: the response is too large")));
                 }
             }
@@ -232,7 +239,7 @@ impl OpencodeServer {
 /// chooses for connections: such a connection could take the port before the server listens on it.
 fn free_port() -> Result<u16> {
     let mut last = None;
-    for _ in 0..limits::AGENT_PORTS_MAX {
+    for _ in 0..AGENT_PORTS_MAX {
         let [high, low] = random::<2>()?;
         let port = PORTS.start + u16::from_be_bytes([high, low]) % (PORTS.end - PORTS.start);
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {

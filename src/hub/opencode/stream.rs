@@ -2,6 +2,7 @@
 //! not repeat events, so the reader must then read the state.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -15,6 +16,9 @@ use crate::hub::process::unavailable;
 use crate::json;
 use crate::limits;
 use crate::model::sse::Decoder;
+
+/// Maximum time without a byte of an agent's event stream, which has an event every 10 s.
+const AGENT_EVENTS_IDLE: Duration = Duration::from_secs(30);
 
 /// The events of a directory.
 pub(super) struct ServerEvents {
@@ -103,7 +107,7 @@ impl ServerEvents {
 
 impl Connection {
     /// Waits for the next event that is a JSON object. Returns `None` if the stream was
-    /// disconnected or sent nothing for [`limits::AGENT_EVENTS_IDLE`].
+    /// disconnected or sent nothing for [`AGENT_EVENTS_IDLE`].
     async fn next(&mut self) -> Option<Value> {
         loop {
             while let Some(data) = self.decoder.next().ok()? {
@@ -112,7 +116,7 @@ impl Connection {
                     Ok(_) | Err(_) => tracing::debug!("an event of OpenCode is not an object"),
                 }
             }
-            let piece = timeout(limits::AGENT_EVENTS_IDLE, self.bytes.next()).await.ok()??.ok()?;
+            let piece = timeout(AGENT_EVENTS_IDLE, self.bytes.next()).await.ok()??.ok()?;
             self.decoder.push(&piece);
         }
     }

@@ -24,6 +24,9 @@ use crate::hub::permission::Choice;
 use crate::limits;
 use crate::session::Turn;
 
+/// Maximum number of an agent's messages that are read after a reconnection.
+const AGENT_MESSAGES_READ_MAX: usize = 200;
+
 /// The client that `opencode attach` starts.
 const TERMINAL_CLIENT: &str = "opencode-tui";
 
@@ -109,7 +112,7 @@ impl OpencodeConversation {
     /// Reads the state of the server.
     async fn state(&self) -> Result<ServerState> {
         let server = self.server();
-        let limit = limits::AGENT_MESSAGES_READ_MAX.to_string();
+        let limit = AGENT_MESSAGES_READ_MAX.to_string();
         let statuses = server.get("/session/status", &[]).await?;
         Ok(ServerState {
             subagents: self.subagents(&statuses).await?,

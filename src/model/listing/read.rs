@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::{Ability, Price};
-use crate::limits::MODEL_LIST_TEXT_CHARS_MAX;
 use crate::options::Thinking;
+
+/// Maximum length of a model's name, in characters. Models with longer names are left out.
+const MODEL_LIST_TEXT_CHARS_MAX: usize = 200;
 
 /// A model in the list of a provider. An absent property is one that the list does not state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,13 @@ use reqwest::{RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::limits::MODEL_PROBE_BYTES_MAX;
 use crate::model::authorize::key_header;
 use crate::model::endpoint::{Endpoint, client};
 use crate::model::limited_body::{self, MissingPart};
 use crate::web::HttpClients;
+
+/// Maximum size of the response that identifies a local model server, in bytes.
+const MODEL_PROBE_BYTES_MAX: usize = 1 << 20;
 
 /// The address of a local server and the headers of its requests.
 pub(super) struct LocalApi<'a> {

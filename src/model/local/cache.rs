@@ -3,18 +3,25 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use super::api::LocalApi;
 use super::properties::{self, Properties};
-use crate::limits::{LOCAL_MODELS_MAX, LOCAL_PROPERTIES, LOCAL_PROPERTIES_FRESH};
 use crate::model::endpoint::Endpoint;
 use crate::model::observations::Observations;
 use crate::model::providers::provider;
 use crate::model::wire_formats::{ServerScope, wire_format};
 use crate::web::HttpClients;
+
+/// How long a request waits for the properties that a local server reports of its model.
+const LOCAL_PROPERTIES: Duration = Duration::from_secs(1);
+/// How long the properties that a local server reported apply to later turns.
+const LOCAL_PROPERTIES_FRESH: Duration = Duration::from_secs(60);
+/// Maximum number of models on local servers whose properties are kept.
+const LOCAL_MODELS_MAX: usize = 256;
 
 /// The properties of models that local servers report, by base URL and name, and the facts that
 /// errors of any server revealed. Shared by all clones.

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
-use crate::limits;
+/// Maximum number of parser steps per shell command.
+const SHELL_PARSE_STEPS_MAX: usize = 50_000;
 
 /// Parses `source`. Returns `None` if parsing takes too long or splits a character. Bash treats all
 /// non-ASCII bytes as parts of words, so the parser receives a letter in place of each of these
@@ -17,7 +18,7 @@ pub(crate) fn parse(source: &str) -> Option<Tree> {
     let mut steps = 0;
     let mut bounded = |_: &ParseState| {
         steps += 1;
-        if steps > limits::SHELL_PARSE_STEPS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if steps > SHELL_PARSE_STEPS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut bounded);
     let tree = parser.parse_with_options(&mut |place, _| ascii.get(place..).unwrap_or_default(), None, Some(options));

@@ -13,6 +13,13 @@ use super::plain::{is_harmless_expansion, is_plain, is_variable};
 use super::word::Word;
 use crate::limits;
 
+/// Maximum number of simple commands that are analysed in one shell command.
+const SHELL_COMMANDS_MAX: usize = 500;
+/// Maximum nesting depth of the syntax of a shell command.
+const SHELL_LEVELS_MAX: usize = 200;
+/// Maximum number of nested shells in a shell command, as in `sh -c`.
+const SHELL_DEPTH_MAX: usize = 8;
+
 /// Returns all commands in `line`, including commands in substitutions and in nested shells. If a
 /// part cannot be analysed, an opaque command is added.
 pub(crate) fn commands(line: &str) -> Vec<ShellCommand> {
@@ -102,7 +109,7 @@ impl<'a> ScriptReader<'a> {
     /// marks the script as opaque instead.
     pub(crate) fn push(&mut self, command: ShellCommand) {
         self.named += command.names.iter().map(Vec::len).sum::<usize>();
-        if self.found.len() < limits::SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
+        if self.found.len() < SHELL_COMMANDS_MAX && self.named <= limits::SHELL_NAMES_CHARS_MAX {
             self.found.push(command);
         } else {
             self.opaque = true;
@@ -151,7 +158,7 @@ impl<'a> ScriptReader<'a> {
     /// nesting depth.
     pub(crate) fn within(&mut self, read: impl FnOnce(&mut Self)) {
         self.level += 1;
-        if self.level > limits::SHELL_LEVELS_MAX {
+        if self.level > SHELL_LEVELS_MAX {
             self.opaque = true;
         } else {
             read(self);
@@ -344,7 +351,7 @@ impl<'a> ScriptReader<'a> {
     /// Analyses the commands that a wrapper runs, and limits their nesting depth.
     pub(crate) fn nested(&mut self, read: impl FnOnce(&mut Self)) {
         self.depth += 1;
-        if self.depth > limits::SHELL_DEPTH_MAX {
+        if self.depth > SHELL_DEPTH_MAX {
             self.opaque = true;
         } else {
             self.within(read);

@@ -1,6 +1,7 @@
 //! The events of all sessions as one stream, in commit order, with its own cursor.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -10,6 +11,9 @@ use crate::limits;
 use crate::session::sessions::Sessions;
 use crate::store::{Store, StoredEvent};
 use crate::task;
+
+/// Minimum pause between two event reads for a client that follows all sessions.
+const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
 
 /// A cursor in the events of all sessions, including those that other processes own.
 pub(crate) struct FollowAll {
@@ -56,13 +60,13 @@ impl FollowAll {
     }
 
     /// Waits until an event was committed after the last [`FollowAll::read`], and at least
-    /// [`limits::FOLLOW_ALL_PAUSE`] has passed since that read. The pause lets one read cover many
+    /// [`FOLLOW_ALL_PAUSE`] has passed since that read. The pause lets one read cover many
     /// commits.
     pub(crate) async fn moved(&mut self) {
         // The channel closes only when the log is dropped. No commit can follow, so wait forever.
         if self.commits.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        tokio::time::sleep_until(self.read + limits::FOLLOW_ALL_PAUSE).await;
+        tokio::time::sleep_until(self.read + FOLLOW_ALL_PAUSE).await;
     }
 }

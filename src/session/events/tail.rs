@@ -6,10 +6,14 @@ use std::sync::Arc;
 use crate::content::{Part, ToolContent};
 use crate::event::{Body, Event, ignored};
 use crate::id::Seq;
-use crate::limits;
 
-/// The newest events, oldest first: at most [`limits::TAIL_EVENTS_MAX`] with about
-/// [`limits::TAIL_BYTES_MAX`] of text.
+/// Maximum number of recent events per session that are kept in memory for the session's followers.
+const TAIL_EVENTS_MAX: usize = 512;
+/// Maximum total size of the text in the recent events of a session, in bytes.
+const TAIL_BYTES_MAX: usize = 256 << 10;
+
+/// The newest events, oldest first: at most [`TAIL_EVENTS_MAX`] with about
+/// [`TAIL_BYTES_MAX`] of text.
 #[derive(Default)]
 pub(in crate::session) struct Tail {
     /// Events with their approximate sizes.
@@ -23,7 +27,7 @@ impl Tail {
         let bytes = approximate_bytes(&event.body);
         self.bytes += bytes;
         self.events.push_back((bytes, Arc::new(event)));
-        while self.events.len() > limits::TAIL_EVENTS_MAX || self.bytes > limits::TAIL_BYTES_MAX {
+        while self.events.len() > TAIL_EVENTS_MAX || self.bytes > TAIL_BYTES_MAX {
             let Some((bytes, _)) = self.events.pop_front() else { break };
             self.bytes -= bytes;
         }

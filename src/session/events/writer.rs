@@ -18,6 +18,11 @@ use crate::session::clock::now_ms;
 use crate::session::folds::summary::SessionSummary;
 use crate::store::{Append, SessionRow, Store, Writer};
 
+/// Maximum number of events in the log writer's queue, over all sessions.
+const APPENDS_QUEUED_MAX: usize = 4096;
+/// Pause between two attempts to write to a locked store.
+const STORE_RETRY: Duration = Duration::from_millis(50);
+
 /// Handle to the writer thread, which writes the events of all sessions of this process. The thread
 /// ends when all senders are dropped.
 #[derive(Clone)]
@@ -31,7 +36,7 @@ pub(in crate::session) struct Log {
 impl Log {
     /// Starts the writer thread.
     pub(crate) fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
-        let (pending, queue) = mpsc::channel(limits::APPENDS_QUEUED_MAX);
+        let (pending, queue) = mpsc::channel(APPENDS_QUEUED_MAX);
         let connection = store.writer()?;
         let commits = watch::Sender::new(0);
         let metrics = Arc::new(SessionMetrics::default());
@@ -230,7 +235,7 @@ fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<
                     tracing::warn!(%error, "the store is locked by another process: retrying");
                 }
                 waited = Some(began.elapsed());
-                std::thread::sleep(limits::STORE_RETRY);
+                std::thread::sleep(STORE_RETRY);
             }
             result => return (result, waited.map(|_| began.elapsed())),
         }

@@ -18,9 +18,11 @@ use crate::event::{
     SessionChange, SessionParent, ignored,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
-use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::session::work::message::IncomingMessage;
+
+/// Number of resolved permission requests per session whose outcome a late answer receives.
+const PERMISSIONS_RESOLVED_KEPT: usize = 16;
 
 /// The state of a session after the events that were added to it.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +184,7 @@ impl SessionState {
     /// version cannot parse is ignored.
     fn resolved(&mut self, id: &PermissionId, outcome: PermissionOutcome, rule: Option<&Value>, by: &str) {
         self.open_permissions.retain(|open| open.id != *id);
-        self.resolved_permissions.truncate(limits::PERMISSIONS_RESOLVED_KEPT - 1);
+        self.resolved_permissions.truncate(PERMISSIONS_RESOLVED_KEPT - 1);
         self.resolved_permissions.push_front(ResolvedPermission { id: id.clone(), outcome, by: by.into() });
         if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
             self.rules.extend(rule.and_then(|rule| Rule::deserialize(rule).ok()));

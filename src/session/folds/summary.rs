@@ -9,8 +9,10 @@ use super::turns::{TurnFailure, TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
 use crate::event::{Body, Event, ignored};
 use crate::id::{PermissionId, ToolCallId, TurnId};
-use crate::limits;
 use crate::store::{ActivityColumns, SessionRow};
+
+/// Maximum number of tool calls, and of permission requests, in the summary of a session's row.
+const SUMMARY_CALLS_MAX: usize = 64;
 
 /// The activity of a session after an event.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -96,9 +98,9 @@ impl SessionSummary {
     }
 
     fn into_columns(mut self) -> ActivityColumns {
-        self.pending_tool_calls.truncate(limits::SUMMARY_CALLS_MAX);
+        self.pending_tool_calls.truncate(SUMMARY_CALLS_MAX);
         let waiting = self.open_permissions.len();
-        self.open_permissions.truncate(limits::SUMMARY_CALLS_MAX);
+        self.open_permissions.truncate(SUMMARY_CALLS_MAX);
         ActivityColumns { turn: self.turn().cloned(), waiting, summary: serde_json::to_string(&self).ok() }
     }
 

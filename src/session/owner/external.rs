@@ -1,15 +1,21 @@
 //! Polls for new events in sessions that other processes own and this process reads.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Result;
 use crate::id::{Seq, SessionId};
-use crate::limits;
 use crate::session::open::Session;
 use crate::session::sessions::{Sessions, ignore_busy};
 use crate::store::ChangeWatch;
+
+/// Interval at which a followed session is polled for events that another process wrote.
+const EXTERNAL_POLL: Duration = Duration::from_millis(50);
+/// Number of polls ([`EXTERNAL_POLL`]) between two checks that the owner of a running turn is
+/// alive.
+const EXTERNAL_ORPHANS: u64 = 20;
 
 impl Sessions {
     /// Waits for an event after `cursor` in a session that is no longer open in this process.
@@ -59,7 +65,7 @@ async fn poll(sessions: &Weak<Sessions>, watch: ChangeWatch, shutdown: &Cancella
         if changed && followed {
             sessions.log.commits().send_modify(|count| *count += 1);
         }
-        let external = External::read(sessions.all_open(), changed, round % limits::EXTERNAL_ORPHANS == 0);
+        let external = External::read(sessions.all_open(), changed, round % EXTERNAL_ORPHANS == 0);
         // While a session is being acquired, read it again in the next round.
         seen = if external.acquiring { None } else { version };
         let open = external.open;
@@ -73,7 +79,7 @@ async fn poll(sessions: &Weak<Sessions>, watch: ChangeWatch, shutdown: &Cancella
         }
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = tokio::time::sleep(limits::EXTERNAL_POLL) => {}
+            () = tokio::time::sleep(EXTERNAL_POLL) => {}
         }
     }
 }

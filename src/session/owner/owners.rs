@@ -3,10 +3,14 @@
 use super::lock;
 use crate::error::Result;
 use crate::id::SessionId;
-use crate::limits;
 use crate::local_socket::PeerAddress;
 use crate::session::sessions::Sessions;
 use crate::store::SessionRow;
+
+/// Maximum number of sessions of other processes in the status of agents.
+const STATUS_EXTERNAL_MAX: usize = 1000;
+/// Maximum number of stored sessions that are searched for permission requests of other processes.
+const WAITING_SESSIONS_MAX: usize = 1000;
 
 /// Checks owners of sessions. Each process is checked once.
 pub(crate) struct Owners<'a> {
@@ -46,7 +50,7 @@ impl Sessions {
     /// permission request.
     pub(crate) fn waiting_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();
-        let mut rows = self.store.waiting_sessions(limits::WAITING_SESSIONS_MAX)?;
+        let mut rows = self.store.waiting_sessions(WAITING_SESSIONS_MAX)?;
         let owned_here = |id: &SessionId| self.opened(id).is_some_and(|session| session.is_owned());
         rows.retain(|row| !owned_here(&row.id) && owners.owns(&row.id));
         Ok(rows)
@@ -63,7 +67,7 @@ impl Sessions {
                 continue;
             }
             rows.extend(self.store.session(&id)?.filter(|row| row.head > 0));
-            if rows.len() == limits::STATUS_EXTERNAL_MAX {
+            if rows.len() == STATUS_EXTERNAL_MAX {
                 break;
             }
         }

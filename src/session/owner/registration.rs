@@ -6,9 +6,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
-use crate::limits;
 use crate::session::open::{Registration, Session};
 use crate::session::sessions::Sessions;
+
+/// How long the owner of a session may take to register a client that answers permission requests.
+const REGISTRATION: Duration = Duration::from_secs(2);
 
 /// The request to the owner of a session that registers a client that can answer permission
 /// requests ([`Register`]). It has no response while the client is attached.
@@ -32,7 +34,7 @@ impl Sessions {
         self.start_registration(session);
         let mut registration = session.registration.subscribe();
         let known = registration.wait_for(|registration| *registration != Registration::Requested);
-        if tokio::time::timeout(limits::REGISTRATION, known).await.is_err() {
+        if tokio::time::timeout(REGISTRATION, known).await.is_err() {
             tracing::warn!(session = %session.log.id, "the owner of a session does not respond");
         }
     }

@@ -9,9 +9,11 @@ use tokio_util::sync::CancellationToken;
 use crate::content::BudgetLimit;
 use crate::error::{Error, Kind, Result};
 use crate::id::{SessionId, TurnId};
-use crate::limits;
 use crate::session::events::log::SessionLog;
 use crate::session::folds::spending::Spending;
+
+/// Maximum number of concurrent subagents per session.
+const SUBAGENTS_SESSION_MAX: usize = 16;
 
 /// Counts and cancels the running subagents of one session, and sums the amounts that the session
 /// and its subagents have used.
@@ -67,17 +69,17 @@ pub(in crate::session) struct ChildGuard {
 }
 
 impl RunningChildren {
-    /// Counts a subagent, or fails if [`limits::SUBAGENTS_SESSION_MAX`] are running. It never
+    /// Counts a subagent, or fails if [`SUBAGENTS_SESSION_MAX`] are running. It never
     /// waits, because a subagent that waits for another one could wait without a bound.
     pub(in crate::session) fn enter(self: &Arc<Self>) -> Result<ChildGuard> {
         let mut entered = false;
         self.count.send_if_modified(|count| {
-            entered = *count < limits::SUBAGENTS_SESSION_MAX;
+            entered = *count < SUBAGENTS_SESSION_MAX;
             *count += usize::from(entered);
             entered
         });
         if !entered {
-            let message = format!("{} subagents of this session are already running", limits::SUBAGENTS_SESSION_MAX);
+            let message = format!("{} subagents of this session are already running", SUBAGENTS_SESSION_MAX);
             return Err(Error::new(Kind::Overloaded, message).hint("call task again when one has ended"));
         }
         let cancel = self.cancel.lock().child_token();

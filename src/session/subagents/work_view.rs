@@ -6,8 +6,10 @@ use serde_json::Value;
 use crate::content::{Role, WorkProblems, plain_text};
 use crate::event::{Body, Event};
 use crate::id::ToolCallId;
-use crate::limits;
 use crate::session::folds::open_items::REVIEW;
+
+/// Maximum size of a subagent's text that is shown while it runs, in bytes.
+const SUBAGENT_LINE_BYTES_MAX: usize = 500;
 
 /// The view of delegated work.
 #[derive(Default)]
@@ -72,7 +74,7 @@ impl WorkView {
 
     fn add(&mut self, text: &str) {
         self.text += text;
-        let mut start = self.text.len().saturating_sub(limits::SUBAGENT_LINE_BYTES_MAX);
+        let mut start = self.text.len().saturating_sub(SUBAGENT_LINE_BYTES_MAX);
         while !self.text.is_char_boundary(start) {
             start += 1;
         }

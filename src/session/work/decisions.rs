@@ -1,6 +1,8 @@
 //! New work of a session: prompts, messages, and changes of queued messages. Each decision of the
 //! core and its events enter the log's queue in one step.
 
+use std::time::Duration;
+
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -13,13 +15,16 @@ use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::event::Body;
 use crate::id::{MessageId, Seq, TurnId};
-use crate::limits;
 use crate::session::events::log;
 use crate::session::folds::queued_messages::LeftQueue;
 use crate::session::open::{RemoteCall, Session};
 use crate::session::owner::lock;
 
 pub(crate) use super::new_turn::PromptRequest;
+
+/// How long the next turn of a session waits, after the end of the previous turn, until the
+/// response to its prompt is written.
+const ANSWER_WRITTEN: Duration = Duration::from_secs(2);
 
 /// A prompt that was accepted.
 pub(crate) enum AcceptedPrompt {
@@ -271,7 +276,7 @@ impl Session {
         tokio::select! {
             () = answered.cancelled() => {}
             () = self.shutdown.cancelled() => {}
-            () = tokio::time::sleep(limits::ANSWER_WRITTEN) => {}
+            () = tokio::time::sleep(ANSWER_WRITTEN) => {}
         }
         answered.cancel();
     }

@@ -6,11 +6,13 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::content::ToolContent;
-use crate::limits;
 use crate::process::{Command, CommandKind, ExitStatus};
 use crate::toolkit::capture::Capture;
 use crate::toolkit::follow::CommandEnd;
 use crate::toolkit::{ClientTerminal, TerminalCommand, ToolContext, ToolError};
+
+/// Maximum size of the output that a client's terminal keeps, in bytes.
+const CLIENT_TERMINAL_BYTES_MAX: u64 = 4 << 20;
 
 /// Runs a shell command in a client's terminal until it ends, and shows the terminal. `None` if the
 /// client has no terminal or the command must be sandboxed.
@@ -68,6 +70,6 @@ fn terminal_command(command: &Command) -> Option<TerminalCommand> {
         arguments: unset.chain(["bash", "-c", line].map(str::to_owned)).collect(),
         environment: command.env_set.iter().map(|(name, value)| Some((text(name)?, text(value)?))).collect::<Option<_>>()?,
         cwd: command.cwd.clone(),
-        output_bytes_max: limits::CLIENT_TERMINAL_BYTES_MAX,
+        output_bytes_max: CLIENT_TERMINAL_BYTES_MAX,
     })
 }

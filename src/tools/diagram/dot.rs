@@ -6,6 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 use super::tokens::{Token, tokens};
 use crate::limits;
 
+/// Maximum size of a diagram's source, in bytes. This and the following limits exist because the
+/// layout time grows faster than the diagram.
+const DIAGRAM_SOURCE_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of nodes in a diagram.
+const DIAGRAM_NODES_MAX: usize = 200;
+/// Maximum number of edges in a diagram.
+const DIAGRAM_EDGES_MAX: usize = 400;
+
 /// Maps attribute names to values.
 pub(crate) type Attributes = BTreeMap<String, String>;
 
@@ -57,8 +65,8 @@ struct Defaults {
 
 /// Parses a graph. The error names the line, from 1.
 pub(crate) fn parse(source: &str) -> Result<Graph, String> {
-    if source.len() > limits::DIAGRAM_SOURCE_BYTES_MAX {
-        return Err(format!("more than {} KiB; draw a part of the graph", limits::DIAGRAM_SOURCE_BYTES_MAX >> 10));
+    if source.len() > DIAGRAM_SOURCE_BYTES_MAX {
+        return Err(format!("more than {} KiB; draw a part of the graph", DIAGRAM_SOURCE_BYTES_MAX >> 10));
     }
     let mut parser = Parser { tokens: tokens(source)?, at: 0, graph: Graph::default() };
     parser.graph()?;
@@ -200,8 +208,8 @@ impl Parser {
             let directed = self.next() == Token::Arrow;
             let to = self.operand(defaults, depth)?;
             for (one, other) in from.iter().flat_map(|one| to.iter().map(move |other| (one, other))) {
-                if self.graph.edges.len() + pairs.len() == limits::DIAGRAM_EDGES_MAX {
-                    return self.unexpected(&format!("at most {} edges", limits::DIAGRAM_EDGES_MAX));
+                if self.graph.edges.len() + pairs.len() == DIAGRAM_EDGES_MAX {
+                    return self.unexpected(&format!("at most {} edges", DIAGRAM_EDGES_MAX));
                 }
                 pairs.push((one.clone(), other.clone(), directed));
             }
@@ -246,8 +254,8 @@ impl Parser {
         let graph = &mut self.graph;
         let node = match graph.by_name.get(&name) {
             Some(node) => *node,
-            None if graph.nodes.len() == limits::DIAGRAM_NODES_MAX => {
-                return self.unexpected(&format!("at most {} nodes", limits::DIAGRAM_NODES_MAX));
+            None if graph.nodes.len() == DIAGRAM_NODES_MAX => {
+                return self.unexpected(&format!("at most {} nodes", DIAGRAM_NODES_MAX));
             }
             None => {
                 graph.by_name.insert(name.clone(), graph.nodes.len());

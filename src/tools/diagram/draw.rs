@@ -13,14 +13,17 @@ use layout::topo::layout::VisualGraph;
 
 use super::dot::{Attributes, Edge, Graph, Node};
 use super::record::{label, record};
-use crate::limits;
+
+/// Maximum number of nodes in a diagram's layout: the diagram's nodes and the connectors of its
+/// edges.
+const DIAGRAM_ELEMENTS_MAX: usize = 600;
 
 /// Returns the graph as SVG text. The error message says how to simplify the graph.
 pub(crate) fn svg(graph: &Graph) -> Result<String, String> {
     let order = EdgeOrder::of(graph);
     let connectors = order.connectors(graph);
     let nodes = graph.nodes.len();
-    if nodes + connectors > limits::DIAGRAM_ELEMENTS_MAX {
+    if nodes + connectors > DIAGRAM_ELEMENTS_MAX {
         return Err(format!(
             "the graph is too large: {nodes} nodes, and edges with {connectors} labels and bends; draw a part of it"
         ));

@@ -9,6 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits;
 
+/// Maximum number of bytes that `grep` shows of one line.
+const GREP_LINE_BYTES_MAX: usize = 500;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::tools) enum GrepMode {
@@ -81,11 +84,11 @@ impl<'c> Hits<'c> {
 
 fn shorten(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.len() <= limits::GREP_LINE_BYTES_MAX {
+    if line.len() <= GREP_LINE_BYTES_MAX {
         return String::from_utf8_lossy(line).into_owned();
     }
-    let head = String::from_utf8_lossy(&line[..limits::GREP_LINE_BYTES_MAX]).into_owned();
-    format!("{} [{} more bytes]", head.trim_end_matches('\u{fffd}'), line.len() - limits::GREP_LINE_BYTES_MAX)
+    let head = String::from_utf8_lossy(&line[..GREP_LINE_BYTES_MAX]).into_owned();
+    format!("{} [{} more bytes]", head.trim_end_matches('\u{fffd}'), line.len() - GREP_LINE_BYTES_MAX)
 }
 
 impl Sink for Hits<'_> {

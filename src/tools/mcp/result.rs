@@ -15,6 +15,12 @@ use crate::toolkit::capture::Capture;
 use crate::toolkit::{ToolContext, ToolError, ToolOutput, artifact, schema_of};
 use crate::workspace::{image_type, one_line};
 
+/// Maximum size of the structured content in the details of an MCP call, in bytes. Larger content
+/// is stored as an artifact.
+const MCP_STRUCTURED_BYTES_MAX: usize = 64 << 10;
+/// Maximum length of the file name extension of an artifact, which an MCP server chooses.
+const MCP_EXTENSION_CHARS_MAX: usize = 10;
+
 /// The details of the result of an MCP call.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +53,7 @@ pub(super) async fn output(
     }
     let structured = result.structured_content;
     let json = structured.as_ref().map(Value::to_string).unwrap_or_default();
-    let is_large = json.len() > limits::MCP_STRUCTURED_BYTES_MAX;
+    let is_large = json.len() > MCP_STRUCTURED_BYTES_MAX;
     // Servers repeat structured content as text for clients that do not support it.
     if structured.is_some() && converted.parts.is_empty() {
         converted.text(json).await;
@@ -174,7 +180,7 @@ impl Converted<'_> {
             }
             None => {
                 let plain = mime_type.rsplit('/').next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric);
-                let extension: String = plain.take(limits::MCP_EXTENSION_CHARS_MAX).collect();
+                let extension: String = plain.take(MCP_EXTENSION_CHARS_MAX).collect();
                 self.keep(&format!("{what}, {mime_type}"), &extension, bytes).await
             }
         }

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use super::McpTool;
 use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
-use crate::limits;
 use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
+
+/// Maximum number of tools in a result of `mcp_search`.
+const MCP_SEARCH_RESULTS_MAX: usize = 10;
 
 /// A tool that finds MCP tools, or one that calls them by name. Their specifications are the same
 /// for all lists of tools, so that the prefix of requests is stable.
@@ -61,7 +63,7 @@ impl Search {
             servers.dedup();
             return format!("no tool matches; there are {} tools of the servers {}\n", self.tools.len(), servers.join(", "));
         }
-        let shown = found.iter().take(limits::MCP_SEARCH_RESULTS_MAX).map(|(_, tool)| {
+        let shown = found.iter().take(MCP_SEARCH_RESULTS_MAX).map(|(_, tool)| {
             let ToolSpec { name, description, input_schema } = &tool.spec;
             format!("{name}: {description}\ninput schema: {input_schema}\n\n")
         });

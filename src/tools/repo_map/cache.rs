@@ -11,7 +11,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::file::FileMap;
 use super::languages::Grammars;
-use crate::limits;
+
+/// Maximum total size of the cached definitions of source files, over all sessions, in bytes.
+const MAP_CACHE_BYTES_MAX: usize = 64 << 20;
 
 /// Identifies a version of a file: modification time (seconds, nanoseconds), size in bytes, inode.
 pub(crate) type FileVersion = (i64, i64, u64, u64);
@@ -53,15 +55,15 @@ impl MapCache {
     }
 
     /// Removes all files that are not in `recent` if the cache exceeds
-    /// `limits::MAP_CACHE_BYTES_MAX`; if that is not enough, removes all files.
+    /// `MAP_CACHE_BYTES_MAX`; if that is not enough, removes all files.
     pub(super) fn trim(&self, recent: &HashSet<&Path>) {
         let mut files = self.files();
-        if files.bytes <= limits::MAP_CACHE_BYTES_MAX {
+        if files.bytes <= MAP_CACHE_BYTES_MAX {
             return;
         }
         files.maps.retain(|path, _| recent.contains(path.as_path()));
         files.bytes = files.maps.iter().map(|(path, (_, file))| file.bytes() + path.as_os_str().len()).sum();
-        if files.bytes > limits::MAP_CACHE_BYTES_MAX {
+        if files.bytes > MAP_CACHE_BYTES_MAX {
             *files = CachedFiles::default();
         }
     }

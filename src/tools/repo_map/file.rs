@@ -7,7 +7,13 @@ use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, QueryCursor, QueryCursorOptions, StreamingIterator};
 
 use super::languages::Grammar;
-use crate::limits;
+
+/// Maximum number of definitions per file in a `repo_map`.
+const MAP_DEFINITIONS_MAX: usize = 2_000;
+/// Maximum number of matches in progress in a tree-sitter query.
+const MAP_MATCHES_MAX: u32 = 4_096;
+/// Maximum length of a signature in the result of `repo_map`, in bytes.
+const MAP_SIGNATURE_BYTES_MAX: usize = 160;
 
 /// The hash of a word; the words themselves are not stored, to save memory.
 pub(crate) type WordHash = u64;
@@ -78,7 +84,7 @@ fn definitions(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn
     let options = ParseOptions::new().progress_callback(&mut parsing);
     let tree = parser.parse_with_options(&mut |at, _| &source[at.min(source.len())..], None, Some(options))?;
     let mut cursor = QueryCursor::new();
-    cursor.set_match_limit(limits::MAP_MATCHES_MAX);
+    cursor.set_match_limit(MAP_MATCHES_MAX);
     let mut asking = |_: &_| go_on();
     let options = QueryCursorOptions::new().progress_callback(&mut asking);
     let mut matches = cursor.matches_with_options(&grammar.query, tree.root_node(), source, options);
@@ -86,7 +92,7 @@ fn definitions(parser: &mut Parser, grammar: &Grammar, source: &[u8], stop: &dyn
     while let Some(matched) = matches.next() {
         let node = |index| matched.nodes_for_capture_index(index).next();
         let (Some(name), Some(definition)) = (node(grammar.name), node(grammar.definition)) else { continue };
-        if found.len() == limits::MAP_DEFINITIONS_MAX {
+        if found.len() == MAP_DEFINITIONS_MAX {
             break;
         }
         let text = &source[name.byte_range()];
@@ -112,12 +118,12 @@ fn signature(definition: Node<'_>, name: &[u8], source: &[u8]) -> String {
         Some(body) => &source[range.start..body.start_byte()],
         None => source[range].split(|byte| *byte == b'\n').next().unwrap_or_default(),
     };
-    let text = &text[..text.len().min(4 * limits::MAP_SIGNATURE_BYTES_MAX)];
+    let text = &text[..text.len().min(4 * MAP_SIGNATURE_BYTES_MAX)];
     let text = String::from_utf8_lossy(text);
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.truncate(line.trim_end_matches(['{', ':', '=', ';', ' ']).len());
-    if line.len() > limits::MAP_SIGNATURE_BYTES_MAX {
-        line.truncate(line.floor_char_boundary(limits::MAP_SIGNATURE_BYTES_MAX));
+    if line.len() > MAP_SIGNATURE_BYTES_MAX {
+        line.truncate(line.floor_char_boundary(MAP_SIGNATURE_BYTES_MAX));
         line.push('…');
     }
     let name = String::from_utf8_lossy(name);

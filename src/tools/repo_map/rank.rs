@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::file::{Definition, FileMap, WordMap};
-use crate::limits;
+
+/// Position in a file's definitions, ranked by score, at which a definition's score is halved.
+const MAP_FILE_EVEN: f64 = 10.0;
 
 /// A definition with its score.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +68,7 @@ pub(crate) fn rank(files: &[(&Path, Arc<FileMap>)]) -> Vec<RankedDefinition> {
         let mut own: Vec<RankedDefinition> = file.definitions.iter().enumerate().map(scored).collect();
         own.sort_by(|one, other| other.score.total_cmp(&one.score));
         for (position, ranked) in own.iter_mut().enumerate() {
-            ranked.score /= 1.0 + position as f64 / limits::MAP_FILE_EVEN;
+            ranked.score /= 1.0 + position as f64 / MAP_FILE_EVEN;
         }
         all.extend(own);
     }

@@ -17,6 +17,13 @@ use super::rank::rank;
 use crate::limits;
 use crate::toolkit::ToolContext;
 
+/// Maximum number of files that are found for the description.
+const BUNDLE_FILES_MAX: usize = 50_000;
+/// Maximum number of definitions of a found file.
+const BUNDLE_DEFINITIONS_MAX: usize = 3;
+/// Maximum number of words of a prompt that are compared with the files.
+const BUNDLE_WORDS_MAX: usize = 500;
+
 /// The files below a directory.
 pub(crate) struct Survey {
     pub files: usize,
@@ -50,7 +57,7 @@ impl PromptWords {
     fn of(prompt: &str) -> PromptWords {
         let part_of_path = |character: char| character.is_alphanumeric() || "_-./".contains(character);
         let words = prompt.split(|character| !part_of_path(character)).map(|word| word.trim_matches(['.', '/', '-']));
-        let words: HashSet<&str> = words.filter(|word| word.len() >= 3).take(limits::BUNDLE_WORDS_MAX).collect();
+        let words: HashSet<&str> = words.filter(|word| word.len() >= 3).take(BUNDLE_WORDS_MAX).collect();
         let (mut paths, mut names, mut hashes) = (Vec::new(), Vec::new(), Vec::new());
         for word in words {
             if word.contains(['/', '.']) {
@@ -138,7 +145,7 @@ pub(crate) fn survey(root: &Path, prompt: &str, cache: &MapCache, context: &Tool
         shown.extend(first[position].iter().copied());
         let mut seen = HashSet::new();
         shown.retain(|definition| seen.insert(*definition));
-        shown.truncate(limits::BUNDLE_DEFINITIONS_MAX);
+        shown.truncate(BUNDLE_DEFINITIONS_MAX);
         let definitions = shown.into_iter().map(|definition| map.definitions[definition].signature.clone()).collect();
         let score = scored[*index].0 + content + 5.0 * references[position] / most;
         relevant.push(RelevantFile { path: relative(&scored[*index].1), definitions, score });
@@ -158,7 +165,7 @@ fn find(root: &Path, context: &ToolContext, until: Instant) -> (Vec<PathBuf>, bo
         let (found, whole) = (&found, &whole);
         move |entry| {
             let mut found = found.lock();
-            let room = found.len() < limits::BUNDLE_FILES_MAX && Instant::now() < until;
+            let room = found.len() < BUNDLE_FILES_MAX && Instant::now() < until;
             match room {
                 true => found.push(entry.into_path()),
                 false => whole.store(false, Ordering::Relaxed),
