@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub use agent_status::AgentStatus;
 pub use budget::BudgetLimits;
@@ -39,6 +40,7 @@ pub enum Role {
 }
 
 /// A piece of a message or of a tool's output.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Part {
@@ -59,16 +61,13 @@ pub enum Part {
     /// text, extracted for a model that does not read the document itself.
     Document {
         mime_type: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         data: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
     /// A document with its text.
     Resource {
         uri: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
         text: String,
     },
@@ -76,9 +75,7 @@ pub enum Part {
     ResourceLink {
         uri: String,
         name: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
 }

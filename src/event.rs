@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::content::{
     BudgetLimits, CheckResult, Cost, Location, Part, PermissionOption, PlanEntry, ProviderState, ReviewOffer, Role, StepOutcome,
@@ -74,6 +75,7 @@ pub enum Delivery {
 }
 
 /// The body of an event; `type` names it.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase", remote = "Self")]
 pub enum Body {
@@ -84,7 +86,6 @@ pub enum Body {
         #[serde(flatten)]
         change: SessionChange,
         /// Present for the session of a subagent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<SessionParent>,
     },
     #[serde(rename = "session.updated")]
@@ -100,14 +101,7 @@ pub enum Body {
     /// `by` is the client that prompted. `retries` is the earlier turn whose prompt this one runs
     /// again: the model sees what it saw when that turn started. `budget` has limits of this turn.
     #[serde(rename = "turn.started")]
-    TurnStarted {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        retries: Option<TurnId>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        budget: Option<BudgetLimits>,
-    },
+    TurnStarted { by: Option<String>, retries: Option<TurnId>, budget: Option<BudgetLimits> },
     #[serde(rename = "turn.completed")]
     TurnCompleted { stop_reason: StopReason },
     /// `code` is a code of the error table. `info` has the same facts as `info` of the error. For a
@@ -116,14 +110,7 @@ pub enum Body {
     /// `unknown_model`, `overloaded`, `content_filter`, `bad_request`, `invalid_answer` or `other`.
     /// Later requests leave out a turn that ended with `context_overflow`.
     #[serde(rename = "turn.failed")]
-    TurnFailed {
-        code: String,
-        message: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        hint: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        info: Option<Value>,
-    },
+    TurnFailed { code: String, message: String, hint: Option<String>, info: Option<Value> },
     #[serde(rename = "turn.cancelled")]
     TurnCancelled {},
     /// The process that ran the turn died. The turn is not resumed.
@@ -142,15 +129,11 @@ pub enum Body {
         step: u32,
         model: String,
         outcome: StepOutcome,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
         /// Why the request failed or is sent again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// When the request is sent again, in milliseconds since the Unix epoch.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at_ms: Option<u64>,
     },
 
@@ -166,7 +149,6 @@ pub enum Body {
         parts: Vec<Part>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         discarded: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
         #[serde(flatten)]
         extra: MessageExtra,
@@ -177,34 +159,14 @@ pub enum Body {
     /// A message that waits while a turn runs; `message.completed` follows when it is delivered.
     /// `by` is the client that sent it.
     #[serde(rename = "message.queued")]
-    MessageQueued {
-        message_id: MessageId,
-        role: Role,
-        parts: Vec<Part>,
-        delivery: Delivery,
-        auto_run: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
-    },
+    MessageQueued { message_id: MessageId, role: Role, parts: Vec<Part>, delivery: Delivery, auto_run: bool, by: Option<String> },
 
     /// A queued message changed; an absent field did not. `by` is the client that changed it.
     #[serde(rename = "message.edited")]
-    MessageEdited {
-        message_id: MessageId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parts: Option<Vec<Part>>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delivery: Option<Delivery>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
-    },
+    MessageEdited { message_id: MessageId, parts: Option<Vec<Part>>, delivery: Option<Delivery>, by: Option<String> },
     /// A queued message was removed; it is not delivered. `by` is the client that removed it.
     #[serde(rename = "message.removed")]
-    MessageRemoved {
-        message_id: MessageId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
-    },
+    MessageRemoved { message_id: MessageId, by: Option<String> },
 
     /// The model requested a tool call; it is pending. `input_text` is the input as the model wrote
     /// it, if the serialization of `input` differs, for example in its white space. `automatic`:
@@ -215,14 +177,11 @@ pub enum Body {
         name: String,
         title: String,
         kind: ToolKind,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         category: Option<ToolCategory>,
         input: Value,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         input_text: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         locations: Vec<Location>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<ProviderState>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         automatic: bool,
@@ -231,9 +190,7 @@ pub enum Body {
     #[serde(rename = "tool.updated")]
     ToolUpdated {
         tool_call_id: ToolCallId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<ToolStatus>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<Vec<ToolContent>>,
         #[serde(flatten)]
         change: ToolChange,
@@ -252,10 +209,8 @@ pub enum Body {
         content: Vec<ToolContent>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         locations: Vec<Location>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
         /// `unknown`: the process that ran the call died, so the call may have had an effect.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         effect: Option<String>,
     },
 
@@ -273,25 +228,21 @@ pub enum Body {
         /// Milliseconds since the Unix epoch. The request is denied at this time.
         deadline_ms: u64,
         /// For a review of changes: the files and hunks that the answer may decide about.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         review: Option<ReviewOffer>,
     },
     /// The decision on a tool call: the answer to a permission request (`permission_id`), or the
     /// result of a rule or the mode (no `permission_id`).
     #[serde(rename = "permission.resolved")]
     PermissionResolved {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         permission_id: Option<PermissionId>,
         tool_call_id: ToolCallId,
         #[serde(flatten)]
         tool: Option<ToolLabel>,
         outcome: PermissionOutcome,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// A principal, `rule`, `mode`, `deadline`, `disconnect`, or the setting `verify.auto`.
         by: String,
         /// The rule that decided, or the session rule that an "always" answer created.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<Value>,
     },
 
@@ -302,14 +253,7 @@ pub enum Body {
     VerifyStarted { tool_call_id: ToolCallId, round: u32, commands: Vec<String> },
     /// The checks ended. `error`: why they could not be run.
     #[serde(rename = "verify.completed")]
-    VerifyCompleted {
-        tool_call_id: ToolCallId,
-        round: u32,
-        passed: bool,
-        commands: Vec<CheckResult>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-    },
+    VerifyCompleted { tool_call_id: ToolCallId, round: u32, passed: bool, commands: Vec<CheckResult>, error: Option<String> },
 
     #[serde(rename = "plan.updated")]
     PlanUpdated { entries: Vec<PlanEntry> },
@@ -320,7 +264,6 @@ pub enum Body {
         model: String,
         #[serde(flatten)]
         usage: Usage,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Cost>,
         context_tokens: u64,
         context_window: u64,
@@ -332,12 +275,7 @@ pub enum Body {
     /// The model is asked for a summary of the conversation. `context_tokens` is an estimate for
     /// the conversation before it; `focus` is the emphasis that the user asked for.
     #[serde(rename = "compaction.started")]
-    CompactionStarted {
-        reason: CompactionReason,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        focus: Option<String>,
-        context_tokens: u64,
-    },
+    CompactionStarted { reason: CompactionReason, focus: Option<String>, context_tokens: u64 },
     /// With the outcome `completed`, later requests contain `summary` and the messages after this
     /// event instead of the messages before it; during a turn, the user's messages of the turn
     /// follow the summary. The log keeps all messages. `context_tokens` is an estimate for the
@@ -345,12 +283,9 @@ pub enum Body {
     #[serde(rename = "compaction.completed")]
     CompactionCompleted {
         outcome: CompactionOutcome,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         context_tokens: Option<u64>,
         /// Why it failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
     /// A tool call started a subagent, which works in a session of its own. `background`: the call
@@ -377,15 +312,11 @@ pub enum Body {
     HookCompleted {
         event: HookEvent,
         hook: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_call_id: Option<ToolCallId>,
         outcome: HookOutcome,
         duration_ms: u64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<ChangedCall>,
     },
     /// An answer to a permission request raised a limit of the running turn or of the session.
@@ -400,16 +331,7 @@ pub enum Body {
     /// `hook_failed`, `verify`, `review` and `repository` (context for the model, which clients do
     /// not show). `note` is text about it for the model, which later requests contain.
     #[serde(rename = "notice")]
-    Notice {
-        severity: Severity,
-        title: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        description: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        code: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        note: Option<String>,
-    },
+    Notice { severity: Severity, title: String, description: Option<String>, code: Option<String>, note: Option<String> },
     /// An event of a newer version.
     #[serde(skip)]
     Unknown(UnknownEvent),

@@ -1,5 +1,5 @@
-//! The limits that several files use: queues, sizes, times and counts. A name ends in its unit, then
-//! `_MAX`. A limit with one user is in the file of its user.
+//! The limits that several files use: queues, sizes, times and counts. A limit with one user is in
+//! the file of its user. A name ends in its unit, then `_MAX`.
 
 use std::time::Duration;
 

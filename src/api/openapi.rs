@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use serde_with::skip_serializing_none;
 
 use self::parts::{error_responses, header};
 use super::dispatch::method::{MethodKind, MethodRow};
@@ -25,6 +26,7 @@ pub(crate) struct Envelope {
 }
 
 /// An error of the error table.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorBody {
@@ -33,11 +35,9 @@ pub(crate) struct ErrorBody {
     /// Description of the error, for people.
     pub message: String,
     /// Next step for the user: a command or a setting.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Id of the request, also in the server's log.
     pub request_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::model_settings::SecretText;
 
@@ -84,6 +85,7 @@ pub enum AgentScope {
 }
 
 /// A hosted agent.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostedAgent {
@@ -105,12 +107,10 @@ pub struct HostedAgent {
     #[serde(default)]
     pub scope: AgentScope,
     /// Replaces `idle_ttl_s` of `[agents]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ttl_s: Option<u64>,
     /// Configuration of the agent: for `opencode` the JSON of `OPENCODE_CONFIG_CONTENT`, for
     /// `claude-code` the JSON of `--settings`, for `codex` the JSON form of its `config.toml`, for
     /// `fake` the file of the scripted model. `${NAME}` is the environment variable NAME of nuncio.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// Give the agent nuncio's MCP server, and the MCP servers that the client gave.
     #[serde(default = "yes")]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use globset::Glob;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::project_program::ProjectProgram;
 use crate::event::HookEvent;
@@ -16,13 +17,13 @@ const HOOK_MAX: Duration = Duration::from_secs(600);
 
 /// A command that runs at an event; see docs/HOOKS.md. Hooks run in the order of the file, those of
 /// the user's file first.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HookSettings {
     pub event: HookEvent,
     /// Glob for the name of the tool (`tool` events), else for `PROVIDER/NAME` of the model.
     /// Default: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#match: Option<String>,
     /// The program and its arguments, without a shell. A relative script, and a word that is a file
     /// there, is relative to the directory of the user's settings file; in the settings of a
@@ -31,13 +32,11 @@ pub struct HookSettings {
     /// Directory in which a hook of the user's settings runs. Default: that of the settings file.
     /// `$WORKSPACE`: the session's directory, if that is trusted; the hook is confined there. The
     /// hooks of a project always run confined in the project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// Milliseconds after which the command is killed.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
     /// Default: `closed` for `tool.execute.before`, else `open`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<FailurePolicy>,
     /// Set if a project's settings name the program.
     #[serde(skip)]

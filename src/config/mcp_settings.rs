@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::model_settings::SecretText;
 use super::project_program::ProjectProgram;
@@ -15,6 +16,7 @@ use super::secret::has_credentials;
 const MCP_CALL_DEFAULT: Duration = Duration::from_secs(120);
 
 /// A server of the Model Context Protocol: a program (`command`) or a URL (`url`).
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpServer {
@@ -28,23 +30,18 @@ pub struct McpServer {
     /// Directory in which the program runs. Default: a directory of its own, outside of all
     /// projects. `$WORKSPACE`: the session's directory, if that is trusted; the program is confined
     /// there. Also in `command` and `env`, `$WORKSPACE` is replaced by the session's directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// URL of a server with the transport "streamable HTTP": `https://example.com/mcp`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Additional headers of every HTTP request. A value `$NAME` is the value of the environment
     /// variable NAME.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, SecretText>,
     /// Name of the environment variable that holds the bearer token.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_token_env: Option<String>,
     /// A command that prints the bearer token on its standard output.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_token_command: Option<Vec<String>>,
     /// The sign-in with OAuth: `nuncio mcp login NAME`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth: Option<McpOauth>,
     /// Maximum seconds of a tool call without an answer or a progress report.
     pub timeout_s: u64,
@@ -66,20 +63,18 @@ pub struct McpServer {
 }
 
 /// How nuncio signs in to an MCP server. Most servers need none of these settings.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpOauth {
     /// Client id of nuncio at the authorization server. Without it, nuncio registers itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// Name of the environment variable that holds the secret of the client.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
     /// The scopes to request. Default: those that the server names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// Port on 127.0.0.1 to which the browser is redirected. Default: a free port.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
 }
 

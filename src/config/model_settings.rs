@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_with::skip_serializing_none;
 use toml::Table;
 
 use super::price::Price;
@@ -15,19 +16,16 @@ use crate::limits::MODEL_WAIT;
 use crate::options::Thinking;
 
 /// A model provider. An absent setting has the value of the built-in provider of this name.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Provider {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
     /// Base URL, including the version: `http://127.0.0.1:8080/v1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Name of the environment variable that holds the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
     /// A command that prints the key on its standard output.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_command: Option<Vec<String>>,
     /// Set if a project's settings name `api_key_command`.
     #[serde(skip)]
@@ -37,17 +35,13 @@ pub struct Provider {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     /// Context window of the models, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Longest answer of a model, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// The models may call several tools in one answer. `false` also sends earlier answers
     /// with one call per message. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
     /// How long the provider keeps cached prompts (Anthropic, Bedrock). Default: `5m`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_ttl: Option<CacheTtl>,
     /// Additional headers of every request. A value `$NAME` is the value of the environment
     /// variable NAME.
@@ -59,18 +53,14 @@ pub struct Provider {
     pub query: BTreeMap<String, SecretText>,
     /// PEM file with certificates to trust besides those of the system, relative to the settings
     /// file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
     /// URL of the proxy, or `none`. Default: `HTTPS_PROXY` and `HTTP_PROXY` of the environment, and
     /// none for a server on this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
     /// Maximum seconds for connecting. Default: 15; for a server on this machine: 5.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_timeout_s: Option<u64>,
     /// Maximum seconds without a byte of the answer. Default: 180; for a server on this machine:
     /// 900.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout_s: Option<u64>,
 }
 
@@ -106,23 +96,19 @@ impl Serialize for SecretText {
 
 /// Settings of the models whose `PROVIDER/NAME` matches a pattern; they override the built-in
 /// catalogue. If several patterns match, the longer one takes precedence for each setting.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// Maximum size of a request, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Maximum size of an answer, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Abilities of the models. A model without `tools` gets no tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub abilities: Option<Vec<Ability>>,
     /// The models may call several tools in one answer. `false` also sends earlier answers with one
     /// call per message. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
     /// The provider's values for thinking levels. A level without a value uses the nearest lower
     /// one, else the nearest higher one.
@@ -135,14 +121,11 @@ pub struct ModelSettings {
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub body: Table,
     /// The provider's service tier, such as `flex` or `priority`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<String>,
     /// How long the provider keeps cached prompts (Anthropic, Bedrock). Default: `5m`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_ttl: Option<CacheTtl>,
     /// Models, as `PROVIDER/NAME`, that get a request in this order when the model is overloaded,
     /// limits the rate of requests, has no quota left, or cannot be reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Vec<String>>,
 }
 

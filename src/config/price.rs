@@ -2,23 +2,22 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, Usage};
 
 /// Price of a model in US dollars per million tokens.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
     /// Input that is read from the provider's cache. Default: as `input`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
     /// Input that is written to the provider's cache. Default: as `input`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
     /// The prices of a request with a larger input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<PriceAbove>,
 }
 
@@ -66,14 +65,13 @@ impl Price {
 }
 
 /// The prices of requests whose input is larger than `tokens`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceAbove {
     pub tokens: u64,
     pub input: f64,
     pub output: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::agent_settings::AgentSettings;
 use super::budget::Budget;
@@ -177,20 +178,17 @@ pub enum Policy {
 
 /// A permission rule: the tool calls it matches, and their policy. An absent field matches
 /// everything.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Glob for the tool's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<AccessKind>,
     /// Glob for the path, relative to the session's directory or absolute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Pattern for a shell command or a URL; `*` matches any text: `git status *`,
     /// `https://docs.rs/*`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     pub policy: Policy,
 }
@@ -310,6 +308,7 @@ pub struct Telemetry {
 }
 
 /// The HTTP server (`nuncio serve`, `nuncio acp --http`).
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
@@ -320,10 +319,8 @@ pub struct HttpSettings {
     /// Maximum number of turns that run concurrently.
     pub max_turns: usize,
     /// PEM file of the certificate chain. With it and `tls_key`, the server uses TLS.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_certificate: Option<PathBuf>,
     /// PEM file of the private key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
 }
 

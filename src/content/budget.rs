@@ -2,33 +2,27 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::Cost;
 
 /// Limits of a turn, and of the session (`session…`). An absent limit is inherited: a turn's from
 /// its session, a session's from the settings. 0 is no limit. Costs are in US dollars.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "Budget")]
 pub struct BudgetLimits {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u64>,
     /// Input and output tokens, as counted by the provider.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Cost>,
     /// Seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_wall_s: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_max_requests: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_max_cost: Option<Cost>,
     /// Seconds in which a turn runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_max_wall_s: Option<u64>,
 }
 

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// A check command that ended.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckResult {
@@ -13,10 +15,8 @@ pub struct CheckResult {
     /// The command exited with 0.
     pub passed: bool,
     /// Absent if the command was ended because it exceeded the time limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     pub duration_ms: u64,
     /// The file with the whole output; absent without output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<PathBuf>,
 }

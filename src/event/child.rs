@@ -4,11 +4,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StopReason, Usage, WorkProblems};
 use crate::id::{SessionId, ToolCallId, TurnId};
 
 /// The tool call that created a child session, and what the child inherited.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParent {
@@ -16,12 +18,10 @@ pub struct SessionParent {
     pub turn_id: TurnId,
     pub tool_call_id: ToolCallId,
     /// Name of the agent definition; missing for a subagent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Number of sessions above this one, including those of the processes that started nuncio.
     pub depth: u32,
     /// Names of the tools that the subagent may use; missing: all tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Permission rules that the parent had remembered when the child was created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,28 +41,24 @@ pub struct ChildLabel {
 }
 
 /// How the work of a child session ended.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildEnd {
     pub status: ChildStatus,
     /// Present if the child's last turn completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// Total usage of the model requests of the child and of its subagents; missing if there was
     /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Cost of the requests whose price is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
     /// Number of model requests of the child and of its subagents.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub requests: u64,
     /// Changes that the user rejected, and failing checks, whatever the child's answer says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved: Option<Box<WorkProblems>>,
     /// Why the child failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::content::{Part, Role};
 
 /// Optional fields of a message.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MessageExtra {
@@ -15,13 +17,10 @@ pub struct MessageExtra {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<Part>,
     /// The text of a slash command, which the model gets instead of the first part.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expansion: Option<String>,
     /// The type of a message of role `custom`, chosen by the client that sent it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_type: Option<String>,
     /// Data of a message of role `custom`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 

@@ -3,21 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::content::{Location, ToolKind};
 
 /// Fields of a tool call that replace those of `tool.started`. Hosted agents announce some calls
 /// before they know these fields.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolChange {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<Location>>,
 }
 

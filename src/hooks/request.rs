@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::content::{Part, ToolStatus, plain_text};
 use crate::event::HookEvent;
@@ -14,36 +15,31 @@ use crate::model::Message;
 use crate::options::{Mode, OptionValue};
 
 /// The request to a hook.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookRequest {
     pub hook_event: HookEvent,
     /// Absent for `nuncio tool`, like `turnId`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
     /// The directory of the session, in which the command runs.
     pub cwd: PathBuf,
     pub mode: OptionValue<Mode>,
     /// `PROVIDER/NAME`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The tool call (`tool` events).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<HookTool>,
     /// The system prompt (`prompt.system.transform`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// The conversation (`prompt.messages.transform`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Arc<Message>>>,
     /// The summary that is about to be requested (`session.compacting`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<HookCompaction>,
 }
 
 /// A tool call. After the call, `status` and `output` are set.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookTool {
@@ -54,13 +50,10 @@ pub struct HookTool {
     /// earlier hooks.
     pub input: Value,
     /// `completed` or `failed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolStatus>,
     /// The output for the model, as text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// The output for the model, if it is more than one text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Vec<Part>>,
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::conversation::AgentReport;
 use super::known::KnownAgent;
@@ -22,27 +23,23 @@ use crate::workspace::create_private_dir;
 const AGENT_LOGIN_STATUS: Duration = Duration::from_secs(10);
 
 /// The result of a check.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentCheck {
     pub name: String,
     pub kind: &'static str,
     pub command: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Milliseconds until a session could be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
     /// Ids of the agent's options, such as `mode` and `model`.
     pub options: Vec<String>,
     /// The account with which the agent is logged in, if it reports one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
     /// Why the agent does not work.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// How to make it work.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 

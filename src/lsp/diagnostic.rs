@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lsp_types::NumberOrString;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 /// Maximum number of diagnostics that are shown at once.
 const LSP_SHOWN_MAX: usize = 20;
@@ -33,6 +34,7 @@ impl DiagnosticSeverity {
 }
 
 /// A diagnostic with a position for users, counted in characters from 1.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Diagnostic {
@@ -45,9 +47,7 @@ pub(crate) struct Diagnostic {
     /// The message, joined to one line.
     pub message: String,
     /// The tool that reported it: `clang`, `rustc`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Text of the line, or empty if it is unknown. Identifies a diagnostic whose line moved.
     #[serde(skip)]

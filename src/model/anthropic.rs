@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use read::AnthropicReader;
 
@@ -27,12 +28,11 @@ use crate::options::Thinking;
 /// encrypted.
 const PROTOCOL: Protocol = Protocol::Anthropic;
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Body<'a> {
     /// Absent if the URL names the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     anthropic_version: Option<&'static str>,
     max_tokens: u32,
     stream: bool,
@@ -40,12 +40,9 @@ struct Body<'a> {
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoice>,
     messages: Vec<Turn<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<ThinkingConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
 }
 
@@ -55,24 +52,21 @@ struct Turn<'a> {
     content: Vec<Content<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Content<'a> {
     Text {
         text: Cow<'a, str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
     Image {
         source: Source<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
     Document {
         source: Source<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
     Thinking {
@@ -93,7 +87,6 @@ enum Content<'a> {
         content: Vec<Content<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use read::BedrockReader;
 
@@ -28,17 +29,15 @@ const PROTOCOL: Protocol = Protocol::Bedrock;
 /// The characters of a model id that are encoded in the URL.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     messages: Vec<Turn<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     inference_config: Option<InferenceConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     additional_model_request_fields: Option<Value>,
 }
 

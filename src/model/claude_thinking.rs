@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::catalog::{self, MAX_OUTPUT_TOKENS};
 use super::endpoint::{Effort, Endpoint};
@@ -100,11 +101,10 @@ pub(super) fn platform_style(model: &str) -> ThinkingStyle {
 /// Returns the fields that configure thinking in a request to the Claude model `model` on another
 /// platform. `is_missing`: the last tool calls come from a turn without thinking.
 pub(super) fn platform_thinking(endpoint: &Endpoint, model: &str, level: Thinking, is_missing: bool) -> Option<Value> {
+    #[skip_serializing_none]
     #[derive(Serialize)]
     struct Fields {
-        #[serde(skip_serializing_if = "Option::is_none")]
         thinking: Option<ThinkingConfig>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         output_config: Option<OutputConfig>,
     }
     let style = platform_style(&catalog::bare_name(model));

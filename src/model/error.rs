@@ -4,19 +4,16 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// The reason why a request failed. Its JSON is part of `info` in errors and in `turn.failed`.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Cause {
     /// The conversation does not fit into the model's context window. The provider reported the
     /// numbers of tokens.
-    ContextOverflow {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        request_tokens: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context_window: Option<u64>,
-    },
+    ContextOverflow { request_tokens: Option<u64>, context_window: Option<u64> },
     /// Too many requests or tokens per minute.
     RateLimit,
     /// The credit or the quota of the account is used up.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use read::GeminiReader;
 
@@ -44,20 +45,16 @@ struct Content<'a> {
     parts: Vec<Part<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     thought: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     inline_data: Option<InlineData<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<FunctionCall<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     function_response: Option<FunctionResponse<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
 }
 
@@ -105,21 +102,19 @@ struct Declaration<'a> {
     parameters_json_schema: &'a Value,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Config {
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ThinkingConfig {
-    #[serde(skip_serializing_if = "Option::is_none")]
     thinking_level: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thinking_budget: Option<u32>,
     include_thoughts: bool,
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::content::{Part, ProviderState};
 use crate::id::ToolCallId;
@@ -19,17 +20,16 @@ pub enum Message {
 }
 
 /// A block of a model's answer. Blocks are stored in the order in which they arrived.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Block {
     Thinking {
         text: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ProviderState>,
     },
     Text {
         text: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ProviderState>,
     },
     /// `input_text` is the input as the model wrote it, if the serialization of `input` differs.
@@ -37,9 +37,7 @@ pub enum Block {
         id: ToolCallId,
         name: String,
         input: Value,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         input_text: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ProviderState>,
     },
 }

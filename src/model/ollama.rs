@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use read::OllamaReader;
 
@@ -55,6 +56,7 @@ enum Think {
     Level(String),
 }
 
+#[skip_serializing_none]
 #[derive(Default, Serialize)]
 struct Turn<'a> {
     role: &'static str,
@@ -65,9 +67,7 @@ struct Turn<'a> {
     images: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<Cow<'a, str>>,
 }
 

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use read::OpenaiChatReader;
 
@@ -28,6 +29,7 @@ use crate::options::Thinking;
 /// field that contained the text. OpenRouter adds `"details"`.
 const PROTOCOL: Protocol = Protocol::OpenaiChat;
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -35,17 +37,11 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
 }
 

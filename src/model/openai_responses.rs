@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(crate) use read::OpenaiResponsesReader;
 
@@ -25,6 +26,7 @@ use crate::options::Thinking;
 /// block is `{"phase"}`, if its message has a phase.
 const PROTOCOL: Protocol = Protocol::OpenaiResponses;
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -38,11 +40,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'static [&'static str],
     prompt_cache_key: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
 }
 

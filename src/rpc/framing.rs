@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::headers;
 use super::message::{Id, error_object};
@@ -25,13 +26,12 @@ struct Call<'a, P> {
     params: P,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Response<'a> {
     jsonrpc: &'static str,
     id: &'a Id,
-    #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +60,7 @@ pub(crate) struct Job {
 }
 
 /// A job in the details of a call.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct JobDetails {
@@ -67,13 +69,10 @@ pub(crate) struct JobDetails {
     pub command: String,
     pub running: bool,
     /// Absent while the job runs, and if it did not exit by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The file with the whole output, if it exceeds what a model sees at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact: Option<PathBuf>,
     /// Byte of the output at which the next call continues.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use tokio::time::timeout;
 
 use self::page::Page;
@@ -37,6 +38,7 @@ pub(super) struct FetchInput {
 }
 
 /// The details of the result of a `fetch` call.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FetchDetails {
@@ -48,10 +50,8 @@ pub(super) struct FetchDetails {
     bytes: usize,
     /// The result for the model is not the whole page.
     truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
     /// The file with the whole text, if it is too long for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     artifact: Option<PathBuf>,
 }
 

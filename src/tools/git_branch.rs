@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::config::AccessShape;
 use crate::content::{ToolContent, ToolKind};
@@ -105,20 +106,19 @@ fn is_address(text: &str) -> bool {
 }
 
 /// The details of the result of a `git_branch` call.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GitBranchDetails {
     /// Only for `list`; the most recently committed first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     branches: Option<Vec<Branch>>,
     /// Only for `list`: there are more branches.
-    #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
     /// The current branch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<String>,
 }
 
 /// A branch in the details of a `git_branch`.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Branch {
     name: String,
@@ -128,10 +128,8 @@ pub(super) struct Branch {
     date: String,
     /// First line of the commit's message.
     subject: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<String>,
     /// Distance to the upstream, such as `ahead 1, behind 2`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     track: Option<String>,
 }
 

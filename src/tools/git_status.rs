@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::content::ToolKind;
 use crate::limits;
@@ -18,21 +19,17 @@ pub(super) struct GitStatus;
 pub(super) struct GitStatusInput {}
 
 /// The details of the result of a `git_status` call.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct GitStatusDetails {
     /// Absent for a detached head.
-    #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<String>,
     /// Id of the current commit; absent before the first one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<String>,
     /// Commits that the upstream does not have.
-    #[serde(skip_serializing_if = "Option::is_none")]
     ahead: Option<u64>,
     /// Commits that only the upstream has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     behind: Option<u64>,
     conflicted: Vec<StatusEntry>,
     staged: Vec<StatusEntry>,

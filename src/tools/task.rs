@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::config::AccessShape;
 use crate::content::{BudgetLimits, StopReason, ToolKind, Usage};
@@ -80,20 +81,17 @@ enum TaskStatus {
 }
 
 /// The details of the result of a `task` call.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TaskDetails {
     child_session_id: SessionId,
-    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     status: TaskStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
     /// Total usage of the model requests of the subagent and of those below it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     /// The file with the whole answer, if the model received only a part of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     artifact: Option<PathBuf>,
 }
 

@@ -8,6 +8,7 @@ use ring::digest::{Context, SHA256};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use super::repository::{ListedWorktree, Repository};
 use super::size::{DirectorySize, measure};
@@ -19,6 +20,7 @@ use crate::store::{WorkspaceRow, WorkspaceState};
 use crate::task;
 
 /// A workspace: a git worktree for sessions.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkspaceInfo {
@@ -30,16 +32,12 @@ pub(crate) struct WorkspaceInfo {
     pub path: PathBuf,
     pub state: WorkspaceState,
     /// The branch that is checked out; missing if HEAD is detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The branch or commit from which the workspace was created.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// Commit id of HEAD.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// Milliseconds since the Unix epoch; missing if the store has no row for the workspace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at_ms: Option<u64>,
     /// Values that clients stored, by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -51,12 +49,10 @@ pub(crate) struct WorkspaceInfo {
     /// squashed or rebased into the base also count.
     pub unmerged_commits: u64,
     /// The reason of a lock that nuncio did not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<String>,
     /// Processes whose working directory is in the workspace.
     pub processes: Vec<RunningProcess>,
     /// Why the state could not be read completely.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with::skip_serializing_none;
 
 use super::workspace::{self, worktrees};
 use crate::api::dispatch::call_context::CallContext;
@@ -29,6 +30,7 @@ const WORKTREE_TITLE_CHARS_MAX: usize = 72;
 const COMPARED_AGENTS_MAX: usize = 8;
 
 /// The task and the agents that work on it.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct StartComparisonParams {
@@ -39,20 +41,16 @@ pub(crate) struct StartComparisonParams {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// A directory in the repository; the server's directory when it is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// Branch or commit where the workspaces start. Default: HEAD of `cwd`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The workspaces also contain the uncommitted changes of `cwd`: they start from a commit with
     /// these changes. Not with `base`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_changes: bool,
     /// Title of the task, for the names of the workspaces. Default: the beginning of the prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Mode of the sessions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("default" = null))]
     pub mode: Option<Mode>,
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::agent::{ModelSource, OfferedModel, Refresh, RefreshedList};
 use crate::api::dispatch::call_context::CallContext;
@@ -13,20 +14,17 @@ use crate::error::Result;
 use crate::event::timestamp;
 
 /// Prices in US dollars per million tokens. `cacheRead` and `cacheWrite` default to `input`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelPrice")]
 pub(crate) struct PriceView {
     pub input: f64,
     pub output: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache_read: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cache_write: Option<f64>,
     /// The prices of a request whose input is larger than `aboveTokens`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     above: Option<Box<PriceView>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     above_tokens: Option<u64>,
 }
 
@@ -47,6 +45,7 @@ impl PriceView {
 }
 
 /// A model. `id` is `PROVIDER/NAME`. A missing property is unknown.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Model")]
@@ -54,21 +53,15 @@ pub(crate) struct ModelView {
     pub id: String,
     pub name: String,
     /// Missing for a scripted model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The provider's name of the model for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Context window in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Maximum size of one answer, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceView>,
     /// Missing if they are unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub abilities: Option<Vec<Ability>>,
     /// The thinking levels that the model distinguishes; empty if there are none or if they are
     /// unknown.
@@ -79,19 +72,17 @@ pub(crate) struct ModelView {
 }
 
 /// The state of a provider's list.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelProvider")]
 pub(crate) struct ProviderView {
     pub name: String,
     /// When the list was received; missing if the provider never returned one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
     /// Why the provider did not return its list now.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The remedy for the error.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::agent::confinement;
 use crate::api::dispatch::call_context::CallContext;
@@ -91,21 +92,18 @@ async fn view(cx: &CallContext, worktrees: &Worktrees, row: &WorkspaceRow) -> Re
 
 /// The workspace to create: a git worktree with a branch of its own. Its `path` is the `cwd` of
 /// sessions in it.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateWorkspaceParams {
     /// A directory in the repository; the server's directory when it is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// Name of the workspace and of its directory: letters, digits, `-`, `_` and `.`. Default:
     /// `w1`, `w2` and so on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The branch: a new one, or an existing one that no worktree uses. Default: `nuncio/NAME`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Branch or commit where a new branch starts. Default: HEAD of `cwd`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }
 

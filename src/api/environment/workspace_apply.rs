@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::workspace::{WorkspaceSession, ids, require_idle, sessions_in, workspace, worktrees};
 use crate::api::dispatch::call_context::CallContext;
@@ -18,20 +19,18 @@ use crate::store::WorkspaceRow;
 use crate::worktrees::{ApplyMode, ApplyRequest, BranchOnDelete, PathList, Worktrees};
 
 /// The workspace whose work is taken over.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ApplyWorkspaceParams {
     pub workspace_id: String,
     /// How the work is taken over. Default: `merge`; `patch` if the workspace started from a commit
     /// that the current branch does not contain, such as one with uncommitted changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ApplyMode>,
     /// A directory in the working tree that receives the changes. Default: the main worktree of the
     /// repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// Message of the commit. Default: the title of the workspace or of its newest session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::view::PageParams;
 use crate::api::dispatch::call_context::CallContext;
@@ -40,12 +41,12 @@ enum ListedRole {
 }
 
 /// A completed message, or a completed tool call.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MessageView {
     /// For role `tool`, the id of the tool call.
     message_id: MessageId,
-    #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
     /// Seq of the message's `message.completed`, or of the tool call's `tool.completed`.
     seq: Seq,
@@ -55,7 +56,6 @@ pub(crate) struct MessageView {
     /// For role `tool`, the output that the model received.
     parts: Vec<Part>,
     /// `PROVIDER/NAME`, for roles `assistant` and `thought`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// The message is the start of an interrupted answer; it is not sent to models.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -70,6 +70,7 @@ pub(crate) struct MessageView {
 
 /// A completed tool call. Calls that one answer of the model requested start before the first of
 /// them completes.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ToolCallView {
@@ -85,10 +86,8 @@ struct ToolCallView {
     #[schemars(default)]
     locations: Vec<Location>,
     /// The tool's typed result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<Value>,
     /// `unknown`: the process that ran the call died, so the call may have had an effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<String>,
     /// Seq of the call's `tool.started`.
     started_seq: Seq,

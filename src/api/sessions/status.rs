@@ -7,6 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::options::modes_with;
 use crate::agent::{offered, task_agents};
@@ -103,16 +104,15 @@ impl Method for ListTools {
 }
 
 /// An agent. `kind` is `native` for nuncio's own agent.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Agent")]
 pub(crate) struct AgentView {
     name: String,
     kind: String,
     /// Missing for hosted agents: their programs are not started for this list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// Why sessions cannot use the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
@@ -125,17 +125,15 @@ pub(crate) struct ListAgentsParams {
 }
 
 /// An agent that the tool `task` can start, from an agent definition.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SubagentView {
     name: String,
     description: String,
     /// `PROVIDER/NAME`; missing: the model of the parent session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
     /// Names of the tools that it may use; missing: all tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<String>>,
 }
 
@@ -212,6 +210,7 @@ struct DirectoryStatus {
 }
 
 /// Status of the process.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusView {
@@ -232,12 +231,10 @@ pub(crate) struct StatusView {
     principal: String,
     role: ClientRole,
     /// The model in the settings.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// All modes. `currentModeId` is the mode of sessions that are created without one.
     modes: acp::SessionModeState,
     /// The directory of sessions that are created without one, if the caller has access to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::options::modes;
 use crate::api::dispatch::call_context::CallContext;
@@ -40,6 +41,7 @@ pub(crate) enum SessionStatus {
 }
 
 /// Activity of a session, in whichever process it is. `waiting`: a permission request is open.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Activity {
@@ -47,20 +49,16 @@ pub(crate) struct Activity {
     waiting: bool,
     /// The newest turn. Missing if the session has none, or if an older version of nuncio wrote the
     /// session and it has not changed since.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_turn: Option<LastTurn>,
     /// Tool calls without a result, oldest first.
     pending_tool_calls: Vec<PendingCall>,
     /// `comparison` of agents or `delegation` by another agent; missing if a person created the
     /// session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
     /// The hosted agent that works in the session; missing for nuncio's own agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// Total cost of the session's model requests and of its subagents that have ended, in US
     /// dollars; missing if no price is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
 }
 
@@ -117,32 +115,27 @@ pub(crate) struct GetSessionParams {
 }
 
 /// Current state of a session.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionView {
     session_id: SessionId,
     cwd: PathBuf,
     additional_directories: Vec<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     #[serde(flatten)]
     activity: Activity,
     mode: OptionValue<Mode>,
     /// The model of the next turn, `PROVIDER/NAME`; missing if it is not known yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<OptionValue<Thinking>>,
     /// The system prompt of the next turn; missing for hosted agents.
-    #[serde(skip_serializing_if = "Option::is_none")]
     system_prompt: Option<String>,
     /// Names of the tools that the model can call; `GET /v1/tools?sessionId=` describes them.
     tools: Vec<String>,
     /// The id of the session in the hosted agent, from its first turn on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     agent_session: Option<String>,
     /// The tool call of another session that created this session of a subagent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<ParentView>,
     /// The sessions of the subagents, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -151,10 +144,8 @@ pub(crate) struct SessionView {
     created_at: String,
     updated_at: String,
     /// The running turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
     /// The message that is being written, with its text so far.
-    #[serde(skip_serializing_if = "Option::is_none")]
     open_message: Option<OpenMessageView>,
     /// Seq of the last event.
     head: Seq,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
@@ -36,20 +37,19 @@ pub(crate) struct ListPermissionsParams {
 }
 
 /// An open permission request.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Permission")]
 pub(crate) struct PermissionView {
     pub permission_id: PermissionId,
     pub session_id: SessionId,
-    #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<TurnId>,
     pub tool_call: PendingToolCall,
     pub options: Vec<PermissionOption>,
     /// Time at which the request is denied, in milliseconds since the Unix epoch.
     deadline_ms: u64,
     /// For a review of changes: the files and hunks that the answer may decide about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     review: Option<ReviewOffer>,
 }
 

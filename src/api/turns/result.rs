@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use tokio::time::timeout;
 
 use crate::api::dispatch::call_context::CallContext;
@@ -34,6 +35,7 @@ pub(crate) struct GetResultParams {
 }
 
 /// The result of a session's work.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionResult {
@@ -42,7 +44,6 @@ pub(crate) struct SessionResult {
     pub agent: String,
     pub cwd: PathBuf,
     /// The workspace that contains `cwd`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<String>,
     #[serde(flatten)]
     pub activity: Activity,
@@ -57,10 +58,8 @@ pub(crate) struct SessionResult {
     /// The files that changed in the workspace since its creation, as `git diff --stat` prints
     /// them; new files are lines `?? PATH`. Missing for sessions outside of workspaces, and if git
     /// cannot read them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<String>,
     /// The unified diff of these changes, if it was asked for; at most 256 KiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 

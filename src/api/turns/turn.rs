@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
@@ -14,37 +15,30 @@ use crate::id::{Seq, TurnId};
 use crate::session::folds::turns::{TurnFailure, TurnRecord, TurnStatus};
 
 /// A turn. Times are in milliseconds since the Unix epoch.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnView {
     turn_id: TurnId,
     status: TurnStatus,
     /// Present if the turn completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
     /// Present if the turn failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<TurnFailure>,
     /// The client that prompted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     /// `PROVIDER/NAME` of the model; missing before the turn's first model request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     /// Total usage of the model requests of the turn and of its subagents that have ended; missing
     /// if the provider reported none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     /// Total cost of these requests in US dollars; missing if no price is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
     started_at_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at_ms: Option<u64>,
     /// Seq of the turn's `turn.started`.
     first_seq: Seq,
     /// Seq of the event that ended the turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_seq: Option<Seq>,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde::Serialize;
 use serde_json::json;
+use serde_with::skip_serializing_none;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
@@ -23,15 +24,14 @@ use crate::terminal_text::output_line;
 use crate::worktrees::BranchOnDelete;
 
 /// The result of one agent.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Compared {
     /// Name of the workspace; missing if it was deleted, because nothing was changed in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,
     /// `end_turn` or another stop reason of ACP; missing if a turn failed.
-    #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "stopReason")]
     stop_reason: Option<acp::StopReason>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
     result: SessionResult,

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::config::{Ability, Price};
 use crate::options::Thinking;
@@ -11,29 +12,21 @@ use crate::options::Thinking;
 const MODEL_LIST_TEXT_CHARS_MAX: usize = 200;
 
 /// A model in the list of a provider. An absent property is one that the list does not state.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ListedModel {
     /// The name in requests.
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Context window in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pdf: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<bool>,
     /// The thinking levels that the list names; empty if it names none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

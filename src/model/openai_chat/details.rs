@@ -2,25 +2,20 @@
 //! (openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks).
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// A piece of the details. Consecutive pieces of the same type and index are merged.
+#[skip_serializing_none]
 #[derive(Deserialize, Serialize)]
 pub(super) struct Detail {
     #[serde(default)]
     r#type: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     signature: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
@@ -15,6 +16,7 @@ use crate::store::{ActivityColumns, SessionRow};
 const SUMMARY_CALLS_MAX: usize = 64;
 
 /// The activity of a session after an event.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SessionSummary {
@@ -23,27 +25,23 @@ pub(crate) struct SessionSummary {
     pub pending_tool_calls: Vec<PendingCall>,
     pub open_permissions: Vec<PermissionId>,
     /// The origin of a session that no person created.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// The hosted agent that works in the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The cost of the model requests of the session and of its ended subagents, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
 
 /// The newest turn of a session, which may be running.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LastTurn {
     pub turn_id: TurnId,
     pub status: TurnStatus,
     /// Present if the turn completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// Present if the turn failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnFailure>,
 }
 

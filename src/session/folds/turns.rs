@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
 use crate::event::{Body, ChildEnd, Event, ignored};
@@ -76,14 +77,13 @@ fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
 }
 
 /// Error of a failed turn. `code` is a code of the error table; `info` has facts for clients.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Failure")]
 pub(crate) struct TurnFailure {
     pub code: String,
     pub message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub info: Option<Value>,
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::repository::{Git, GitOutput};
 
@@ -19,6 +20,7 @@ pub(crate) const DIFF_OPTIONS: [&str; 9] = [
 ];
 
 /// A changed file in the details of a call.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ChangedFile {
     /// Displayed path.
@@ -26,13 +28,10 @@ pub(crate) struct ChangedFile {
     /// `added`, `copied`, `deleted`, `renamed`, `type_changed`, `conflicted` or `modified`.
     pub status: &'static str,
     /// Displayed path before a rename or copy.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Number of inserted lines; absent for a binary file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub insertions: Option<u64>,
     /// Number of deleted lines; absent for a binary file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
     /// Path relative to the top of the working tree.
     #[serde(skip)]
