@@ -2,5 +2,5 @@
 
 mod cost;
 mod limits;
-mod questions;
+mod permission_requests;
 mod tree;

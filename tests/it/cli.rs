@@ -2,15 +2,15 @@
 
 mod background;
 mod config_check;
-mod continued;
 mod doctor;
 mod import;
 mod input;
+mod resume;
 mod run;
 mod script;
 mod sessions;
 mod show;
-mod stops;
+mod stop_reasons;
 mod terminal;
 
 use serde_json::{Value, json};

@@ -1,15 +1,15 @@
 //! Durability: killed processes, two processes on one data directory, logs without deltas.
 
 mod artifacts;
+mod killed_turn;
 mod lists;
-mod locked;
-mod lost;
-mod newer;
+mod locked_store;
+mod lost_log;
+mod newer_events;
 mod owners;
-mod pruned;
+mod pruned_deltas;
 mod read_only;
 mod store;
-mod whole;
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,16 +1,16 @@
 //! Tests of the HTTP API over a socket, against a real `nuncio serve` process.
 
+mod access_control;
 mod attacks;
-mod behind;
 mod drain;
+mod eviction;
 pub mod exactly_once;
+mod external_reads;
 mod fields;
-mod gate;
-mod looking;
 mod prompts;
 mod routes;
 mod rpc;
-mod shared;
+mod shared_session;
 mod streams;
 mod telemetry;
 mod tls;

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::harness::{Agent, Home};
 
 mod acp;
-mod added;
+mod agents_add;
 mod answers;
 mod claude_code;
 mod codex;
 mod compare;
-mod ends;
+mod invalid_messages;
 mod login;
-mod many;
+mod many_agents;
 mod mcp;
 mod mcp_http;
 mod native;
@@ -20,13 +20,13 @@ mod opencode;
 mod opencode_subagents;
 mod permissions;
 mod project_config;
-mod refused;
 mod settings;
 mod status;
 mod terminals;
 mod titles;
+mod turn_ends;
 mod turn_size;
-mod untrusted;
+mod untrusted_projects;
 
 const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/agent.py");
 

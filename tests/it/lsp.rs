@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, tool};
 
-mod broken;
-mod choice;
 mod clangd;
-mod confined;
+mod confinement;
 mod edits;
 mod frames;
+mod server_choice;
+mod server_faults;
 
 /// A home whose settings configure the test server, with these modes, for `*.x`.
 fn home(modes: &[&str]) -> Home {

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use crate::harness::{Agent, Home, Watch, WatchFlags, tool};
 
 mod calls;
+mod client_servers;
 mod command;
 mod faults;
 mod form_fields;
-mod given;
 mod lists;
 mod messages;
-mod modern;
+mod modern_protocol;
 mod oauth;
 mod oauth_challenge;
 mod prompts;
-mod remembered;
+mod remembered_permissions;
 mod requests;
 mod terminal;
 

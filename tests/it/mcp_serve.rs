@@ -1,6 +1,6 @@
 //! `nuncio mcp serve`: an MCP client, as lines of JSON-RPC, delegates tasks to nuncio.
 
-mod rounds;
+mod modern_protocol;
 
 use std::collections::VecDeque;
 

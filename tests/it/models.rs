@@ -5,9 +5,9 @@ mod errors;
 mod failures;
 pub mod faults;
 mod local;
+mod protocol_deviations;
 mod quirks;
 mod scripted;
-mod tolerant;
 pub mod wires;
 
 use std::sync::Arc;

@@ -1,20 +1,20 @@
 //! Every session from every process: a call on a session that another process owns has the same
 //! result and the same events as a call in the owner.
 
+mod access_control;
 mod cases;
 mod chaos;
 mod commands;
 mod compare;
-mod forbidden;
 mod hostile;
 mod interrupted_calls;
-mod killed;
-mod lent;
-mod listed;
 mod matrix;
 mod order;
+mod owner_kill;
 mod peer;
 mod permissions;
+mod status;
+mod unsaved_buffers;
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
 //! Permission decisions for tool calls: modes, rules, client answers, and untrusted projects.
 
 mod answers;
-mod fence;
 mod hostile;
 mod oracle;
-mod reach;
+mod rule_bypass;
+mod scope;
 mod secrets;
 mod settings;
 mod trust;

@@ -2,24 +2,24 @@
 
 pub mod bedrock;
 mod choices;
-mod discarded;
-mod empty;
-mod endless;
+mod empty_answers;
+mod endless_answers;
 mod fallback;
 mod faults;
+mod incomplete_turns;
+mod interrupted_answers;
 mod list_formats;
 mod lists;
 mod local;
-mod marks;
 mod overflow;
-mod places;
+mod overload;
 mod prefix;
 mod repetition;
 mod secrets;
 mod settings;
+mod sources;
 mod table;
 mod vertex;
-mod waits;
 
 use nuncio::config::Protocol;
 use serde_json::{Value, json};

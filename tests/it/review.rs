@@ -1,8 +1,8 @@
 //! The review of a turn's changes: accepted, rejected, by file, by hunk, with the user's own text.
 
 mod answers;
-mod ends;
-mod others;
+mod no_answer;
+mod other_changes;
 
 use std::os::unix::fs::PermissionsExt;
 

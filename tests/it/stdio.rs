@@ -1,19 +1,19 @@
 //! ACP over stdio. Each bad line gets one specific answer and the connection continues.
 
+mod client_file_faults;
 mod client_files;
 mod clients;
 mod content;
-mod ends;
-mod flow;
-mod hands;
-mod lasting;
 mod order;
-mod questions;
+mod permission_requests;
+mod persistence;
 mod replay;
 mod sessions;
 mod settings;
+mod slow_clients;
+mod turn_ends;
 mod updates;
-mod waiting;
+mod waiting_prompts;
 
 use serde_json::{Value, json};
 

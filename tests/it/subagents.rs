@@ -1,13 +1,13 @@
 //! Subagents: the tool `task`, child sessions, their permissions and their end.
 
 mod background;
+mod client_sessions;
 mod definitions;
 mod depth;
-mod ends;
+mod parent_end;
 mod permissions;
+mod problem_report;
 mod results;
-mod shown;
-mod unresolved;
 
 use serde_json::{Value, json};
 

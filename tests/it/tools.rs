@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod bash;
-mod chance;
 mod diagram;
 mod edits;
 mod fetch;
@@ -24,6 +23,7 @@ mod hostile_files;
 mod ignores;
 mod jobs;
 mod patches;
+mod random_calls;
 mod repo_map;
 mod roots;
 mod sandbox;

@@ -1,7 +1,7 @@
 //! What the files of a project can start, before and after `nuncio trust`.
 
 mod caches;
-mod changed;
+mod changed_files;
 mod grants;
 mod guards;
 mod own_programs;

@@ -1,7 +1,7 @@
 //! The project's checks: the tool `verify`, the checks at the end of a turn, and `require_clean`.
 
-mod changed;
-mod clean;
-mod ends;
+mod changed_checks;
+mod clean_tree;
 mod policy;
 mod tool;
+mod turn_ends;

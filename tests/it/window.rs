@@ -1,7 +1,7 @@
 //! The context window: pruning, compaction and the report of its tokens.
 
 mod compact;
-mod long;
+mod long_session;
 mod overflow;
 mod prefix;
 mod report;

@@ -5,7 +5,7 @@ mod apply;
 mod commits;
 mod create;
 mod delete;
-mod untrusted;
+mod untrusted_repositories;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::ends::running;
 use super::native::native;
+use super::turn_ends::running;
 use super::{PLAYED, allowed, bodies, played, trust};
 use crate::harness::{Agent, Bridge, Home, Reply, bash};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ends::running;
+use super::turn_ends::running;
 use super::{bodies, home_of, session};
 use crate::harness::{Agent, Home, Reply, text, tool};
 

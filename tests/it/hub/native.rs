@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ends::running;
+use super::turn_ends::running;
 use super::{allowed, bodies, hosted, trust};
 use crate::harness::{Agent, Home, Reply, bash, poll, text, tool};
 

@@ -14,7 +14,7 @@ use nuncio::web::HttpClients;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
-use super::tolerant::joined;
+use super::protocol_deviations::joined;
 use super::wires::{WIRES, Wire};
 use super::{Answer, ask, endpoint, exchange, hi, open, request, shown};
 use crate::provider::{Exchange, Provider};

@@ -130,7 +130,7 @@ async fn slow_reader_reaches_end_of_deleted_session() {
     let server = home.serve_script(json!([{"text": "one"}]), &[]).await;
     let session = server.new_session(&home).await;
     server.post(&format!("/v1/sessions/{session}/close"), &json!({})).expect(200).await;
-    crate::rows::fill(&home, 50_000, 2);
+    crate::extension_methods::fill(&home, 50_000, 2);
     // These readers have small receive buffers and are at the start of the log.
     let mut readers = Vec::new();
     for after in [0, 3, 2000] {
