@@ -105,7 +105,7 @@ done(await files(["sessions", "close"]));
 
 const wire = join(temp, "wire.ndjson");
 const loading = join(temp, "nuncio-that-cannot-resume");
-writeFileSync(loading, `#!/bin/sh\n"${nuncio}" acp --model "${script("again.json")}" | tee -a "${wire}" | sed -u 's/"resume":{},\\{0,1\\}//'\n`);
+writeFileSync(loading, `#!/bin/sh\n"${nuncio}" acp --model "${script("resume.json")}" | tee -a "${wire}" | sed -u 's/"resume":{},\\{0,1\\}//'\n`);
 chmodSync(loading, 0o755);
 const again = client(join(temp, "home-that-knows-nothing"), loading);
 assert.equal(done(await again(["sessions", "new", "--resume-session", sessionId])).acpxSessionId, sessionId);

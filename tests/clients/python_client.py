@@ -123,7 +123,7 @@ async def work(home, cwd):
         check(client.calls()[0]["status"], "failed", "the call whose question was cancelled")
         assert not asked.exists(), "a call whose question was cancelled does nothing"
 
-    async with connected("again.json", home) as (agent, client):
+    async with connected("resume.json", home) as (agent, client):
         listed = (await agent.list_sessions(cwd=cwd)).sessions
         check([session.session_id for session in listed], [session_id], "the sessions")
         await agent.load_session(cwd, session_id)

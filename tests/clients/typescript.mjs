@@ -123,7 +123,7 @@ await connected("script.json", async (agent, client) => {
   assert.ok(!existsSync(join(cwd, "asked.txt")), "a call whose question was cancelled does nothing");
 });
 
-await connected("again.json", async (agent, client) => {
+await connected("resume.json", async (agent, client) => {
   const { sessions } = await agent.request(call.session.list, { cwd });
   assert.deepEqual(sessions.map((session) => session.sessionId), [sessionId]);
   await agent.request(call.session.load, { sessionId, cwd, mcpServers: [] });
@@ -146,7 +146,7 @@ const open = join(cwd, "open.txt");
 writeFileSync(open, "saved\n");
 const buffers = new Map([[open, "typed\nsaved\n"]]);
 await connected(
-  "hands.json",
+  "unsaved_buffer.json",
   async (agent, client) => {
     client.answer = choose("allow_once");
     const { sessionId } = await agent.request(call.session.new, { cwd, mcpServers: [] });
