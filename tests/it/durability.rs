@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Random, of, text};
+use crate::harness::{Home, Random, session_updates, text};
 
 /// Returns the text of each message in a log, from its completion or from its deltas.
 fn messages(log: &[Value]) -> HashMap<String, String> {
@@ -85,7 +85,7 @@ async fn killed(home: &Home, model: &str, next: &str, moment: Duration) -> &'sta
     // Reads until `moment`; the turn does not end before.
     let reading = async { while agent.frame().await.is_some() {} };
     tokio::time::timeout(moment, reading).await.expect_err("it ended by itself");
-    let shown = of(&agent.kill().await, &session);
+    let shown = session_updates(&agent.kill().await, &session);
 
     let log = home.log(&session).await;
     assert_gap_free(&log);

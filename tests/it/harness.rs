@@ -41,7 +41,7 @@ pub use server::Server;
 pub use site::Site;
 pub use socket::Socket;
 pub use terminal::Terminal;
-pub use updates::{bash, kinds, notices, of, text, tool};
+pub use updates::{bash, kinds, notices, session_updates, text, tool};
 pub use watch::{Watch, WatchFlags};
 
 use crate::process::marked;

@@ -34,7 +34,7 @@ struct Events {
 }
 
 impl Events {
-    async fn of(home: &Home, steps: Value, more: &[&str]) -> Events {
+    async fn from_run(home: &Home, steps: Value, more: &[&str]) -> Events {
         let model = home.script(steps);
         let flags = [&["run", "--json", "--mode", "auto", "--model", &model], more, &["go"]].concat();
         let ran = home.run(&flags, "").await;

@@ -4,7 +4,7 @@ use nuncio::config::{Price, PriceAbove};
 use nuncio::content::Usage;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, of};
+use crate::harness::{Agent, Home, session_updates};
 use crate::models::wires::WIRES;
 use crate::provider::Exchange;
 use crate::providers;
@@ -62,7 +62,7 @@ async fn get(agent: &mut Agent, session: &str) -> Value {
 
 /// The total of the last `usage_update` of a session.
 fn shown(frames: &[Value], session: &str) -> Value {
-    let updates = of(frames, session);
+    let updates = session_updates(frames, session);
     updates.iter().rfind(|update| update["sessionUpdate"] == "usage_update").unwrap()["cost"].clone()
 }
 
@@ -86,7 +86,7 @@ async fn cost_is_recorded_per_request_turn_and_session() {
     let live = shown(&agent.frames, &session);
     let before = agent.frames.len();
     agent.load(&home, &session).await;
-    let replayed: Vec<Value> = of(&agent.frames[before..], &session);
+    let replayed: Vec<Value> = session_updates(&agent.frames[before..], &session);
     let replayed: Vec<i64> = replayed
         .iter()
         .filter(|update| update["sessionUpdate"] == "usage_update")

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::cost::{PRICE, bodies};
-use crate::harness::{Agent, Home, Reply, of};
+use crate::harness::{Agent, Home, Reply, session_updates};
 use crate::subagents::{calls, children, define, says, task};
 
 fn plan(number: usize) -> Value {
@@ -136,7 +136,7 @@ async fn shown_cost_includes_subagents() {
     let view = agent.call("_nuncio/session/get", json!({"sessionId": session})).await;
     let listed = agent.call("session/list", json!({})).await["sessions"][0]["_meta"]["nuncio"].clone();
     let total = |frames: &[Value]| {
-        let updates = of(frames, &session);
+        let updates = session_updates(frames, &session);
         nanos(&updates.iter().rfind(|update| update["sessionUpdate"] == "usage_update").unwrap()["cost"]["amount"])
     };
     let live = total(&agent.frames);

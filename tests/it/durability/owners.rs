@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, of, text};
+use crate::harness::{Agent, Home, session_updates, text};
 
 /// A slow first answer; later processes have their own script.
 fn slow() -> Value {
@@ -29,10 +29,10 @@ async fn takes_over(killed: bool) {
     let replayed = second.load(&home, &session).await;
     assert_eq!(text(&replayed, "user_message_chunk"), "go");
     // Live events to the end of the turn.
-    while text(&of(&second.frames[before..], &session), "agent_message_chunk").len() < 26 {
+    while text(&session_updates(&second.frames[before..], &session), "agent_message_chunk").len() < 26 {
         second.until_update("agent_message_chunk").await;
     }
-    assert_eq!(text(&of(&second.frames[before..], &session), "agent_message_chunk"), "abcdefghijklmnopqrstuvwxyz");
+    assert_eq!(text(&session_updates(&second.frames[before..], &session), "agent_message_chunk"), "abcdefghijklmnopqrstuvwxyz");
     // The owner makes the changes of the second process.
     second.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).await;
     first.until_update("current_mode_update").await;

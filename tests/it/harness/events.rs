@@ -46,7 +46,7 @@ pub struct Events {
 
 impl Events {
     pub fn new(connection: Connection, head: Head) -> Events {
-        let rest = Rest::of(&head);
+        let rest = Rest::from_head(&head);
         assert!(matches!(rest, Rest::Chunked), "{head:?}");
         Events { connection, head, rest, text: Vec::new(), looked: 0, ready: VecDeque::new(), last: 0, synced: None }
     }

@@ -227,7 +227,7 @@ impl Connection {
     }
 
     async fn answer_of(&mut self, head: Head, method: &str) -> io::Result<Answer> {
-        let mut rest = if method == "HEAD" { Rest::Over } else { Rest::of(&head) };
+        let mut rest = if method == "HEAD" { Rest::Over } else { Rest::from_head(&head) };
         let mut body = Vec::new();
         while self.piece(&mut rest, &mut body).await? {}
         let packed = head.headers.iter().any(|(name, _)| name == "content-encoding");
@@ -294,7 +294,7 @@ impl Connection {
 }
 
 impl Rest {
-    pub fn of(head: &Head) -> Rest {
+    pub fn from_head(head: &Head) -> Rest {
         if head.header("transfer-encoding") == Some("chunked") {
             return Rest::Chunked;
         }

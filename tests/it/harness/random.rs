@@ -13,7 +13,7 @@ impl Random {
     }
 
     /// A generator with a fixed seed.
-    pub fn of(seed: u64) -> Random {
+    pub fn from_seed(seed: u64) -> Random {
         Random(seed << 1 | 1)
     }
 

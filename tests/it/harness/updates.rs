@@ -42,19 +42,19 @@ impl Agent {
         let before = self.frames.len();
         let id = self.prompt(session, text).await;
         let answer = self.answer(&id).await.unwrap_or_else(|error| panic!("prompt {text:?}: {error}"));
-        (answer["stopReason"].as_str().unwrap().to_string(), of(&self.frames[before..], session))
+        (answer["stopReason"].as_str().unwrap().to_string(), session_updates(&self.frames[before..], session))
     }
 
     /// Loads a session and returns the replayed updates.
     pub async fn load(&mut self, home: &Home, session: &str) -> Vec<Value> {
         let before = self.frames.len();
         self.call("session/load", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
-        of(&self.frames[before..], session)
+        session_updates(&self.frames[before..], session)
     }
 
     /// All updates of a session received so far.
     pub fn updates(&self, session: &str) -> Vec<Value> {
-        of(&self.frames, session)
+        session_updates(&self.frames, session)
     }
 }
 
@@ -64,7 +64,7 @@ pub fn bash(command: &str) -> Value {
 }
 
 /// The updates of one session in `frames`.
-pub fn of(frames: &[Value], session: &str) -> Vec<Value> {
+pub fn session_updates(frames: &[Value], session: &str) -> Vec<Value> {
     let of_session = |frame: &&Value| frame["method"] == "session/update" && frame["params"]["sessionId"] == session;
     frames.iter().filter(of_session).map(|frame| frame["params"]["update"].clone()).collect()
 }

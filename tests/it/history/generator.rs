@@ -40,7 +40,7 @@ struct Generator {
 /// The events of a session.
 pub fn events(seed: u64, protocol: Protocol) -> Vec<Event> {
     let mut session = Generator {
-        random: Random::of(seed),
+        random: Random::from_seed(seed),
         protocol,
         events: Vec::new(),
         turn: None,

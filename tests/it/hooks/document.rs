@@ -32,10 +32,10 @@ fn documented() -> Home {
 async fn documented_hook_protects_a_path() {
     let home = documented();
     let write = |path: &str| one_call("write", &json!({"file_path": path, "content": "new"}), None);
-    let blocked = Events::of(&home, write("migrations/1.sql"), &[]).await;
+    let blocked = Events::from_run(&home, write("migrations/1.sql"), &[]).await;
     assert_eq!(blocked.result().0, "failed");
     assert!(blocked.result().1.contains("migrations/"), "{}", blocked.result().1);
-    assert_eq!(Events::of(&home, write("other.sql"), &[]).await.result().0, "completed");
+    assert_eq!(Events::from_run(&home, write("other.sql"), &[]).await.result().0, "completed");
 }
 
 #[tokio::test]
@@ -46,7 +46,8 @@ async fn documented_hook_formats_after_an_edit() {
     let formatter = home.put("bin/ruff", "#!/bin/sh\nfor file; do :; done\nprintf formatted > \"$file\"\n");
     std::fs::set_permissions(formatter, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     home.env("PATH", &path);
-    let ran = Events::of(&home, one_call("write", &json!({"file_path": "a.py", "content": "x=1"}), Some("formatted")), &[]).await;
+    let ran =
+        Events::from_run(&home, one_call("write", &json!({"file_path": "a.py", "content": "x=1"}), Some("formatted")), &[]).await;
     assert_eq!(home.get("a.py").as_deref(), Some("formatted"), "{:#?}", ran.events);
     assert_eq!(ran.code, 0, "{:#?}", ran.events);
 }
@@ -54,7 +55,7 @@ async fn documented_hook_formats_after_an_edit() {
 #[tokio::test]
 async fn documented_hook_logs_calls() {
     let home = documented();
-    Events::of(&home, read_a(None), &[]).await;
+    Events::from_run(&home, read_a(None), &[]).await;
     let logged = std::fs::read_to_string(home.data().join("../.nuncio-calls.jsonl")).unwrap();
     let line: serde_json::Value = serde_json::from_str(logged.lines().next().unwrap()).unwrap();
     assert_eq!((&line["tool"]["name"], &line["tool"]["status"]), (&json!("read"), &json!("completed")), "{logged}");
@@ -64,6 +65,6 @@ async fn documented_hook_logs_calls() {
 async fn documented_hook_adds_the_ticket() {
     let home = documented();
     home.put("TICKET.md", "NUN-42: the lamp is off\n");
-    let ran = Events::of(&home, json!([{"text": "the end", "expect": "NUN-42: the lamp is off"}]), &[]).await;
+    let ran = Events::from_run(&home, json!([{"text": "the end", "expect": "NUN-42: the lamp is off"}]), &[]).await;
     assert_eq!(ran.code, 0, "{:#?}", ran.events);
 }

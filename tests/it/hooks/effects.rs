@@ -155,7 +155,7 @@ const CASES: &[Case] = &[
 async fn hooks_change_and_block_calls() {
     for case in CASES {
         let home = home(&hook(case.event, case.script, ""));
-        let ran = Events::of(&home, read_a(Some(case.next)), &[]).await;
+        let ran = Events::from_run(&home, read_a(Some(case.next)), &[]).await;
         assert_eq!(ran.code, 0, "{}: {:#?}", case.name, ran.events);
         assert_eq!(ran.outcomes(), case.outcomes, "{}", case.name);
         let (status, output) = ran.result();
@@ -171,7 +171,7 @@ async fn hooks_change_and_block_calls() {
 async fn hooks_match_the_name_of_the_tool() {
     for (glob, name, runs) in [("read", "read", 1), ("read", "read_file", 1), ("{write,edit}", "read", 0), ("*", "read", 1)] {
         let home = home(&hook(BEFORE, "true", &format!("match = \"{glob}\"")));
-        let ran = Events::of(&home, one_call(name, &json!({"file_path": "a.txt"}), None), &[]).await;
+        let ran = Events::from_run(&home, one_call(name, &json!({"file_path": "a.txt"}), None), &[]).await;
         assert_eq!(ran.outcomes().len(), runs, "{glob} {name}");
     }
 }
@@ -184,17 +184,17 @@ async fn hooks_get_corrected_names_and_types() {
     for name in ["file_path", "filePath", "FILE-PATH", "path", "file", "target_file"] {
         let home = home(&[hook(BEFORE, script, ""), hook(AFTER, "cat > after.json", "")].concat());
         let input = |path: &str| json!({name: path, "content": "new\n"});
-        let blocked = Events::of(&home, one_call("write", &input("migrations/x"), None), &[]).await;
+        let blocked = Events::from_run(&home, one_call("write", &input("migrations/x"), None), &[]).await;
         assert_eq!(blocked.outcomes(), ["blocked"], "{name}: {:#?}", blocked.events);
         assert_eq!((blocked.result().0, home.get("migrations/x")), ("failed", None), "{name}");
-        let allowed = Events::of(&home, one_call("write", &input("x"), None), &[]).await;
+        let allowed = Events::from_run(&home, one_call("write", &input("x"), None), &[]).await;
         assert_eq!((allowed.result().0, home.get("x").as_deref()), ("completed", Some("new\n")), "{name}");
         let after: Value = serde_json::from_str(&home.get("after.json").unwrap()).unwrap();
         assert_eq!(after["tool"]["input"], json!({"file_path": "x", "content": "new\n"}), "{name}");
     }
     let home = home(&hook(BEFORE, "cat > seen.json", ""));
     let input = json!({"filePath": "a.txt", "limit": "1", "offset": null});
-    let ran = Events::of(&home, one_call("read", &input, Some("alpha")), &[]).await;
+    let ran = Events::from_run(&home, one_call("read", &input, Some("alpha")), &[]).await;
     assert_eq!(ran.outcomes(), ["unchanged"]);
     let seen: Value = serde_json::from_str(&home.get("seen.json").unwrap()).unwrap();
     assert_eq!(seen["tool"]["input"], json!({"file_path": "a.txt", "limit": 1}));
@@ -205,7 +205,7 @@ async fn hooks_run_in_the_order_of_the_file() {
     let first = hook(BEFORE, r#"echo '{"input":{"file_path":"b.txt"}}'"#, "");
     let second = hook(BEFORE, "cat > second.json; echo enough >&2; exit 2", "");
     let home = home(&[first, second, hook(BEFORE, "true", "")].concat());
-    let ran = Events::of(&home, read_a(Some("enough")), &[]).await;
+    let ran = Events::from_run(&home, read_a(Some("enough")), &[]).await;
     assert_eq!(ran.outcomes(), ["changed", "blocked"], "a hook after the one that blocks does not run");
     let request: Value = serde_json::from_str(&home.get("second.json").unwrap()).unwrap();
     assert_eq!(request["tool"]["input"], json!({"file_path": "b.txt"}), "the second hook gets the input of the first");
@@ -215,9 +215,9 @@ async fn hooks_run_in_the_order_of_the_file() {
 async fn permission_rules_see_the_changed_input() {
     let rewrite = hook(BEFORE, r#"echo '{"input":{"file_path":"b.txt"}}'"#, "");
     let deny = |path: &str| format!("[permissions]\nrules = [ {{ path = \"{path}\", policy = \"deny\" }} ]\n{rewrite}");
-    let denied = Events::of(&home(&deny("b.txt")), read_a(None), &[]).await;
+    let denied = Events::from_run(&home(&deny("b.txt")), read_a(None), &[]).await;
     assert_eq!(denied.result(), ("failed", "denied by a rule in the settings".into()));
-    let allowed = Events::of(&home(&deny("a.txt")), read_a(None), &[]).await;
+    let allowed = Events::from_run(&home(&deny("a.txt")), read_a(None), &[]).await;
     assert_eq!(allowed.result().0, "completed");
     // The log has both inputs.
     assert_eq!(allowed.all("tool.started")[0]["input"], json!({"file_path": "a.txt"}));
@@ -251,11 +251,11 @@ async fn messages_of_hooks_remain_in_the_history() {
         ]},
         {"text": "the end", "expect": "the second"},
     ]);
-    let ran = Events::of(&home, calls, &[]).await;
+    let ran = Events::from_run(&home, calls, &[]).await;
     assert_eq!((ran.code, ran.outcomes()), (0, vec!["messages"]), "{:#?}", ran.events);
     let notice = ran.all("notice")[0];
     assert_eq!((&notice["code"], notice["note"].as_str().unwrap().contains("remember the milk")), (&json!("hook_message"), true));
-    let again = Events::of(&home, json!([{"text": "yes", "expect": "remember the milk"}]), &["--continue"]).await;
+    let again = Events::from_run(&home, json!([{"text": "yes", "expect": "remember the milk"}]), &["--continue"]).await;
     assert_eq!(again.code, 0, "{:#?}", again.events);
 }
 
@@ -279,7 +279,7 @@ async fn hooks_run_for_the_command_tool() {
 async fn hooks_get_the_request_and_no_keys() {
     let home = home(&[hook(BEFORE, "cat > before.json; env > env.txt", ""), hook(AFTER, "cat > after.json", "")].concat());
     home.env("ANTHROPIC_API_KEY", "key-of-the-test");
-    let ran = Events::of(&home, read_a(None), &[]).await;
+    let ran = Events::from_run(&home, read_a(None), &[]).await;
     let read = |name: &str| -> Value { serde_json::from_str(&home.get(name).unwrap()).unwrap() };
     let (before, after) = (read("before.json"), read("after.json"));
     let started = &ran.events.iter().find(|event| event["body"]["type"] == "tool.started").unwrap();

@@ -52,7 +52,7 @@ async fn missing_program_is_a_failure() {
     for (policy, status) in [("closed", "failed"), ("open", "completed")] {
         let settings =
             format!("[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"no-such-program\"]\non_failure = \"{policy}\"\n");
-        let ran = Events::of(&home(&settings), read_a(None), &[]).await;
+        let ran = Events::from_run(&home(&settings), read_a(None), &[]).await;
         assert_eq!((ran.outcomes(), ran.result().0), (vec!["failed"], status));
         assert!(ran.all("hook.completed")[0]["error"].as_str().unwrap().contains("no-such-program"));
     }
@@ -65,15 +65,16 @@ async fn policy_of_each_event_has_a_default() {
         ("tool.execute.after", "completed", "alpha", 1),
         ("tool.result.validate", "completed", "alpha", 1),
     ] {
-        let ran = Events::of(&home(&hook(event, "exit 1", "")), read_a(None), &[]).await;
+        let ran = Events::from_run(&home(&hook(event, "exit 1", "")), read_a(None), &[]).await;
         assert_eq!(ran.result().0, status, "{event}");
         assert!(ran.result().1.contains(output), "{event}: {}", ran.result().1);
         assert_eq!(ran.all("notice").len(), notices, "{event}");
     }
-    let withheld = Events::of(&home(&failing("tool.execute.after", "exit 1", "closed", 20_000)), read_a(None), &[]).await;
+    let withheld = Events::from_run(&home(&failing("tool.execute.after", "exit 1", "closed", 20_000)), read_a(None), &[]).await;
     assert!(withheld.result().1.contains("withheld"), "{}", withheld.result().1);
     let noted =
-        Events::of(&home(&failing("tool.result.validate", "exit 7", "closed", 20_000)), read_a(Some("exit code 7")), &[]).await;
+        Events::from_run(&home(&failing("tool.result.validate", "exit 7", "closed", 20_000)), read_a(Some("exit code 7")), &[])
+            .await;
     assert_eq!((noted.code, noted.result().0), (0, "completed"));
 }
 
@@ -83,7 +84,7 @@ async fn large_request_is_no_problem_for_a_hook_that_does_not_read() {
     let call = one_call("write", &json!({"file_path": "large.txt", "content": text}), None);
     for script in ["true", "exec <&-; true", "cat > copy.json"] {
         let home = home(&hook("tool.execute.before", script, ""));
-        let ran = Events::of(&home, call.clone(), &[]).await;
+        let ran = Events::from_run(&home, call.clone(), &[]).await;
         assert_eq!((ran.outcomes(), ran.result().0), (vec!["unchanged"], "completed"), "{script}");
         assert_eq!(home.get("large.txt").unwrap().len(), text.len());
     }

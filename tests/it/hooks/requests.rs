@@ -27,7 +27,7 @@ async fn hooks_change_what_is_sent() {
     ];
     for (event, script, expected, outcome) in cases {
         let home = home(&hook(event, script, ""));
-        let ran = Events::of(&home, json!([{"text": "the end", "expect": expected}]), &[]).await;
+        let ran = Events::from_run(&home, json!([{"text": "the end", "expect": expected}]), &[]).await;
         assert_eq!((ran.code, ran.outcomes()), (0, vec![outcome]), "{event} {script}: {:#?}", ran.events);
         // Later requests and other clients see what was stored.
         let stored = ran.all("message.completed")[0];
@@ -52,7 +52,7 @@ async fn blocked_request_fails_the_turn() {
     {
         let script = if more.is_empty() { "echo confidential >&2; exit 2" } else { "echo confidential >&2; exit 3" };
         let home = home(&hook(event, script, more));
-        let ran = Events::of(&home, json!([]), &[]).await;
+        let ran = Events::from_run(&home, json!([]), &[]).await;
         let failed = ran.all("turn.failed");
         assert_eq!((failed.len(), ran.all("message.delta").len()), (1, 0), "{event}: {:#?}", ran.events);
         assert_eq!(failed[0]["code"], "forbidden");
@@ -87,7 +87,7 @@ async fn system_hook_runs_once_and_messages_hook_for_each_request() {
 async fn prompt_hooks_match_the_model() {
     for (glob, runs) in [("scripted:*", 2), ("anthropic/*", 0)] {
         let home = home(&hook(MESSAGES, "true", &format!("match = \"{glob}\"")));
-        assert_eq!(Events::of(&home, read_a(None), &[]).await.outcomes().len(), runs, "{glob}");
+        assert_eq!(Events::from_run(&home, read_a(None), &[]).await.outcomes().len(), runs, "{glob}");
     }
 }
 

@@ -24,7 +24,7 @@ async fn missing_script_is_a_failure_and_not_a_block() {
     ] {
         for (policy, status) in [("open", "completed"), ("closed", "failed")] {
             let home = home(&command(words, policy));
-            let ran = Events::of(&home, read_a(None), &[]).await;
+            let ran = Events::from_run(&home, read_a(None), &[]).await;
             assert_eq!((ran.outcomes(), ran.result().0), (vec!["failed"], status), "{words:?} {policy}");
             let error = ran.all("hook.completed")[0]["error"].as_str().unwrap();
             assert!(error.contains("missing") && error.contains(home.data().to_str().unwrap()), "{words:?}: {error}");
@@ -35,7 +35,7 @@ async fn missing_script_is_a_failure_and_not_a_block() {
         [&["python3", "-c", "pass"][..], &["sh", "-c", "exit 0"], &["python3", "-m", "this"], &["bash", "-o", "errexit", "-c", ":"]]
     {
         let home = home(&command(&[words, &["> /dev/null"]].concat(), "closed"));
-        let ran = Events::of(&home, read_a(None), &[]).await;
+        let ran = Events::from_run(&home, read_a(None), &[]).await;
         let error = ran.all("hook.completed")[0]["error"].as_str().unwrap_or_default().to_owned();
         assert!(!error.contains("does not exist"), "{words:?}: {error}");
     }
@@ -45,7 +45,7 @@ async fn missing_script_is_a_failure_and_not_a_block() {
 async fn exit_code_two_of_a_script_that_exists_blocks() {
     let home = home(&command(&["python3", "guard.py"], "open"));
     std::fs::write(home.data().join("guard.py"), "import sys\nsys.exit(2)\n").unwrap();
-    assert_eq!(Events::of(&home, read_a(None), &[]).await.outcomes(), ["blocked"]);
+    assert_eq!(Events::from_run(&home, read_a(None), &[]).await.outcomes(), ["blocked"]);
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn project_cannot_supply_the_script_of_a_users_hook() {
             let script = home.put(path, "#!/bin/sh\ntouch ran\n");
             std::fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         }
-        let ran = Events::of(&home, read_a(None), &[]).await;
+        let ran = Events::from_run(&home, read_a(None), &[]).await;
         assert_eq!((ran.outcomes(), home.get("ran")), (vec!["failed"], None), "{words:?}");
     }
 }
@@ -69,7 +69,7 @@ async fn script_of_a_project_is_found_next_to_its_nuncio_directory() {
     std::fs::create_dir(home.data().join("hooks")).unwrap();
     std::fs::write(home.data().join("hooks/guard.sh"), "exit 2\n").unwrap();
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
-    let ran = Events::of(&home, read_a(None), &[]).await;
+    let ran = Events::from_run(&home, read_a(None), &[]).await;
     assert_eq!((ran.outcomes(), home.get("ran").is_some()), (vec!["unchanged"], true));
 }
 
@@ -84,7 +84,7 @@ async fn hook_that_fails_without_effect_is_reported_once() {
     let failing =
         [hook(BEFORE, "echo no quota >&2; exit 1", "on_failure = \"open\""), hook("prompt.messages.transform", "exit 3", "")];
     let home = home(&failing.concat());
-    let ran = Events::of(&home, two_calls(), &[]).await;
+    let ran = Events::from_run(&home, two_calls(), &[]).await;
     assert_eq!((ran.code, ran.outcomes().len()), (0, 5), "{:#?}", ran.events);
     let notices = ran.all("notice");
     assert_eq!(notices.len(), 2, "{notices:#?}");
@@ -98,7 +98,7 @@ async fn hook_that_fails_without_effect_is_reported_once() {
         assert!(notice["title"].as_str().unwrap().contains(event), "{notice}");
     }
     // The next process continues the session.
-    let again = Events::of(&home, one_call("read", &json!({"file_path": "a.txt"}), None), &["--continue"]).await;
+    let again = Events::from_run(&home, one_call("read", &json!({"file_path": "a.txt"}), None), &["--continue"]).await;
     assert!(again.all("notice").is_empty(), "{:#?}", again.all("notice"));
     // The user of the command line sees the notice.
     let shown = home.run(&["run", "--mode", "auto", "--model", &home.script(read_a(None)), "go"], "").await;

@@ -9,19 +9,19 @@ async fn hooks_of_a_project_run_only_if_it_is_trusted() {
     let home = home(&hook("tool.execute.before", "echo user >> order.txt", ""));
     home.put(CONFIG, "[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"sh\", \"guard.sh\"]\n");
     home.put("guard.sh", "echo project >> order.txt\n");
-    let untrusted = Events::of(&home, read_a(None), &[]).await;
+    let untrusted = Events::from_run(&home, read_a(None), &[]).await;
     assert_eq!(home.get("order.txt").as_deref(), Some("user\n"));
     let description = untrusted.all("notice")[0]["description"].as_str().unwrap();
     assert!(description.contains("hooks") && description.contains("nuncio trust"), "{description}");
 
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
-    let trusted = Events::of(&home, read_a(None), &[]).await;
+    let trusted = Events::from_run(&home, read_a(None), &[]).await;
     assert_eq!(home.get("order.txt").as_deref(), Some("user\nuser\nproject\n"));
     assert!(trusted.all("notice").is_empty());
 
     // The script is a part of what was trusted.
     home.put("guard.sh", "echo other >> order.txt\n");
-    let changed = Events::of(&home, read_a(None), &[]).await;
+    let changed = Events::from_run(&home, read_a(None), &[]).await;
     assert_eq!(home.get("order.txt").as_deref(), Some("user\nuser\nproject\nuser\n"));
     assert!(changed.result().1.contains("nuncio trust --diff"), "{:?}", changed.result());
 }
@@ -35,7 +35,7 @@ async fn script_next_to_the_settings_precedes_one_of_the_project() {
     )
     .unwrap();
     home.put("guard.sh", "echo project > from.txt\n");
-    Events::of(&home, read_a(None), &[]).await;
+    Events::from_run(&home, read_a(None), &[]).await;
     assert_eq!(home.get("from.txt").as_deref(), Some("settings\n"));
     assert_eq!(home.get("pwd.txt").unwrap().trim(), home.data().canonicalize().unwrap().to_str().unwrap());
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Connection, Home, Reply, Server, bounded, of, text};
+use crate::harness::{Connection, Home, Reply, Server, bounded, session_updates, text};
 use crate::process::{marked, marker};
 
 fn text_step(text: &str) -> Value {
@@ -29,10 +29,10 @@ async fn editor_receives_updates_after_other_client_closes_and_prompts() {
         let before = agent.frames.len();
         bridge.begin(&session, &format!("round {round}")).await;
         // The editor answers the permission request.
-        while !text(&of(&agent.frames[before..], &session), "agent_message_chunk").ends_with("allowed") {
+        while !text(&session_updates(&agent.frames[before..], &session), "agent_message_chunk").ends_with("allowed") {
             agent.until_update("agent_message_chunk").await;
         }
-        let updates = of(&agent.frames[before..], &session);
+        let updates = session_updates(&agent.frames[before..], &session);
         assert_eq!(text(&updates, "user_message_chunk"), format!("round {round}"));
         assert_eq!(text(&updates, "agent_message_chunk"), "asksallowed");
         bridge.follow(&session).events().await.until("turn.completed").await;
@@ -60,7 +60,7 @@ async fn editor_receives_no_updates_after_its_own_close() {
             bridge.prompt(&session, text).expect(200).await;
             agent.turn(&other, "meanwhile").await;
         }
-        assert_eq!(of(&agent.frames[before..], &session), Vec::<Value>::new());
+        assert_eq!(session_updates(&agent.frames[before..], &session), Vec::<Value>::new());
         // The editor receives the session again when it loads the session.
         let replayed = agent.load(&home, &session).await;
         assert!(text(&replayed, "user_message_chunk").ends_with("notforit"), "{replayed:?}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, session};
-use crate::harness::{Agent, Home, of, text, tool};
+use crate::harness::{Agent, Home, session_updates, text, tool};
 
 #[tokio::test]
 async fn result_has_the_last_answer_and_the_denials() {
@@ -86,7 +86,7 @@ async fn plan_usage_and_commands_are_forwarded() {
     let usage = updates.iter().find(|update| update["sessionUpdate"] == "usage_update").unwrap();
     assert_eq!((&usage["used"], &usage["size"], &usage["cost"]["amount"]), (&json!(1200), &json!(200_000), &json!(0.25)));
     agent.turn(&session, "say").await;
-    let updates = of(&agent.frames, &session);
+    let updates = session_updates(&agent.frames, &session);
     let last = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
     assert_eq!(last["availableCommands"][0]["name"], "web");
     let report = agent.call("_nuncio/session/context", json!({"sessionId": session})).await;

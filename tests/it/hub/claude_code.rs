@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home_of, session};
-use crate::harness::{Agent, Home, Reply, gone, of, text, tool};
+use crate::harness::{Agent, Home, Reply, gone, session_updates, text, tool};
 
 pub const CLAUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/claude.py");
 
@@ -28,7 +28,7 @@ async fn messages_thoughts_and_usage_are_forwarded() {
     assert_eq!(text(&updates, "agent_thought_chunk"), "thinking");
     let (_, updates) = agent.turn(&session, "whole").await;
     assert_eq!(text(&updates, "agent_message_chunk"), "never streamed");
-    let updates = of(&agent.frames, &session);
+    let updates = session_updates(&agent.frames, &session);
     let last = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
     assert_eq!(last["availableCommands"][0]["name"], "web");
     agent.finish().await;

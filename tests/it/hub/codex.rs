@@ -291,7 +291,7 @@ async fn message_steers_the_running_turn_or_follows_it() {
         agent.call("_nuncio/session/message", params).await;
         agent.answer(&prompt).await.unwrap();
         crate::queue::until_idle(&mut agent, &session).await;
-        let text = text(&crate::harness::of(&agent.frames[before..], &session), "agent_message_chunk");
+        let text = text(&crate::harness::session_updates(&agent.frames[before..], &session), "agent_message_chunk");
         assert!(text.starts_with(said), "{text}");
         agent.finish().await;
         assert_eq!(bodies(&home, &session, &["turn.started"]).await.len(), turns, "{flags:?}");

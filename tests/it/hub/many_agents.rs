@@ -201,12 +201,12 @@ async fn kill_with_busy_agents_of_all_kinds_leaves_nothing_and_sessions_resume()
         agent.otherwise = if words == "fork" { Reply::Pick("allow_once") } else { Reply::Never };
         let session = hosted(&mut agent, &home, name).await;
         agent.prompt(&session, words).await;
-        let of = |frame: &Value| {
+        let is_call = |frame: &Value| {
             let asked = frame["method"] == "session/request_permission" && words != "fork";
             let started = frame["params"]["update"]["status"] == "in_progress";
             frame["params"]["sessionId"] == session.as_str() && (asked || started)
         };
-        agent.until("a call", of).await;
+        agent.until("a call", is_call).await;
         sessions.push((session, name));
     }
     let marker = agent.marker.clone();

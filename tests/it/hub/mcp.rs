@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, session, setting, trust};
-use crate::harness::{Agent, Home, Reply, of, text};
+use crate::harness::{Agent, Home, Reply, session_updates, text};
 use crate::mcp_serve::Client;
 
 async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
@@ -70,7 +70,7 @@ async fn updates_of_other_sessions_are_ignored() {
     let (mut agent, session) = session(&home, &[]).await;
     assert_eq!(said(&mut agent, &session, "stranger").await, "done");
     agent.turn(&session, "say").await;
-    let updates = of(&agent.frames, &session);
+    let updates = session_updates(&agent.frames, &session);
     let last = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
     assert_eq!(last["availableCommands"][0]["name"], "web");
     agent.finish().await;

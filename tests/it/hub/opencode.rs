@@ -264,7 +264,7 @@ async fn models_agents_and_commands_are_offered() {
         let answer = said(&mut agent, &session, prompt).await;
         assert!(answer == expected || expected.is_empty() && answer.ends_with("/none"), "{prompt}: {answer}");
     }
-    let updates = crate::harness::of(&agent.frames, &session);
+    let updates = crate::harness::session_updates(&agent.frames, &session);
     let commands = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
     assert_eq!(commands["availableCommands"][0]["name"], "greet");
     agent.finish().await;
@@ -308,7 +308,8 @@ async fn turn_of_another_client_is_recorded() {
         let last = list.last().unwrap();
         assert_eq!((&last["by"], &last["stopReason"]), (&json!("opencode-tui"), &json!("end_turn")), "{words}");
         // The updates may follow the answer about the turns.
-        let shown = |agent: &Agent| text(&crate::harness::of(&agent.frames[before..], &session), "agent_message_chunk");
+        let shown =
+            |agent: &Agent| text(&crate::harness::session_updates(&agent.frames[before..], &session), "agent_message_chunk");
         let wait = async {
             while shown(&agent) != expected {
                 agent.frame().await.expect("the output ended");

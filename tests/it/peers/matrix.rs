@@ -10,7 +10,7 @@ use super::cases::{CASES, Case, Step, Turns};
 use super::compare::{Normal, difference};
 use super::peer::{Kind, Peer};
 use super::{asks, home, release, says, waits};
-use crate::harness::{Home, of};
+use crate::harness::{Home, session_updates};
 
 /// The processes that own the session.
 const OWNERS: [Kind; 3] = [Kind::Stdio, Kind::Rest, Kind::Run];
@@ -154,7 +154,7 @@ async fn run(case: &'static Case, owner: Kind, caller: Option<Caller>) -> Outcom
     }
     let mut normal = Normal::new(&home);
     let updates = match peer {
-        Peer::Stdio(agent) => normal.updates(&of(&agent.frames[seen..], &session)),
+        Peer::Stdio(agent) => normal.updates(&session_updates(&agent.frames[seen..], &session)),
         _ => Vec::new(),
     };
     let result = called.map(|called| match called {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{asks, assert_complete, editor, endless, kinds, prompt, says};
-use crate::harness::{Agent, Home, of, text};
+use crate::harness::{Agent, Home, session_updates, text};
 
 fn frame(id: u64, method: &str, params: Value) -> String {
     let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
@@ -127,14 +127,18 @@ async fn answer_follows_all_updates_of_its_turn() {
         assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk")), ("end_turn", "x".repeat(2000) + "done"));
         let after = other.frames.len();
         other.call("session/list", json!({})).await;
-        assert_eq!(of(&other.frames[after..], &session), Vec::<Value>::new(), "an update after the answer to its prompt");
+        assert_eq!(
+            session_updates(&other.frames[after..], &session),
+            Vec::<Value>::new(),
+            "an update after the answer to its prompt"
+        );
         // A prompt of the owner: the other editor sees the message and the answer.
         let before = other.frames.len();
         owner.turn(&session, "from the owner").await;
-        while !text(&of(&other.frames[before..], &session), "agent_message_chunk").ends_with("done") {
+        while !text(&session_updates(&other.frames[before..], &session), "agent_message_chunk").ends_with("done") {
             other.until_update("agent_message_chunk").await;
         }
-        let seen = of(&other.frames[before..], &session);
+        let seen = session_updates(&other.frames[before..], &session);
         assert_eq!(text(&seen, "user_message_chunk"), "from the owner");
         assert_eq!(text(&seen, "agent_message_chunk"), "x".repeat(2000) + "done");
     }
@@ -153,7 +157,7 @@ async fn answer_of_a_forwarded_change_follows_its_update() {
     for mode in ["auto", "plan", "ask"].iter().cycle().take(15) {
         let before = other.frames.len();
         other.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
-        let updates = of(&other.frames[before..], &session);
+        let updates = session_updates(&other.frames[before..], &session);
         assert!(updates.iter().any(|update| update["currentModeId"] == *mode), "{mode}: {updates:?}");
         let view = other.call("_nuncio/session/get", json!({"sessionId": session})).await;
         assert_eq!(view["mode"], *mode, "a read after a change shows an older state");

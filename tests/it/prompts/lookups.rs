@@ -16,7 +16,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn of(home: &Home, paths: &[&str]) -> Opened {
+    fn watch(home: &Home, paths: &[&str]) -> Opened {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
         let watch = |path: &&str| {
             let watched = inotify::add_watch(&inotify, home.work().join(path), WatchFlags::OPEN | WatchFlags::ACCESS).unwrap();
@@ -54,7 +54,7 @@ async fn prompt_in_an_unchanged_project_opens_no_file_of_commands() {
     }
     let directories =
         [".", ".nuncio", ".nuncio/commands", ".nuncio/commands/git", ".claude", ".claude/skills", ".claude/skills/paint"];
-    let opened = Opened::of(&home, &directories);
+    let opened = Opened::watch(&home, &directories);
     agent.turn(&session, "go").await;
     assert_eq!(opened.paths(), [""; 0]);
     home.put(".nuncio/commands/new.md", "New.");

@@ -10,7 +10,7 @@ fn ids(options: &Value) -> Vec<String> {
     choices.iter().map(|choice| choice["value"].as_str().unwrap().to_string()).collect()
 }
 
-fn of<'a>(ids: &'a [String], provider: &str) -> Vec<&'a str> {
+fn models_of<'a>(ids: &'a [String], provider: &str) -> Vec<&'a str> {
     ids.iter().filter_map(|id| id.strip_prefix(provider)?.strip_prefix('/')).collect()
 }
 
@@ -30,17 +30,17 @@ async fn model_option_lists_all_models_of_providers() {
     let listed = agent.call("_nuncio/model/list", json!({})).await;
     agent.finish().await;
     let chosen = ids(&made["configOptions"]);
-    let anthropic = of(&chosen, "anthropic");
+    let anthropic = models_of(&chosen, "anthropic");
     assert_eq!(anthropic[0], "claude-of-mine", "the current one comes first");
     assert!(
         anthropic.len() >= 4 && anthropic.contains(&"claude-sonnet-5-5") && anthropic.contains(&"claude-haiku-5-5"),
         "{chosen:?}"
     );
-    assert_eq!(of(&chosen, "local"), ["a", "b/c"]);
-    assert_eq!(of(&chosen, "gemini"), ["gemini-of-mine"], "the setting replaces the known ones");
-    assert!(of(&chosen, "groq").len() > 1, "{chosen:?}");
+    assert_eq!(models_of(&chosen, "local"), ["a", "b/c"]);
+    assert_eq!(models_of(&chosen, "gemini"), ["gemini-of-mine"], "the setting replaces the known ones");
+    assert!(models_of(&chosen, "groq").len() > 1, "{chosen:?}");
     // A provider without a key has no models.
-    assert_eq!(of(&chosen, "openai"), Vec::<&str>::new());
+    assert_eq!(models_of(&chosen, "openai"), Vec::<&str>::new());
     let has_tools = |model: &&Value| model["abilities"].as_array().is_none_or(|abilities| abilities.contains(&json!("tools")));
     let listed = listed["models"].as_array().unwrap().iter().filter(has_tools);
     let listed: Vec<&str> = listed.map(|model| model["id"].as_str().unwrap()).collect();

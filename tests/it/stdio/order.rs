@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, kinds, of, text};
+use crate::harness::{Agent, Home, Reply, kinds, session_updates, text};
 
 fn frame(id: u64, method: &str, params: Value) -> String {
     let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
@@ -98,7 +98,11 @@ async fn updates_of_turn_come_between_its_answers() {
         assert_eq!(kinds(&updates).last(), Some(&"usage_update"), "{:?}", kinds(&updates));
         let after = agent.frames.len();
         agent.call("session/list", json!({})).await;
-        assert_eq!(of(&agent.frames[after..], &session), Vec::<Value>::new(), "an update after the answer to its prompt");
+        assert_eq!(
+            session_updates(&agent.frames[after..], &session),
+            Vec::<Value>::new(),
+            "an update after the answer to its prompt"
+        );
     }
     agent.finish().await;
 }

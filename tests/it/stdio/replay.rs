@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, kinds, of, text, tool};
+use crate::harness::{Home, kinds, session_updates, text, tool};
 
 /// A turn with a thought, messages, a plan and tool calls, and the answer of a second turn.
 fn steps() -> Value {
@@ -64,7 +64,7 @@ async fn load_replays_everything_before_its_answer() {
     // After the answer, no update of the past follows.
     let after = agent.frames.len();
     let (_, updates) = agent.turn(&session, "go on").await;
-    assert_eq!(of(&agent.frames[after..], &session).len(), updates.len());
+    assert_eq!(session_updates(&agent.frames[after..], &session).len(), updates.len());
     assert_eq!(text(&updates, "user_message_chunk"), "");
     assert_eq!(text(&updates, "agent_message_chunk"), "First I look.Then I mend.All done.");
     agent.finish().await;
@@ -110,7 +110,7 @@ async fn resume_replays_no_messages_and_prompt_opens_closed_session() {
     let resumed = agent.call("session/resume", json!({"sessionId": session, "cwd": home.work()})).await;
     assert_eq!(resumed["modes"]["currentModeId"], "ask");
     agent.call("session/list", json!({})).await;
-    assert_eq!(kinds(&of(&agent.frames[before..], &session)), ["available_commands_update"]);
+    assert_eq!(kinds(&session_updates(&agent.frames[before..], &session)), ["available_commands_update"]);
     let (_, updates) = agent.turn(&session, "two").await;
     assert_eq!(text(&updates, "agent_message_chunk"), "second");
     agent.finish().await;
@@ -136,7 +136,7 @@ async fn running_turn_is_replayed_and_continues() {
     assert_eq!(text(&replayed, "user_message_chunk"), "go");
     agent.answer(&id).await.unwrap();
     // Before the replay, which starts with the prompt, more of the running turn may be shown.
-    let shown = of(&agent.frames[before..], &session);
+    let shown = session_updates(&agent.frames[before..], &session);
     let replay = shown.iter().position(|update| update["sessionUpdate"] == "user_message_chunk").unwrap();
     assert_eq!(text(&shown[replay..], "agent_message_chunk"), "abcdefgh");
     agent.finish().await;

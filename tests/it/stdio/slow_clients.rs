@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::io::AsyncBufReadExt;
 
-use crate::harness::{Home, bounded, of, text};
+use crate::harness::{Home, bounded, session_updates, text};
 
 #[tokio::test]
 async fn end_of_input_ends_turn() {
@@ -75,7 +75,7 @@ async fn client_that_stops_reading_costs_no_memory_and_loses_no_output() {
         }
         for (id, session) in ids.iter().zip(&sessions) {
             assert_eq!(agent.answer(id).await.unwrap()["stopReason"], "end_turn");
-            assert_eq!(text(&of(&agent.frames[seen..], session), "agent_message_chunk"), streamed.clone() + last);
+            assert_eq!(text(&session_updates(&agent.frames[seen..], session), "agent_message_chunk"), streamed.clone() + last);
         }
         if reads {
             let deltas =

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, bounded, of, text};
+use crate::harness::{Agent, Home, bounded, session_updates, text};
 
 /// Maximum time of each wait.
 const BOUND: Duration = Duration::from_secs(8);
@@ -129,9 +129,9 @@ async fn failed_turn_is_answered_after_its_last_update() {
     assert!(error["message"].as_str().unwrap().contains("400"), "{error}");
     let answer = agent.frames.len();
     agent.call("session/list", json!({})).await;
-    let late = of(&agent.frames[answer..], &session);
+    let late = session_updates(&agent.frames[answer..], &session);
     assert_eq!(late.len(), 0, "updates after the answer, the first of them {:.300}", late[0].to_string());
-    let updates = of(&agent.frames[before..], &session);
+    let updates = session_updates(&agent.frames[before..], &session);
     assert_eq!(text(&updates, "agent_message_chunk"), long);
     agent.finish().await;
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, bash, kinds, of, text, tool};
+use crate::harness::{Agent, Home, bash, kinds, session_updates, text, tool};
 
 /// Starts a client with these capabilities, and a session.
 async fn client(home: &Home, steps: Value, capabilities: Value, arguments: &[&str]) -> (Agent, String) {
@@ -60,7 +60,7 @@ async fn command_output_is_shown_live_in_terminals_of_clients_that_announce_them
     assert_eq!(shown["content"], json!([{"type": "terminal", "terminalId": id}]), "{shown}");
     home.put("go", "");
     agent.answer(&prompt).await.unwrap();
-    let live = of(&agent.frames[before..], &session);
+    let live = session_updates(&agent.frames[before..], &session);
     let started = live.iter().find(|update| update["sessionUpdate"] == "tool_call").unwrap();
     assert_eq!(started["_meta"]["terminal_info"], json!({"terminal_id": id, "cwd": home.work()}), "{started}");
     let replayed = agent.load(&home, &session).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bash, calls, define, says, task};
-use crate::harness::{Agent, Home, Reply, of, text, tool};
+use crate::harness::{Agent, Home, Reply, session_updates, text, tool};
 
 /// Starts a client with these capabilities, and a session.
 async fn client(home: &Home, steps: Value, capabilities: &Value) -> (Agent, String) {
@@ -58,7 +58,7 @@ async fn subagent_works_in_a_session_that_the_client_sees() {
     let replayed = agent.frames[before..].to_vec();
     agent.finish().await;
     for frames in [&live, &replayed] {
-        let (parent, own) = (of(frames, &session), of(frames, &child));
+        let (parent, own) = (session_updates(frames, &session), session_updates(frames, &child));
         let associations = updates_of(&parent, "subagent_update");
         let (first, last) = (&associations[0], associations.last().unwrap());
         assert_eq!((&first["sessionId"], &first["title"]), (&json!(child), &json!("worker: work")), "{first}");
@@ -81,7 +81,7 @@ async fn subagent_works_in_a_session_that_the_client_sees() {
     }
     // The live child waited for the answer.
     let states: Vec<Value> =
-        updates_of(&of(&live, &session), "subagent_update").iter().map(|one| one["state"]["state"].clone()).collect();
+        updates_of(&session_updates(&live, &session), "subagent_update").iter().map(|one| one["state"]["state"].clone()).collect();
     assert_eq!(states, ["running", "requires_action", "running", "idle"]);
 }
 
@@ -108,9 +108,11 @@ async fn nested_subagents_are_announced_by_their_parents() {
     let (mut agent, session) = client(&home, steps, &supported()).await;
     agent.replies.push_back(Reply::Pick("reject_once"));
     agent.turn(&session, "go").await;
-    let outer = updates_of(&of(&agent.frames, &session), "subagent_update")[0]["sessionId"].as_str().unwrap().to_string();
-    let inner = updates_of(&of(&agent.frames, &outer), "subagent_update")[0]["sessionId"].as_str().unwrap().to_string();
-    assert_eq!(text(&of(&agent.frames, &inner), "agent_message_chunk"), "deep");
+    let outer =
+        updates_of(&session_updates(&agent.frames, &session), "subagent_update")[0]["sessionId"].as_str().unwrap().to_string();
+    let inner =
+        updates_of(&session_updates(&agent.frames, &outer), "subagent_update")[0]["sessionId"].as_str().unwrap().to_string();
+    assert_eq!(text(&session_updates(&agent.frames, &inner), "agent_message_chunk"), "deep");
     let asked: Vec<&Value> = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").collect();
     assert_eq!(asked.iter().map(|frame| &frame["params"]["sessionId"]).collect::<Vec<_>>(), [&json!(inner)]);
     assert!(home.get("made").is_none());
@@ -135,7 +137,7 @@ async fn client_cancels_one_subagent() {
     agent.until("its prompt", is_prompt).await;
     agent.notify("session/cancel", json!({"sessionId": child})).await;
     assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
-    let parent = of(&agent.frames, &session);
+    let parent = session_updates(&agent.frames, &session);
     let ended = updates_of(&parent, "subagent_update").into_iter().rfind(|update| update["sessionId"] == child.as_str()).unwrap();
     assert_eq!(ended["state"], json!({"state": "idle", "stopReason": "cancelled"}), "{ended}");
     assert_eq!(text(&parent, "agent_message_chunk"), "went on");
@@ -157,9 +159,9 @@ async fn running_subagent_is_shown_after_a_load() {
     agent.may_cross = true;
     agent.load(&home, &session).await;
     assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
-    let own = of(&agent.frames[before..], child.as_str().unwrap());
+    let own = session_updates(&agent.frames[before..], child.as_str().unwrap());
     assert_eq!(text(&own, "agent_message_chunk"), "Before.finished");
-    let ended = updates_of(&of(&agent.frames[before..], &session), "subagent_update").pop().unwrap();
+    let ended = updates_of(&session_updates(&agent.frames[before..], &session), "subagent_update").pop().unwrap();
     assert_eq!(ended["state"]["stopReason"], "end_turn", "{ended}");
     assert!(home.get("made").is_some());
     agent.finish().await;

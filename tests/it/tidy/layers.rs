@@ -86,7 +86,7 @@ fn modules_import_only_from_lower_layers() {
 struct Files<'a>(BTreeMap<String, &'a Source>);
 
 impl<'a> Files<'a> {
-    fn of(module: &str, sources: &'a [Source]) -> Files<'a> {
+    fn new(module: &str, sources: &'a [Source]) -> Files<'a> {
         let path = |source: &Source| source.path.trim_start_matches("src/").trim_end_matches(".rs").replace('/', "::");
         Files(sources.iter().filter(|source| source.module() == module).map(|source| (path(source), source)).collect())
     }
@@ -153,7 +153,7 @@ fn files_of_a_module_do_not_import_each_other_in_a_cycle() {
     let mut findings = Vec::new();
     let modules: BTreeSet<&str> = sources.iter().map(Source::module).collect();
     for module in modules {
-        let files = Files::of(module, &sources);
+        let files = Files::new(module, &sources);
         let mut imports: BTreeMap<String, BTreeSet<String>> =
             files.0.keys().map(|file| (file.clone(), files.imports(file))).collect();
         // Files that import nothing of what remains are removed until only cycles remain.
