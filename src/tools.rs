@@ -52,7 +52,7 @@ impl Tools {
     /// Creates a table of the built-in tools, sorted by name.
     pub fn native() -> Tools {
         let maps = Arc::<MapCache>::default();
-        let native = Tools::of(vec![
+        let native = Tools::new(vec![
             entry(apply_patch::ApplyPatch),
             entry(bash::Bash),
             entry(bash_kill::BashKill),
@@ -80,14 +80,14 @@ impl Tools {
     }
 
     /// Creates a table of the given tools.
-    pub(crate) fn of(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
+    pub(crate) fn new(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         Tools { tools, unlisted: Vec::new(), specs, maps: Arc::default() }
     }
 
     /// Returns this table with further tools at its end, and with `unlisted` as its unlisted tools.
     pub(crate) fn with(&self, extra: &[Arc<dyn AnyTool>], unlisted: &[Arc<dyn AnyTool>]) -> Tools {
-        let all = Tools::of(self.tools.iter().chain(extra).cloned().collect());
+        let all = Tools::new(self.tools.iter().chain(extra).cloned().collect());
         Tools { maps: self.maps.clone(), unlisted: unlisted.to_vec(), ..all }
     }
 
@@ -95,13 +95,13 @@ impl Tools {
     /// unlisted tools.
     pub(crate) fn replacing(&self, tool: &Arc<dyn AnyTool>) -> Tools {
         let chosen = |known: &Arc<dyn AnyTool>| if known.name() == tool.name() { tool.clone() } else { known.clone() };
-        Tools { maps: self.maps.clone(), ..Tools::of(self.tools.iter().map(chosen).collect()) }
+        Tools { maps: self.maps.clone(), ..Tools::new(self.tools.iter().map(chosen).collect()) }
     }
 
     /// Returns this table with only the named tools, and without unlisted tools.
     pub(crate) fn only(&self, names: &[String]) -> Tools {
         let named = self.tools.iter().filter(|tool| names.iter().any(|name| name == tool.name()));
-        Tools { maps: self.maps.clone(), ..Tools::of(named.cloned().collect()) }
+        Tools { maps: self.maps.clone(), ..Tools::new(named.cloned().collect()) }
     }
 
     /// Returns the tools of this table whose names match one of the patterns.
@@ -109,7 +109,7 @@ impl Tools {
         let globs: Vec<_> = patterns.iter().filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher())).collect();
         let matches = |tool: &&Arc<dyn AnyTool>| globs.iter().any(|glob| glob.is_match(tool.name()));
         let unlisted = self.unlisted.iter().filter(matches).cloned().collect();
-        Tools { maps: self.maps.clone(), unlisted, ..Tools::of(self.tools.iter().filter(matches).cloned().collect()) }
+        Tools { maps: self.maps.clone(), unlisted, ..Tools::new(self.tools.iter().filter(matches).cloned().collect()) }
     }
 
     /// Finds the tool with this name or alias. An unlisted tool is found only by its name.

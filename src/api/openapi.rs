@@ -126,7 +126,7 @@ fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> 
     let (mut params, mut result) = ((row.params)(generator), (row.result)(generator));
     (row.rest_schema)(&mut params, &mut result);
     let example: Map<String, Value> = serde_json::from_str(row.example).unwrap_or_default();
-    let mut fields = OperationFields::of(params, row, example);
+    let mut fields = OperationFields::new(params, row, example);
     let mut parameters: Vec<Value> = fields.captured(route.path);
     let is_stream = row.kind == MethodKind::Stream;
     let mut operation = Map::new();
@@ -229,7 +229,7 @@ fn tag(path: &str) -> &str {
 struct OperationFields(Schema, Map<String, Value>);
 
 impl OperationFields {
-    fn of(mut schema: Schema, row: &MethodRow, example: Map<String, Value>) -> OperationFields {
+    fn new(mut schema: Schema, row: &MethodRow, example: Map<String, Value>) -> OperationFields {
         let mut filled = Map::new();
         (row.complete)(&mut filled);
         for name in filled.keys() {

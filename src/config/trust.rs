@@ -71,7 +71,7 @@ impl Trust {
     /// a worktree of nuncio are also trusted if they equal the trusted settings of its repository.
     pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
         let directory = canonical(directory);
-        self.compared(&self.place(&directory), || Ok(TrustedContent::of(&directory, content.map(<[u8]>::to_vec))))
+        self.compared(&self.place(&directory), || Ok(TrustedContent::read_with(&directory, content.map(<[u8]>::to_vec))))
     }
 
     /// Returns the trust status of the current content of `directory`.

@@ -50,14 +50,14 @@ impl TrustedContent {
     /// Reads the content of `directory`, which is free of symlinks.
     pub(crate) fn read(directory: &Path) -> Result<TrustedContent> {
         match read_small(&project_file(directory)) {
-            Ok(settings) => Ok(TrustedContent::of(directory, Some(settings))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(TrustedContent::of(directory, None)),
+            Ok(settings) => Ok(TrustedContent::read_with(directory, Some(settings))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(TrustedContent::read_with(directory, None)),
             Err(error) => Err(error),
         }
     }
 
     /// Reads the content of `directory` with these settings.
-    pub(super) fn of(directory: &Path, settings: Option<Vec<u8>>) -> TrustedContent {
+    pub(super) fn read_with(directory: &Path, settings: Option<Vec<u8>>) -> TrustedContent {
         let files = named_files(directory, settings.as_deref());
         let files = files.into_iter().map(|file| (file.name, FileContent::read(&file.path, file.outside))).collect();
         let checks = read_small_text(&directory.join("AGENTS.md")).map(|text| declared_checks(&text)).unwrap_or_default();

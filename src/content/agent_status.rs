@@ -32,7 +32,7 @@ impl AgentStatus {
 
     /// Determines the status of a session with a live owner. `turn` is true if a turn runs,
     /// `permission` if a permission request is open.
-    pub(crate) fn of(turn: bool, permission: bool) -> AgentStatus {
+    pub(crate) fn new(turn: bool, permission: bool) -> AgentStatus {
         match (turn, permission) {
             (_, true) => AgentStatus::Waiting,
             (true, false) => AgentStatus::Busy,

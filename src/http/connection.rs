@@ -91,7 +91,7 @@ impl Transport {
     async fn answer(self, request: Request) -> Response {
         let started = Instant::now();
         let id = response::request_id();
-        let record = response::RequestRecord::of(&request);
+        let record = response::RequestRecord::new(&request);
         let cross_origin = response::check_head(&request).and_then(|()| self.state.auth.address(request.uri(), request.headers()));
         let mut response = match &cross_origin {
             Ok(cross_origin) => response::catch_panic(self.dispatch(request, cross_origin, &id)).await,

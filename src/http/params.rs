@@ -42,7 +42,7 @@ enum TextType {
 
 impl RestFields {
     /// Reads the fields of an object schema.
-    pub(crate) fn of(schema: Schema) -> RestFields {
+    pub(crate) fn from_schema(schema: Schema) -> RestFields {
         let mut texts = HashMap::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {

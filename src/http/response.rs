@@ -151,7 +151,7 @@ pub(crate) struct RequestRecord {
 
 impl RequestRecord {
     /// Creates the record of a request that is about to be answered.
-    pub(crate) fn of(request: &Request) -> RequestRecord {
+    pub(crate) fn new(request: &Request) -> RequestRecord {
         let path = request.uri().path().chars().take(LOG_PATH_CHARS_MAX).collect();
         RequestRecord { method: request.method().clone(), path }
     }

@@ -95,7 +95,7 @@ fn handler(
             if let Err(error) = client.require_role(row.role) {
                 return ApiError(error).into_response();
             }
-            let fields = fields.get_or_init(|| RestFields::of(row.rest_schemas().0));
+            let fields = fields.get_or_init(|| RestFields::from_schema(row.rest_schemas().0));
             let result = match row.kind {
                 MethodKind::Call | MethodKind::Notification => call::answer(row, route, &state, client, request, fields).await,
                 MethodKind::Turn => turn::answer(row, &state, client, request, fields).await,

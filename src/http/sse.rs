@@ -31,7 +31,7 @@ pub(crate) async fn answer(
     request: Request,
     fields: &RestFields,
 ) -> Result<Response> {
-    let recheck = TokenRecheck::of(&request);
+    let recheck = TokenRecheck::new(&request);
     let last = request.headers().get("last-event-id").cloned();
     let mut params = params::gather(&state, request, fields, false).await?;
     // A client that reconnects sends the same URL again, so `Last-Event-ID` takes precedence over
@@ -56,7 +56,7 @@ pub(crate) struct TokenRecheck {
 
 impl TokenRecheck {
     /// Keeps the token of a request that was just authenticated.
-    pub(crate) fn of(request: &Request) -> TokenRecheck {
+    pub(crate) fn new(request: &Request) -> TokenRecheck {
         let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
         TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }
     }

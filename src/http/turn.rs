@@ -36,7 +36,7 @@ pub(crate) async fn answer(
     request: Request,
     fields: &RestFields,
 ) -> Result<Response> {
-    let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::of(&request));
+    let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::new(&request));
     let mut params = params::gather(state, request, fields, false).await?;
     let cx = CallContext::new(state.app.clone(), client, CancellationToken::new());
     (row.from_rest)(&cx, &mut params);

@@ -57,7 +57,7 @@ pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck>
             (report.version, report.login) = (facts.version, facts.login);
         }
         Err(error) => {
-            let known = KnownAgent::of(agent);
+            let known = KnownAgent::find(agent);
             report.hint = match (registry::program_is_missing(services, agent), error.kind) {
                 (true, _) => known.map(|known| known.install.to_owned()).or(error.hint),
                 (false, Kind::Unauthenticated) => error.hint.or(known.map(|known| known.login.to_owned())),
@@ -83,7 +83,7 @@ async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<A
     let conversation = (agent.kind.protocol().open)(opening).await?;
     let facts = conversation.report();
     conversation.close().await;
-    let login = KnownAgent::of(agent).map_or("", |known| known.login);
+    let login = KnownAgent::find(agent).map_or("", |known| known.login);
     match agent.kind.protocol().login {
         LoginStatus::Printed(arguments) => {
             let command = registry::program(services, name, agent, &cwd)?.arguments(arguments);

@@ -60,7 +60,7 @@ impl KnownAgent {
     }
 
     /// Returns the known agent that runs the same program as an agent of the settings.
-    pub(crate) fn of(agent: &HostedAgent) -> Option<&'static KnownAgent> {
+    pub(crate) fn find(agent: &HostedAgent) -> Option<&'static KnownAgent> {
         let program = |agent: &HostedAgent| agent.command_line().into_iter().next();
         let same = |known: &&KnownAgent| known.kind == agent.kind && program(&known.settings()) == program(agent);
         // A wrapper may start the program of a kind.

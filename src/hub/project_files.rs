@@ -118,7 +118,7 @@ impl Names {
         };
         // Agents accept more than is parsed here, such as comments in JSON.
         let Some(value) = value else { return Some("unreadable, may name programs".into()) };
-        let counts = keys.iter().map(|(key, count)| count.of(&value[*key])).filter(|(number, _)| *number > 0);
+        let counts = keys.iter().map(|(key, count)| count.count(&value[*key])).filter(|(number, _)| *number > 0);
         let counts: Vec<String> = counts.map(|(number, what)| counted(number, what)).collect();
         Some(if counts.is_empty() { "no programs".into() } else { counts.join(", ") })
     }
@@ -126,7 +126,7 @@ impl Names {
 
 impl Count {
     /// Returns the number of programs in a value, and what they are.
-    fn of(self, value: &Value) -> (usize, &'static str) {
+    fn count(self, value: &Value) -> (usize, &'static str) {
         match self {
             Count::Members(what) => (members(value).count(), what),
             Count::Hooks => {

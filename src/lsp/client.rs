@@ -154,7 +154,7 @@ impl LanguageClient {
             // forbids. The supervisor ends them if nuncio dies.
             "processId": Value::Null,
             "clientInfo": { "name": "nuncio", "version": env!("CARGO_PKG_VERSION") },
-            "rootUri": uri::of(&self.root),
+            "rootUri": uri::from_path(&self.root),
             "workspaceFolders": self.folders(),
             "capabilities": {
                 "general": { "positionEncodings": ["utf-16"] },
@@ -169,7 +169,7 @@ impl LanguageClient {
 
     fn folders(&self) -> Value {
         let name = self.root.file_name().unwrap_or_default().to_string_lossy();
-        json!([{ "uri": uri::of(&self.root), "name": name }])
+        json!([{ "uri": uri::from_path(&self.root), "name": name }])
     }
 
     /// Sends `shutdown` and `exit`. The server should exit afterwards.
@@ -189,7 +189,7 @@ impl LanguageClient {
                 self.send_change(change)?;
             }
         }
-        let document = json!({ "uri": uri::of(path) });
+        let document = json!({ "uri": uri::from_path(path) });
         self.notify(DidSaveTextDocument::METHOD, json!({ "textDocument": document }))?;
         Ok(self.wait_until_quiet(path, until).await)
     }
@@ -229,16 +229,16 @@ impl LanguageClient {
         match change {
             DocumentChange::Open { path, version, text } => {
                 let language = language_id(&path);
-                let document = json!({ "uri": uri::of(&path), "languageId": language, "version": version, "text": &*text });
+                let document = json!({ "uri": uri::from_path(&path), "languageId": language, "version": version, "text": &*text });
                 self.notify(DidOpenTextDocument::METHOD, json!({ "textDocument": document }))
             }
             DocumentChange::Edit { path, version, text } => {
-                let document = json!({ "uri": uri::of(&path), "version": version });
+                let document = json!({ "uri": uri::from_path(&path), "version": version });
                 let params = json!({ "textDocument": document, "contentChanges": [{ "text": &*text }] });
                 self.notify(DidChangeTextDocument::METHOD, params)
             }
             DocumentChange::Close { path } => {
-                self.notify(DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri::of(&path) } }))
+                self.notify(DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri::from_path(&path) } }))
             }
         }
     }

@@ -12,7 +12,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Converts an absolute path to a URI.
-pub(crate) fn of(path: &Path) -> Uri {
+pub(crate) fn from_path(path: &Path) -> Uri {
     let text = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
     Uri::from_str(&text).expect("it consists of unreserved characters and escapes")
 }

@@ -200,7 +200,7 @@ impl McpConnection {
                 CallError::Failed(format!("error {}: {message}", error.code.0))
             }
             ServiceError::TransportClosed => CallError::Disconnected("the connection to it ended".into()),
-            ServiceError::TransportSend(error) => match HttpFailure::of(&*error.error) {
+            ServiceError::TransportSend(error) => match HttpFailure::from_error(&*error.error) {
                 HttpFailure::Closed => CallError::Disconnected(chain(&*error.error)),
                 HttpFailure::Unauthorized => {
                     self.unauthorized.cancel();
@@ -238,7 +238,7 @@ fn timeout_message(timeout: Duration) -> String {
 
 /// Returns whether a request failed because the user must sign in.
 pub(super) fn requires_login(error: &ServiceError) -> bool {
-    let failure = |error: &DynamicTransportError| HttpFailure::of(&*error.error);
+    let failure = |error: &DynamicTransportError| HttpFailure::from_error(&*error.error);
     matches!(error, ServiceError::TransportSend(error) if failure(error) == HttpFailure::Unauthorized)
 }
 
@@ -250,7 +250,7 @@ pub(super) fn login_message(name: &str) -> String {
 /// Returns the message about a failed request. The error does not tell whether the authorization
 /// server has removed nuncio's registration or has a temporary failure.
 pub(super) fn failure_message(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
-    let hint = match HttpFailure::of(error) {
+    let hint = match HttpFailure::from_error(error) {
         HttpFailure::Refresh => format!("; if this persists: nuncio mcp login {name}"),
         _ => String::new(),
     };

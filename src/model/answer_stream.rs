@@ -121,7 +121,7 @@ impl AnswerStream {
         let empty = !self.emitted && self.out.is_empty() && self.reader.pending().is_empty();
         Err(match failure {
             Some(failure) => failure,
-            None if empty => ModelError::of(Cause::InvalidAnswer, "the answer contains no known event"),
+            None if empty => ModelError::from_cause(Cause::InvalidAnswer, "the answer contains no known event"),
             None => interrupted("the connection ended"),
         })
     }

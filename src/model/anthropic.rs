@@ -132,7 +132,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     let thinking_style = if vertex { platform_style(&model) } else { thinking_style(&model) };
     let ttl = (endpoint.cache_ttl == CacheTtl::OneHour).then_some("1h");
     let breakpoint = CacheControl { r#type: "ephemeral", ttl };
-    let messages = turns(request, CallIds::of(endpoint, 128), breakpoint);
+    let messages = turns(request, CallIds::new(endpoint, 128), breakpoint);
     let level = if is_thinking_rejected(thinking_style, &messages) { Thinking::Off } else { request.thinking };
     let (thinking, output_config) = thinking_config(endpoint, thinking_style, level, max_tokens);
     let system = text(&request.system).map(|text| Content::Text { text, cache_control: Some(breakpoint) });

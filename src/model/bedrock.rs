@@ -134,7 +134,7 @@ const WITHOUT_CACHE: &[&str] =
     &["claude-v2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-3-5-sonnet-20240620"];
 
 impl Caching {
-    fn of(model: &str) -> Caching {
+    fn from_model(model: &str) -> Caching {
         match claude(model) {
             Some(name) if WITHOUT_CACHE.iter().any(|prefix| name.starts_with(prefix)) => Caching::Nothing,
             Some(_) => Caching::Everything,
@@ -152,12 +152,12 @@ fn claude(model: &str) -> Option<&str> {
 
 /// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
-    let (claude, caching) = (claude(&endpoint.model), Caching::of(&endpoint.model));
+    let (claude, caching) = (claude(&endpoint.model), Caching::from_model(&endpoint.model));
     let max_tokens = endpoint.max_output_tokens.or(claude.map(|_| max_tokens(endpoint)));
     let ttl = (endpoint.cache_ttl == CacheTtl::OneHour && claude.is_some()).then_some("1h");
     let breakpoint = CachePoint { r#type: "default", ttl };
     let mut system: Vec<Content<'_>> = text(request.system.as_str()).into_iter().collect();
-    let mut messages = turns(request, CallIds::of(endpoint, 64));
+    let mut messages = turns(request, CallIds::new(endpoint, 64));
     let is_missing = is_thinking_missing(&messages);
     let fields = claude.and_then(|model| platform_thinking(endpoint, model, request.thinking, is_missing));
     let mut tools: Vec<Tool<'_>> = request

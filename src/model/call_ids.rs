@@ -22,7 +22,7 @@ const NINE: &[&str] = &["mistral", "ministral", "devstral", "codestral", "magist
 impl CallIds {
     /// Returns the kind of ids that the model of `endpoint` accepts. `length` is the limit of the
     /// protocol.
-    pub(crate) fn of(endpoint: &Endpoint, length: usize) -> CallIds {
+    pub(crate) fn new(endpoint: &Endpoint, length: usize) -> CallIds {
         let model = endpoint.model.to_lowercase();
         match endpoint.provider() == "mistral" || NINE.iter().any(|name| model.contains(name)) {
             true => CallIds::Nine,

@@ -21,7 +21,7 @@ pub(super) fn send_error(url: &str, error: &reqwest::Error) -> ModelError {
     if !error.is_connect() {
         if sources(error).any(|error| error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse)) {
             let message = format!("{host} sent no HTTP response: {}", causes(error));
-            return ModelError::of(Cause::InvalidAnswer, message).hint("check base_url: the server may require https://");
+            return ModelError::from_cause(Cause::InvalidAnswer, message).hint("check base_url: the server may require https://");
         }
         return ModelError::new(Retry::Backoff, format!("waiting for {host}: {}", causes(error)));
     }
@@ -43,7 +43,7 @@ pub(super) fn body_error(error: &reqwest::Error) -> ModelError {
         return interrupted(causes(error));
     }
     let message = format!("the answer cannot be decompressed: {}", causes(error));
-    ModelError::of(Cause::InvalidAnswer, message).hint("disable the compression in the server or proxy")
+    ModelError::from_cause(Cause::InvalidAnswer, message).hint("disable the compression in the server or proxy")
 }
 
 fn is_refused(error: &reqwest::Error) -> bool {

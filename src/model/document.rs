@@ -35,12 +35,12 @@ pub(super) fn read(
 /// Creates the error for a body that is not an answer.
 fn unexpected(content_type: &str, text: &str) -> ModelError {
     let what = match content_type {
-        _ if text.is_empty() => return ModelError::of(Cause::InvalidAnswer, "the answer is empty"),
+        _ if text.is_empty() => return ModelError::from_cause(Cause::InvalidAnswer, "the answer is empty"),
         "" => "content of an unknown type",
         _ => content_type,
     };
     let message = format!("the server sent {what} instead of an answer: {}", excerpt(text));
-    ModelError::of(Cause::InvalidAnswer, message).hint("check base_url and protocol")
+    ModelError::from_cause(Cause::InvalidAnswer, message).hint("check base_url and protocol")
 }
 
 /// Returns the first words. Does not truncate a word, because the mask for API keys would not

@@ -104,7 +104,7 @@ impl ModelError {
     }
 
     /// Creates an error with the retry policy and the hint of its cause.
-    pub(crate) fn of(cause: Cause, message: impl Into<String>) -> Self {
+    pub(crate) fn from_cause(cause: Cause, message: impl Into<String>) -> Self {
         let unreachable = cause == Cause::Authentication;
         Self { cause, message: message.into(), hint: cause.hint().map(str::to_owned), retry: cause.retry(), unreachable }
     }

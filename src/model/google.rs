@@ -240,7 +240,7 @@ impl GoogleAccount {
                 let error: TokenError = serde_json::from_slice(&body).unwrap_or_default();
                 let text: String = error.text().chars().take(MODEL_ERROR_CHARS_MAX).collect();
                 let message = format!("access token of {} (HTTP {}): {text}", self.origin, status.as_u16());
-                Err(ModelError::of(Cause::Authentication, message).hint(HINT))
+                Err(ModelError::from_cause(Cause::Authentication, message).hint(HINT))
             }
         }
     }

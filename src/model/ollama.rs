@@ -111,7 +111,7 @@ pub(crate) fn write(
     });
     let body = Body {
         model: &endpoint.model,
-        messages: turns(CallIds::of(endpoint, 64), request),
+        messages: turns(CallIds::new(endpoint, 64), request),
         tools: tools.collect(),
         stream: true,
         think: think(endpoint, thinks, request.thinking),

@@ -145,7 +145,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     });
     let body = Body {
         model: &endpoint.model,
-        messages: turns(provider, CallIds::of(endpoint, 40), request),
+        messages: turns(provider, CallIds::new(endpoint, 40), request),
         tools: tools.collect(),
         stream: true,
         // Mistral rejects unknown parameters, and reports usage without this parameter.

@@ -114,7 +114,7 @@ struct Tool<'a> {
 
 /// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
-    let ids = CallIds::of(endpoint, 64);
+    let ids = CallIds::new(endpoint, 64);
     let reasons = reasons(&catalog::bare_name(&endpoint.model));
     let tools = request.tools.iter().map(|tool| Tool {
         r#type: "function",

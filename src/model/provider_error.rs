@@ -35,7 +35,7 @@ impl ProviderError {
     pub(crate) fn error(self) -> ModelError {
         let cause = classify(self.http_status(), &self.text(""));
         let message = self.full_message().unwrap_or_else(|| self.words().join(" "));
-        ModelError::of(cause, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
+        ModelError::from_cause(cause, if message.is_empty() { "the provider reported an error".to_owned() } else { message })
     }
 
     /// Returns the HTTP status in `code`, which is a number or text.
@@ -79,14 +79,14 @@ fn word(value: &Option<Value>) -> Option<&str> {
 /// Creates the error for a document with an error object and a status of success.
 pub(crate) fn document_error(body: &str) -> ModelError {
     let error = parse_error_body(body).error();
-    if error.cause == Cause::Other { ModelError::of(Cause::InvalidAnswer, error.message) } else { error }
+    if error.cause == Cause::Other { ModelError::from_cause(Cause::InvalidAnswer, error.message) } else { error }
 }
 
 /// Creates the error for a response without a status of success: cause, message, retry policy and
 /// hint.
 pub(crate) fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ModelError {
     if let Some(target) = redirect(endpoint, headers).filter(|_| (300..400).contains(&status)) {
-        return ModelError::of(Cause::BadRequest, format!("the server redirects to {target} (HTTP {status})"))
+        return ModelError::from_cause(Cause::BadRequest, format!("the server redirects to {target} (HTTP {status})"))
             .hint("redirects are not followed, because requests contain the key: correct base_url if the target is right");
     }
     let error = parse_error_body(body);
@@ -102,7 +102,7 @@ pub(crate) fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderM
     let message: String = message.chars().take(MODEL_ERROR_CHARS_MAX).collect();
     let what = what(cause, status);
     let message = if message.is_empty() { format!("{what} (HTTP {status})") } else { format!("{what} (HTTP {status}): {message}") };
-    let mut error = ModelError::of(cause, message);
+    let mut error = ModelError::from_cause(cause, message);
     error.retry = match (error.retry, pause) {
         (Retry::Wait(_) | Retry::Backoff, Some(pause)) => Retry::Wait(Some(pause)),
         (retry, _) => retry,

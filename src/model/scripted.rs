@@ -145,7 +145,7 @@ fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError
         position.failures += 1;
         let message =
             format!("the model script returns HTTP {} (response {} of {})", failure.status, position.failures, failure.times);
-        return Err(ModelError::of(classify(Some(failure.status), ""), message));
+        return Err(ModelError::from_cause(classify(Some(failure.status), ""), message));
     }
     let number = position.step;
     *position = Position { step: number + 1, failures: 0 };

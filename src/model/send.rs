@@ -72,7 +72,9 @@ pub(super) async fn send(
     let (content_type, encoding) = (header(CONTENT_TYPE), header(CONTENT_ENCODING));
     if !matches!(encoding.as_str(), "" | "identity") {
         let message = format!("the answer is compressed with {encoding}, which is not supported");
-        return Err(ModelError::of(Cause::InvalidAnswer, message).hint("disable the compression in the server or proxy").into());
+        return Err(ModelError::from_cause(Cause::InvalidAnswer, message)
+            .hint("disable the compression in the server or proxy")
+            .into());
     }
     Ok(AnswerStream::new(response.bytes_stream().boxed(), (format.frames)(), content_type, reader))
 }

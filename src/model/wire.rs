@@ -65,7 +65,7 @@ pub(crate) trait EventReader: Send {
 
 /// Parses an event as JSON.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
-    serde_json::from_str(data).map_err(|error| ModelError::of(Cause::InvalidAnswer, format!("invalid event: {error}")))
+    serde_json::from_str(data).map_err(|error| ModelError::from_cause(Cause::InvalidAnswer, format!("invalid event: {error}")))
 }
 
 /// Decodes a field of a known event. An absent field, `null` and a value of an unexpected type are

@@ -70,7 +70,7 @@ fn replace_literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> R
     if old.is_empty() {
         return Err(EditError::Empty);
     }
-    let normalized = NormalizedContent::of(content);
+    let normalized = NormalizedContent::new(content);
     let finder = memmem::Finder::new(old);
     let mut places: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
@@ -90,14 +90,14 @@ fn replace_literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> R
 
 /// Replaces `old` with the first tolerant matcher that finds it.
 fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
-    let lines = Lines::of(content);
+    let lines = Lines::new(content);
     let wanted: Vec<&[u8]> = old.strip_suffix('\n').unwrap_or(old).split('\n').map(str::as_bytes).collect();
     for strategy in [Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::BlockAnchor] {
         let found = strategy.find_all(&lines, &wanted);
         let all = replace_all && strategy != Strategy::BlockAnchor;
         match found.as_slice() {
             [] if strategy == Strategy::WhitespaceNormalized => {
-                let normalized = NormalizedContent::of(content);
+                let normalized = NormalizedContent::new(content);
                 let runs = word_runs(&normalized.bytes, old);
                 let runs = if replace_all { without_overlaps(runs) } else { runs };
                 if !runs.is_empty() {
@@ -238,7 +238,7 @@ fn replace_lines(
     if new.is_empty() && old.ends_with('\n') {
         new_lines.clear();
     }
-    let style = IndentationStyle::of(lines);
+    let style = IndentationStyle::from_lines(lines);
     let splice_at = |place: &Range<usize>| {
         let reindenter = Reindenter::new(wanted, &new_lines, lines, place.clone(), &style);
         let add = |line: &[u8], index| LineChange::Add { text: reindenter.reindent(line, index), ending: None };

@@ -37,7 +37,7 @@ pub(crate) struct IndentationStyle {
 
 impl IndentationStyle {
     /// Detects the style of a whole file by its first `STYLE_LINES_MAX` lines.
-    pub(crate) fn of(lines: &Lines<'_>) -> IndentationStyle {
+    pub(crate) fn from_lines(lines: &Lines<'_>) -> IndentationStyle {
         IndentationStyle::detect(lines.texts(0..lines.count().min(STYLE_LINES_MAX)))
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Lines<'c> {
 }
 
 impl<'c> Lines<'c> {
-    pub(crate) fn of(content: &'c [u8]) -> Lines<'c> {
+    pub(crate) fn new(content: &'c [u8]) -> Lines<'c> {
         let mut bounds = vec![if content.starts_with(MARK) { MARK.len() } else { 0 }];
         bounds.extend(memchr::memchr_iter(b'\n', content).map(|place| place + 1));
         if bounds.last().is_some_and(|end| *end < content.len()) {

@@ -18,7 +18,7 @@ pub(crate) struct NormalizedContent<'c> {
 }
 
 impl<'c> NormalizedContent<'c> {
-    pub(crate) fn of(content: &'c [u8]) -> NormalizedContent<'c> {
+    pub(crate) fn new(content: &'c [u8]) -> NormalizedContent<'c> {
         let content_without = content.strip_prefix(MARK).unwrap_or(content);
         let mark_bytes = content.len() - content_without.len();
         let mut bytes = Vec::new();

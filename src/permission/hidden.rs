@@ -19,7 +19,7 @@ pub struct Hidden {
 impl Hidden {
     /// Creates the filter for `tool`, or returns `None` if no rule restricts paths. `approved`: the
     /// user allowed the call itself, so files that would need a permission request are not hidden.
-    pub fn of(rules: &Rules, tool: &str, cwd: &Path, approved: bool) -> Option<Hidden> {
+    pub fn from_rules(rules: &Rules, tool: &str, cwd: &Path, approved: bool) -> Option<Hidden> {
         let applies = |rule: &&Rule| {
             rule.pattern.is_none()
                 && rule.kind.is_none_or(|kind| kind == AccessKind::Read)

@@ -27,7 +27,7 @@ pub struct ExitStatus {
 
 impl ExitStatus {
     /// Creates an exit status without a directory and variables.
-    pub(crate) fn of(code: i32) -> ExitStatus {
+    pub(crate) fn from_code(code: i32) -> ExitStatus {
         ExitStatus { code, ..ExitStatus::default() }
     }
 }

@@ -108,14 +108,14 @@ pub(crate) fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<
 /// Reads a file. With `ask_if_missing`, the client is asked for a file that does not exist on disk.
 fn load(resolved: &ResolvedPath, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
     // The state is read first, so that a concurrent change is detected later.
-    let before = FileState::of(&resolved.real, None);
+    let before = FileState::read(&resolved.real, None);
     let disk = on_disk(resolved, context)?;
     let client_copy = match &disk {
         None if !ask_if_missing => ClientCopy::Same,
         disk => context.client_copy(resolved, disk.as_deref())?,
     };
     let plain = disk.as_deref().is_none_or(editors_preserve);
-    let seen = FileState { unsaved: FileState::of(&resolved.real, client_copy.unsaved()).unsaved, ..before };
+    let seen = FileState { unsaved: FileState::read(&resolved.real, client_copy.unsaved()).unsaved, ..before };
     let bytes = match (client_copy.unsaved(), disk) {
         (None, disk) => disk,
         (Some(_), Some(_)) if !plain => {
@@ -153,7 +153,7 @@ pub(crate) fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Re
     let shown = context.workspace.show(&resolved.path);
     let content = load(resolved, context, true)?;
     content.check(resolved, &shown, context)?;
-    match content.bytes.as_deref().map(Encoding::of) {
+    match content.bytes.as_deref().map(Encoding::detect) {
         Some(Encoding::Utf16Little | Encoding::Utf16Big) => Err(ToolError(format!("{shown} is UTF-16; use bash to change it"))),
         Some(Encoding::Utf8 | Encoding::Utf8Marked) | None => Ok(content),
     }
@@ -167,7 +167,7 @@ fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolEr
         change.old.check(resolved, shown, context)?;
         change.old.check_unchanged(resolved, shown)?;
         if change.from.is_some() {
-            context.files.check(&change.resolved.real, &change.shown, FileState::of(&change.resolved.real, None))?;
+            context.files.check(&change.resolved.real, &change.shown, FileState::read(&change.resolved.real, None))?;
         }
         if context.client_may_write(&change.resolved) {
             return Err(ToolError(format!(
@@ -233,7 +233,7 @@ fn touched(changes: &[PlannedChange], context: &ToolContext) -> Result<Vec<TurnF
 /// `known`. Changes count as those of `by`. Blocks the thread.
 pub(super) fn refresh(context: &ToolContext, resolved: &ResolvedPath, known: Option<FileState>, by: ChangedBy) {
     // The state is read first, so that a concurrent change is detected later.
-    let state = FileState::of(&resolved.real, None);
+    let state = FileState::read(&resolved.real, None);
     // Unsaved changes in a client leave the file on disk as it is.
     if known == Some(state) && context.client_of(resolved).is_none() {
         return;
@@ -310,7 +310,7 @@ impl FileSnapshot {
 
     /// Fails if the file changed on disk since it was read for this change.
     fn check_unchanged(&self, resolved: &ResolvedPath, shown: &str) -> Result<(), ToolError> {
-        if self.seen.disk == FileState::of(&resolved.real, None).disk {
+        if self.seen.disk == FileState::read(&resolved.real, None).disk {
             return Ok(());
         }
         Err(ToolError(format!("stale: {shown} was changed by another program; read it again")))

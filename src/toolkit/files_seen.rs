@@ -26,13 +26,13 @@ pub(crate) struct FileState {
 impl FileState {
     /// Returns the current state of the file. `unsaved` is the client's text, if it has unsaved
     /// changes.
-    pub(crate) fn of(real: &Path, unsaved: Option<&str>) -> FileState {
+    pub(crate) fn read(real: &Path, unsaved: Option<&str>) -> FileState {
         let hash = |text: &str| {
             let mut hasher = DefaultHasher::new();
             text.hash(&mut hasher);
             hasher.finish()
         };
-        FileState { disk: DiskState::of(real), unsaved: unsaved.map(hash) }
+        FileState { disk: DiskState::read(real), unsaved: unsaved.map(hash) }
     }
 
     fn is_a_file(&self) -> bool {
@@ -51,7 +51,7 @@ pub(crate) struct DiskState {
 }
 
 impl DiskState {
-    fn of(path: &Path) -> Option<DiskState> {
+    fn read(path: &Path) -> Option<DiskState> {
         let metadata = fs::metadata(path).ok()?;
         Some(DiskState { modified: (metadata.mtime(), metadata.mtime_nsec()), bytes: metadata.len(), inode: metadata.ino() })
     }
@@ -73,7 +73,7 @@ impl FilesSeen {
     /// Records that the session has seen the file in its current state. `unsaved` is the client's
     /// text, if it has unsaved changes.
     pub fn note(&self, real: &Path, unsaved: Option<&str>) {
-        let seen = FileState::of(real, unsaved);
+        let seen = FileState::read(real, unsaved);
         if seen.is_a_file() {
             self.seen.lock().insert(real.to_owned(), seen);
         }

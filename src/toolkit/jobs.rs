@@ -152,7 +152,7 @@ impl Jobs {
             let JobSink { capture, job } = sink;
             capture.finish().await;
             let tail = String::from_utf8_lossy(&job.output().tail).into_owned();
-            job.ended.send_replace(Some(JobEnd::of(end, sandbox.as_ref(), &tail)));
+            job.ended.send_replace(Some(JobEnd::new(end, sandbox.as_ref(), &tail)));
         });
         Ok(number)
     }
@@ -271,7 +271,7 @@ impl JobEnd {
         JobEnd { code: None, how, notes: String::new() }
     }
 
-    fn of(end: CommandEnd, sandbox: Option<&Sandbox>, output: &str) -> JobEnd {
+    fn new(end: CommandEnd, sandbox: Option<&Sandbox>, output: &str) -> JobEnd {
         match end {
             CommandEnd::Exited(status) => JobEnd {
                 code: Some(status.code),

@@ -14,7 +14,7 @@ pub(crate) enum Encoding {
 
 impl Encoding {
     /// Detects the encoding of a file that begins with `head`.
-    pub(crate) fn of(head: &[u8]) -> Encoding {
+    pub(crate) fn detect(head: &[u8]) -> Encoding {
         match head {
             [0xef, 0xbb, 0xbf, ..] => Encoding::Utf8Marked,
             [0xff, 0xfe, ..] => Encoding::Utf16Little,

@@ -58,7 +58,7 @@ pub(super) enum PatchKind {
 }
 
 impl PatchKind {
-    fn of(change: &PlannedChange) -> PatchKind {
+    fn from_change(change: &PlannedChange) -> PatchKind {
         match (&change.from, &change.old.bytes, &change.new) {
             (Some(_), ..) => PatchKind::Move,
             (None, _, None) => PatchKind::Delete,
@@ -209,7 +209,7 @@ fn patched(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, ToolError> {
 }
 
 fn describe(change: &PlannedChange) -> String {
-    let (kind, shown) = (PatchKind::of(change).name(), &change.shown);
+    let (kind, shown) = (PatchKind::from_change(change).name(), &change.shown);
     match (&change.from, change.line) {
         (Some((_, from)), _) => format!("{kind} {from} to {shown}"),
         (None, Some(line)) => format!("{kind} {shown} at line {line}"),
@@ -221,7 +221,7 @@ fn details(change: &PlannedChange) -> PatchedFile {
     let diff = change.diff();
     PatchedFile {
         file_path: change.resolved.path.clone(),
-        kind: PatchKind::of(change),
+        kind: PatchKind::from_change(change),
         lines_changed: diff.removed.max(diff.added),
         diff: diff.text,
         from: change.from.as_ref().map(|(from, _)| from.path.clone()),

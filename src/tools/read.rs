@@ -122,7 +122,7 @@ fn read(resolved: &ResolvedPath, input: &ReadInput, context: &ToolContext) -> Re
     if let Some(mime_type) = workspace::image_type(&head) {
         return image(file, mime_type, resolved, &shown).map_err(fail)?;
     }
-    let encoding = Encoding::of(&head);
+    let encoding = Encoding::detect(&head);
     if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(ToolError(format!("{shown} is a binary file; use bash to look into it (file, xxd, strings)")));
     }
@@ -159,7 +159,7 @@ fn read_unsaved(
     input: &ReadInput,
     context: &ToolContext,
 ) -> Result<ToolOutput<ReadDetails>, ToolError> {
-    let lines = TextLines::new(text.as_bytes(), Encoding::of(text.as_bytes()));
+    let lines = TextLines::new(text.as_bytes(), Encoding::detect(text.as_bytes()));
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &resolved.path, error))?;
     let mut output = page.output(&resolved.path, &context.workspace.show(&resolved.path))?;
     output.parts.push(Part::text("[content of the editor, including unsaved changes]"));

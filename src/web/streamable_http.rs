@@ -108,7 +108,7 @@ pub(crate) enum HttpFailure {
 
 impl HttpFailure {
     /// Classifies an error of the transport.
-    pub(crate) fn of(error: &(dyn Error + 'static)) -> HttpFailure {
+    pub(crate) fn from_error(error: &(dyn Error + 'static)) -> HttpFailure {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
             Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::Auth(AuthError::AuthorizationRequired)) => {
                 HttpFailure::Unauthorized

@@ -177,7 +177,7 @@ pub(crate) fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &Tool
         return None;
     }
     let asked = asks_about(rules, &request(prepared, context));
-    Hidden::of(rules, &prepared.name, &context.workspace.cwd, asked)
+    Hidden::from_rules(rules, &prepared.name, &context.workspace.cwd, asked)
         .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
 }
 

@@ -143,6 +143,7 @@ impl<'a> Reader<'a> {
 
 /// Hides the files that a model may not list or read without a permission request.
 fn filter(rules: &Rules, cwd: &Path) -> Option<PathFilter> {
-    let filters: Vec<Hidden> = ["read", "list", "grep"].iter().filter_map(|tool| Hidden::of(rules, tool, cwd, false)).collect();
+    let filters: Vec<Hidden> =
+        ["read", "list", "grep"].iter().filter_map(|tool| Hidden::from_rules(rules, tool, cwd, false)).collect();
     (!filters.is_empty()).then(|| Arc::new(move |real: &Path| filters.iter().any(|hidden| hidden.hides(real))) as PathFilter)
 }

@@ -114,11 +114,11 @@ pub enum FollowChange {
 impl<T> Reply<T> {
     /// Creates a successful reply.
     pub(crate) fn new(result: T) -> Reply<T> {
-        Reply::of(Ok(result))
+        Reply::from_result(Ok(result))
     }
 
     /// Creates a reply that may be sent before or after any event.
-    pub(crate) fn of(result: Result<T>) -> Reply<T> {
+    pub(crate) fn from_result(result: Result<T>) -> Reply<T> {
         Reply { result, after: None, follow: None, stream: None }
     }
 
@@ -163,7 +163,7 @@ pub struct MethodRow {
 
 impl MethodRow {
     /// Creates the row of method `M`.
-    pub(crate) const fn of<M: Method>() -> MethodRow {
+    pub(crate) const fn new<M: Method>() -> MethodRow {
         MethodRow {
             name: M::NAME,
             doc: M::DOC,

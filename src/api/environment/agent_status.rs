@@ -90,14 +90,14 @@ impl StatusSnapshot {
         };
         if let Some(sessions) = sessions {
             for row in sessions.owned_elsewhere()? {
-                let status = AgentStatus::of(row.activity.turn.is_some(), row.activity.waiting > 0);
+                let status = AgentStatus::new(row.activity.turn.is_some(), row.activity.waiting > 0);
                 add(row.id, row.cwd, status);
             }
             for session in sessions.all_open().into_iter().filter(|session| session.is_owned()) {
                 // Only committed events count: each change of the status has a commit.
                 let (status, cwd) = session
                     .log
-                    .state(|state| (AgentStatus::of(state.turn.is_some(), !state.open_permissions.is_empty()), state.cwd.clone()));
+                    .state(|state| (AgentStatus::new(state.turn.is_some(), !state.open_permissions.is_empty()), state.cwd.clone()));
                 add(session.log.id.clone(), cwd, status);
             }
         }

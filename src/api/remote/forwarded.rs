@@ -60,7 +60,7 @@ pub(crate) enum ForwardedReply {
 impl ForwardedReply {
     /// Encodes the outcome of a call.
     pub(crate) fn new(outcome: Result<Reply<Value>>) -> ForwardedReply {
-        let Reply { result, after, follow, .. } = outcome.unwrap_or_else(|error| Reply::of(Err(error)));
+        let Reply { result, after, follow, .. } = outcome.unwrap_or_else(|error| Reply::from_result(Err(error)));
         let (result, error) = match result {
             Ok(result) => (result, None),
             Err(error) => (Value::Null, Some(error_object(&error))),

@@ -52,7 +52,7 @@ pub(in crate::api) async fn outcome(
         .await
         .unwrap_or_else(|_| Err(Error::new(Kind::Timeout, format!("turn {turn} has no end yet"))))?;
     let stop = stop.map(|stop| json!({ "stopReason": crate::protocol::content::stop_reason(stop) }));
-    Ok(Some(Reply::of(stop).after(id.clone(), seq)))
+    Ok(Some(Reply::from_result(stop).after(id.clone(), seq)))
 }
 
 /// Searches the message of the call after `before`. Returns its turn, which a queued message does

@@ -267,7 +267,7 @@ impl Method for CloseSession {
 /// Creates the reply to a close or delete call. The caller stops following the session if it is no
 /// longer open, even if closing it failed.
 pub(in crate::api) fn ended<T>(sessions: &Sessions, id: SessionId, result: Result<T>) -> Reply<T> {
-    let reply = Reply::of(result);
+    let reply = Reply::from_result(result);
     if sessions.opened(&id).is_none() { reply.follow(FollowChange::No(id)) } else { reply }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct ToolView {
 }
 
 impl ToolView {
-    fn of(tool: OfferedTool) -> ToolView {
+    fn from_tool(tool: OfferedTool) -> ToolView {
         let OfferedTool { name, label, description, kind, category, approval, input_schema } = tool;
         ToolView { name, label, description, kind, category, approval, input_schema }
     }
@@ -99,7 +99,7 @@ impl Method for ListTools {
                 services.tools.iter().map(offered).collect()
             }
         };
-        Ok(Reply::new(ToolList { tools: tools.into_iter().map(ToolView::of).collect() }))
+        Ok(Reply::new(ToolList { tools: tools.into_iter().map(ToolView::from_tool).collect() }))
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) struct SubagentView {
 }
 
 impl SubagentView {
-    fn of(agent: TaskAgent) -> SubagentView {
+    fn from_agent(agent: TaskAgent) -> SubagentView {
         SubagentView {
             name: agent.name,
             description: agent.description,
@@ -181,7 +181,7 @@ impl Method for ListAgents {
         let visible = cx.client.has_access_to(&cwd);
         let subagents = if visible { task_agents(&cx.app.services, &cwd) } else { Vec::new() };
         let agents = cx.app.agents.list().into_iter().map(agent).collect();
-        Ok(Reply::new(AgentList { agents, subagents: subagents.into_iter().map(SubagentView::of).collect() }))
+        Ok(Reply::new(AgentList { agents, subagents: subagents.into_iter().map(SubagentView::from_agent).collect() }))
     }
 }
 

@@ -67,7 +67,7 @@ impl Activity {
     pub(crate) fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
         if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
             let claimed = session.is_busy();
-            return Activity::owned(session.log.state(SessionSummary::of), claimed);
+            return Activity::owned(session.log.state(SessionSummary::from_state), claimed);
         }
         let summary = SessionSummary::stored(row);
         if owners.owns(&row.id) {
@@ -170,7 +170,7 @@ struct OpenMessageView {
 }
 
 impl OpenMessageView {
-    fn of(open: &OpenMessage) -> OpenMessageView {
+    fn from_message(open: &OpenMessage) -> OpenMessageView {
         OpenMessageView { message_id: open.id.clone(), role: open.role, text: open.text.clone() }
     }
 }
@@ -188,7 +188,7 @@ struct ParentView {
 }
 
 impl ParentView {
-    fn of(parent: &SessionParent) -> ParentView {
+    fn from_parent(parent: &SessionParent) -> ParentView {
         ParentView {
             session_id: parent.session_id.clone(),
             turn_id: parent.turn_id.clone(),
@@ -239,19 +239,19 @@ impl Method for GetSession {
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
             title: state.title.clone(),
-            activity: activity(SessionSummary::of(state)),
+            activity: activity(SessionSummary::from_state(state)),
             mode: state.mode.clone(),
             model: setup.model.or_else(|| state.model.clone()),
             thinking: state.thinking.clone(),
             system_prompt: setup.system_prompt,
             tools: setup.tools.into_iter().map(|tool| tool.name).collect(),
             agent_session: state.agent_session.clone(),
-            parent: state.parent.as_deref().map(ParentView::of),
+            parent: state.parent.as_deref().map(ParentView::from_parent),
             children,
             created_at: timestamp(state.created_ms),
             updated_at: timestamp(state.updated_ms),
             turn_id: state.turn.clone().filter(|_| owned),
-            open_message: state.open_messages.last().filter(|_| owned).map(OpenMessageView::of),
+            open_message: state.open_messages.last().filter(|_| owned).map(OpenMessageView::from_message),
             head,
             context_tokens: state.context_tokens,
             usage: state.turns.total().0.unwrap_or_default(),

@@ -205,9 +205,9 @@ async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Re
     for session in elsewhere {
         if session.log.state(|state| state.open_permissions.iter().any(|open| open.id == *id)) {
             let encoded = serde_json::to_value(&params).map_err(|error| Error::internal(error.to_string()))?;
-            let row = MethodRow::of::<AnswerPermission>();
+            let row = MethodRow::new::<AnswerPermission>();
             if let Some(Reply { result, after, .. }) = call_owner(&row, &cx, &session, &encoded).await? {
-                return Ok(Reply { after, ..Reply::of(result.map(|_| Answered {})) });
+                return Ok(Reply { after, ..Reply::from_result(result.map(|_| Answered {})) });
             }
         }
     }

@@ -99,7 +99,7 @@ pub(in crate::api) async fn prompt_session(
         }
     };
     let seq = end.seq;
-    Ok(Reply::of(response(end)).after(id, seq))
+    Ok(Reply::from_result(response(end)).after(id, seq))
 }
 
 /// Converts the end of a turn to ACP's response to a prompt. The token counts of the turn are in

@@ -36,7 +36,7 @@ pub(crate) struct QueuedMessageView {
 }
 
 impl QueuedMessageView {
-    fn of(queued: &QueuedMessage) -> QueuedMessageView {
+    fn from_message(queued: &QueuedMessage) -> QueuedMessageView {
         let QueuedMessage { message, delivery, auto_run, by, seq } = queued.clone();
         QueuedMessageView { message_id: message.id, role: message.role, parts: message.parts, delivery, auto_run, by, seq }
     }
@@ -63,7 +63,7 @@ impl Method for ListQueue {
 
     async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<Queue>> {
         let session = cx.open_read_only(&params.session_id).await?;
-        let messages = session.log.state(|state| state.queue.iter().map(QueuedMessageView::of).collect());
+        let messages = session.log.state(|state| state.queue.iter().map(QueuedMessageView::from_message).collect());
         Ok(Reply::new(Queue { messages }))
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct TurnView {
 }
 
 impl TurnView {
-    fn of(turn: &TurnRecord) -> TurnView {
+    fn from_record(turn: &TurnRecord) -> TurnView {
         let ended = turn.status != TurnStatus::Running;
         let (usage, cost) = turn.total();
         TurnView {
@@ -91,7 +91,7 @@ impl Method for ListTurns {
             let turns = state.turns.after(after);
             let page = &turns[..turns.len().min(limit)];
             let next_cursor = page.last().filter(|_| turns.len() > limit).map(|last| last.first_seq.to_string());
-            TurnsPage { turns: page.iter().map(TurnView::of).collect(), next_cursor }
+            TurnsPage { turns: page.iter().map(TurnView::from_record).collect(), next_cursor }
         });
         Ok(Reply::new(page))
     }

@@ -95,7 +95,7 @@ fn agents(app: &App, path: &str) -> Vec<Check> {
             return ("agent", Finding::Fail(format!("{name}: allowed, but not in the settings: nuncio agents add {name}")));
         };
         let program = agent.command_line().into_iter().next().unwrap_or_default();
-        let install = KnownAgent::of(agent).map(|known| format!(": {}", known.install)).unwrap_or_default();
+        let install = KnownAgent::find(agent).map(|known| format!(": {}", known.install)).unwrap_or_default();
         (
             "agent",
             match hub::find(&program, path) {

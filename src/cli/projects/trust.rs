@@ -37,7 +37,7 @@ fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
     // The list is built from the content that is recorded, so that nothing else is trusted if a
     // file changes before the answer.
     let content = TrustedContent::read(&directory).map_err(failed)?;
-    let report = TrustReport::of(bootstrap, &directory, &content)?;
+    let report = TrustReport::new(bootstrap, &directory, &content)?;
     if view.json {
         let text = serde_json::to_string_pretty(&report).map_err(|error| Error::internal(format!("encoding the list: {error}")))?;
         print(text + "\n")?;

@@ -62,7 +62,7 @@ pub(in crate::cli) struct TrustReport {
 
 impl TrustReport {
     /// Describes the project in `directory`, which is free of symlinks. Nothing of it is started.
-    pub(in crate::cli) fn of(bootstrap: &Bootstrap, directory: &Path, content: &TrustedContent) -> Result<TrustReport> {
+    pub(in crate::cli) fn new(bootstrap: &Bootstrap, directory: &Path, content: &TrustedContent) -> Result<TrustReport> {
         let user = &bootstrap.loaded.settings;
         let settings = content.settings.as_deref().map(|text| project_settings(user, directory, text)).transpose()?;
         let (settings, widening) = settings.unwrap_or_default();

@@ -34,7 +34,7 @@ impl CodexOptions {
     /// Reads the responses to `thread/start` or `thread/resume`, and to `model/list`.
     pub(super) fn opened(&mut self, thread: &Value, models: &Value) {
         let models = models["data"].as_array().into_iter().flatten();
-        self.models = models.take(limits::AGENT_ITEMS_MAX).filter_map(CodexModel::of).collect();
+        self.models = models.take(limits::AGENT_ITEMS_MAX).filter_map(CodexModel::from_json).collect();
         self.report(&thread["model"], &thread["reasoningEffort"]);
     }
 
@@ -121,7 +121,7 @@ impl CodexOptions {
 }
 
 impl CodexModel {
-    fn of(model: &Value) -> Option<CodexModel> {
+    fn from_json(model: &Value) -> Option<CodexModel> {
         let value = model["model"].as_str()?;
         let effort = |effort: &Value| {
             let value = effort["reasoningEffort"].as_str()?;

@@ -224,14 +224,14 @@ impl AnthropicReader {
             Some("refusal") => StopReason::Refusal,
             // end_turn, tool_use, stop_sequence, pause_turn, and future reasons.
             Some(_) => StopReason::EndTurn,
-            None => return Err(ModelError::of(Cause::InvalidAnswer, "the answer ended without a stop reason")),
+            None => return Err(ModelError::from_cause(Cause::InvalidAnswer, "the answer ended without a stop reason")),
         };
         // The limit may cut an answer in the middle of a block; a call that is cut is dropped.
         for (_, open) in self.open.drain(..) {
             match &open {
                 Open::ToolUse { input, .. } if !is_json(input) && reason == StopReason::MaxTokens => {}
                 Open::ToolUse { input, .. } if !is_json(input) => {
-                    return Err(ModelError::of(Cause::InvalidAnswer, "the answer ended in the middle of a tool call"));
+                    return Err(ModelError::from_cause(Cause::InvalidAnswer, "the answer ended in the middle of a tool call"));
                 }
                 Open::Thinking { signature } if signature.is_empty() => {}
                 Open::Text | Open::Thinking { .. } | Open::Redacted { .. } | Open::ToolUse { .. } | Open::Other => {

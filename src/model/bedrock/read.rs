@@ -260,7 +260,7 @@ impl BedrockReader {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("guardrail_intervened" | "content_filtered") => StopReason::Refusal,
             Some(reason @ ("malformed_model_output" | "malformed_tool_use")) => {
-                return Err(ModelError::of(Cause::InvalidAnswer, format!("the answer failed ({reason})")));
+                return Err(ModelError::from_cause(Cause::InvalidAnswer, format!("the answer failed ({reason})")));
             }
             // end_turn, tool_use, stop_sequence, and future reasons.
             Some(_) => StopReason::EndTurn,

@@ -179,7 +179,7 @@ fn stop_reason(reason: &str, message: Option<String>) -> Result<StopReason, Mode
         "MAX_TOKENS" => Ok(StopReason::MaxTokens),
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" | "OTHER" => {
             let message = message.map_or(String::new(), |message| format!(": {message}"));
-            Err(ModelError::of(Cause::InvalidAnswer, format!("the answer failed ({reason}){message}")))
+            Err(ModelError::from_cause(Cause::InvalidAnswer, format!("the answer failed ({reason}){message}")))
         }
         // STOP, and unknown reasons.
         _ => Ok(StopReason::EndTurn),

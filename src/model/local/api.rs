@@ -34,7 +34,7 @@ impl<'a> LocalApi<'a> {
     }
 
     /// Creates the API client for an endpoint's server, with the endpoint's key and headers.
-    pub(super) fn of(clients: &'a HttpClients, endpoint: &'a Endpoint) -> Self {
+    pub(super) fn from_endpoint(clients: &'a HttpClients, endpoint: &'a Endpoint) -> Self {
         let key = key_header(endpoint).unwrap_or_default();
         let client = endpoint.client(clients).ok();
         LocalApi { client, key, headers: &endpoint.headers, ..LocalApi::new(clients, &endpoint.base_url) }

@@ -97,7 +97,7 @@ impl LocalServers {
         {
             return known.properties;
         }
-        let server = LocalApi::of(clients, endpoint);
+        let server = LocalApi::from_endpoint(clients, endpoint);
         let answer = tokio::time::timeout(LOCAL_PROPERTIES, properties::query(&server, endpoint)).await;
         let earlier = known.map(|known| known.properties).unwrap_or_default();
         let at = Instant::now();

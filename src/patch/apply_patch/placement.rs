@@ -28,7 +28,7 @@ pub struct PatchOutcome {
 /// Applies `hunks` to `content`. The error message names the hunk that has no match or several
 /// matches, and tells the model what to do next.
 pub fn apply(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, String> {
-    let lines = Lines::of(content);
+    let lines = Lines::new(content);
     let olds: Vec<Vec<&[u8]>> = hunks.iter().map(old_lines).collect();
     let name = |index: usize| if hunks.len() == 1 { "the hunk".to_owned() } else { format!("hunk {}", index + 1) };
     let mut candidates = Vec::new();
@@ -54,7 +54,7 @@ pub fn apply(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, String> {
             ),
         }
     })?;
-    let style = IndentationStyle::of(&lines);
+    let style = IndentationStyle::from_lines(&lines);
     let splices: Vec<Splice> = (hunks.iter().zip(&olds).zip(&candidates).zip(&places))
         .map(|(((hunk, old), found), place)| Splice {
             at: place.start,
@@ -201,8 +201,8 @@ fn in_scope(places: Vec<Range<usize>>, scopes: &[Range<usize>]) -> Vec<Range<usi
     let inside = |place: &Range<usize>| scopes.iter().any(|scope| scope.contains(&place.start));
     let after = |place: &Range<usize>| place.start >= first.start;
     let at_context = |place: &Range<usize>| scopes.iter().any(|scope| place.start + 1 == scope.start);
-    let of = |fits: &dyn Fn(&Range<usize>) -> bool| places.iter().filter(|place| fits(place)).cloned().collect::<Vec<_>>();
-    [of(&inside), of(&after), of(&at_context)].into_iter().find(|some| !some.is_empty()).unwrap_or_default()
+    let matching = |fits: &dyn Fn(&Range<usize>) -> bool| places.iter().filter(|place| fits(place)).cloned().collect::<Vec<_>>();
+    [matching(&inside), matching(&after), matching(&at_context)].into_iter().find(|some| !some.is_empty()).unwrap_or_default()
 }
 
 /// Chooses one place per hunk so that the places are in ascending order. Fails unless there is

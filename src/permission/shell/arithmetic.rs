@@ -42,7 +42,7 @@ impl Value {
     pub(crate) const NUMBER: Value = Value { number: true, file: true, device: false, clean: true };
 
     /// Returns the properties of an assigned word.
-    pub(crate) fn of(word: &Word) -> Value {
+    pub(crate) fn from_word(word: &Word) -> Value {
         let Some(text) = word.value() else {
             let known_prefix = word.known_prefix();
             let (known, device) = (!known_prefix.is_empty(), may_be_device(&known_prefix));

@@ -59,7 +59,7 @@ impl ScriptReader<'_> {
         }
         let makes_file = text.trim_start_matches('"').starts_with("$(mktemp");
         let redefined = || self.source.matches("mktemp").count() != self.source.matches("$(mktemp").count();
-        let value = Value::of(word);
+        let value = Value::from_word(word);
         Value { file: value.file || (makes_file && !redefined()), ..value }
     }
 
@@ -95,8 +95,8 @@ impl ScriptReader<'_> {
             let literal = !text.contains(['$', '`', '"', '\'']);
             values.push(match () {
                 () if part.kind() == "brace_expression" && counts(text) => Value::NUMBER,
-                () if literal => Value::of(&Word::read(self.source, part.byte_range(), &[]).0),
-                () => Value::of(&word),
+                () if literal => Value::from_word(&Word::read(self.source, part.byte_range(), &[]).0),
+                () => Value::from_word(&word),
             });
         }
         let all = |is: fn(&Value) -> bool| !values.is_empty() && values.iter().all(is);

@@ -113,7 +113,7 @@ fn passes_code(arguments: &[Word]) -> bool {
     let (mut first, mut behind_wrapper) = (true, false);
     arguments.iter().enumerate().any(|(place, word)| {
         let value = word.value().unwrap_or_default();
-        let program = Program::of(&value);
+        let program = Program::from_path(&value);
         let rest = &arguments[place + 1..];
         let takes_code = is_shell(program.name) || INTERPRETERS.iter().any(|(one, ..)| *one == program.name);
         let options = rest.first().is_some_and(|word| word.known_prefix().starts_with('-'));

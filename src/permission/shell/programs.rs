@@ -197,7 +197,7 @@ pub(crate) struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// Identifies the program that a command name or path refers to.
-    pub(crate) fn of(path: &'a str) -> Program<'a> {
+    pub(crate) fn from_path(path: &'a str) -> Program<'a> {
         let (directory, base) = path.rsplit_once('/').map_or((None, path), |(directory, base)| (Some(directory), base));
         let system = |directory: &str| {
             let names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();

@@ -26,7 +26,7 @@ impl ScriptReader<'_> {
             return self.push(ShellCommand::new(Effect::Opaque, words, raw));
         };
         self.opaque |= is_one_of(RESERVED, &first.raw) || is_assignment(&first.raw);
-        let program = Program::of(&path);
+        let program = Program::from_path(&path);
         match code::assigned_names(program.name, arguments) {
             Some(names) => names.iter().for_each(|name| self.variables.assign(name, Value::default(), 0..0)),
             None => self.variables.unknown = true,

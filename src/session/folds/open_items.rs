@@ -53,7 +53,7 @@ pub struct OpenTool {
 
 impl OpenTool {
     /// Creates the open call from its `tool.started`; `None` for other events.
-    pub(in crate::session) fn of(body: &Body) -> Option<OpenTool> {
+    pub(in crate::session) fn from_body(body: &Body) -> Option<OpenTool> {
         let Body::ToolStarted { tool_call_id, name, title, kind, category, input, locations, automatic, .. } = body else {
             return None;
         };
@@ -141,7 +141,7 @@ pub struct OpenPermission {
 
 impl OpenPermission {
     /// Creates the open request from its `permission.requested`; `None` for other events.
-    pub(in crate::session) fn of(event: &Event) -> Option<OpenPermission> {
+    pub(in crate::session) fn from_event(event: &Event) -> Option<OpenPermission> {
         let Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, deadline_ms, review } = &event.body
         else {
             return None;

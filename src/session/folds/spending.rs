@@ -13,7 +13,7 @@ pub(crate) struct Spending {
 
 impl Spending {
     /// Adds the amounts of some turns, with those of their subagents that have ended.
-    pub(crate) fn of(turns: &[TurnRecord]) -> Spending {
+    pub(crate) fn from_turns(turns: &[TurnRecord]) -> Spending {
         let tokens = |usage: Usage| usage.input_tokens + usage.output_tokens;
         let of_turn = |turn: &TurnRecord| {
             let (usage, cost) = turn.total();

@@ -132,7 +132,7 @@ impl SessionState {
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
-            Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::of(&event.body)),
+            Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::from_body(&event.body)),
             Body::ToolUpdated { tool_call_id: id, status, change, .. } => {
                 if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
                     open.update(*status, change, event.at_ms);
@@ -140,7 +140,7 @@ impl SessionState {
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
             Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
-            Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::of(event)),
+            Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::from_event(event)),
             Body::PermissionResolved { permission_id: Some(id), outcome, rule, by, .. } => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
             }

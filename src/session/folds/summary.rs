@@ -57,7 +57,7 @@ pub(crate) struct PendingCall {
 
 impl SessionSummary {
     /// Creates the summary of a state.
-    pub(crate) fn of(state: &SessionState) -> SessionSummary {
+    pub(crate) fn from_state(state: &SessionState) -> SessionSummary {
         let calls = state.open_tools.iter().map(|open| PendingCall {
             tool_call_id: open.id.clone(),
             title: open.label.title.clone(),
@@ -65,7 +65,7 @@ impl SessionSummary {
             status: open.running_ms.map_or(ToolStatus::Pending, |_| ToolStatus::InProgress),
         });
         SessionSummary {
-            last_turn: state.turns.last().map(LastTurn::of),
+            last_turn: state.turns.last().map(LastTurn::from_turn),
             pending_tool_calls: calls.collect(),
             open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
             origin: state.origin.clone(),
@@ -92,7 +92,7 @@ impl SessionSummary {
             state.apply(event);
             state.turns.on(event);
         }
-        Some(SessionSummary::of(&state).into_columns())
+        Some(SessionSummary::from_state(&state).into_columns())
     }
 
     fn into_columns(mut self) -> ActivityColumns {
@@ -119,7 +119,7 @@ impl SessionSummary {
 }
 
 impl LastTurn {
-    fn of(turn: &TurnRecord) -> LastTurn {
+    fn from_turn(turn: &TurnRecord) -> LastTurn {
         LastTurn {
             turn_id: turn.id.clone(),
             status: turn.status,

@@ -230,7 +230,7 @@ impl RunningChild {
         }
         // The child's totals include its own subagents.
         (end.usage, end.cost) = self.session.log.state(|state| state.turns.total());
-        end.requests = self.session.log.state(|state| Spending::of(state.turns.after(0)).requests);
+        end.requests = self.session.log.state(|state| Spending::from_turns(state.turns.after(0)).requests);
         let (answer, unresolved) = std::mem::take(&mut self.view).into_result();
         end.unresolved = unresolved.map(Box::new);
         let running = self.parent.turn().is_some_and(|turn| turn.id == self.turn);

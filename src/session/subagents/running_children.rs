@@ -101,7 +101,7 @@ impl RunningChildren {
                 Some(turn) => state.turns.get(turn).map(std::slice::from_ref).unwrap_or_default(),
                 None => state.turns.after(0),
             };
-            let mut recorded = Spending::of(turns);
+            let mut recorded = Spending::from_turns(turns);
             if let Some((reserved_by, requests)) = used.reserved.as_ref().filter(|(by, _)| turn.is_none_or(|turn| turn == by)) {
                 let known = state.turns.get(reserved_by).map_or(0, |turn| turn.requests);
                 recorded.requests += requests.saturating_sub(known);

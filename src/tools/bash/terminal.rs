@@ -38,7 +38,7 @@ pub(crate) async fn run(
         () = context.cancel.cancelled() => CommandEnd::Cancelled,
         () = sleep(timeout) => CommandEnd::TimedOut,
         ended = terminal.ended() => match ended {
-            Some(code) => CommandEnd::Exited(ExitStatus::of(code)),
+            Some(code) => CommandEnd::Exited(ExitStatus::from_code(code)),
             None => CommandEnd::Failed(ToolError::new("the client lost the terminal; the command may still be running")),
         },
     };

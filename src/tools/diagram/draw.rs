@@ -20,7 +20,7 @@ const DIAGRAM_ELEMENTS_MAX: usize = 600;
 
 /// Returns the graph as SVG text. The error message says how to simplify the graph.
 pub(crate) fn svg(graph: &Graph) -> Result<String, String> {
-    let order = EdgeOrder::of(graph);
+    let order = EdgeOrder::new(graph);
     let connectors = order.connectors(graph);
     let nodes = graph.nodes.len();
     if nodes + connectors > DIAGRAM_ELEMENTS_MAX {
@@ -61,7 +61,7 @@ struct EdgeOrder {
 }
 
 impl EdgeOrder {
-    fn of(graph: &Graph) -> EdgeOrder {
+    fn new(graph: &Graph) -> EdgeOrder {
         let position = positions(graph);
         let mut edges: Vec<(usize, bool)> = (0..graph.edges.len())
             .map(|index| (index, position[graph.edges[index].from.node] > position[graph.edges[index].to.node]))

@@ -54,7 +54,7 @@ struct PromptWords {
 }
 
 impl PromptWords {
-    fn of(prompt: &str) -> PromptWords {
+    fn new(prompt: &str) -> PromptWords {
         let part_of_path = |character: char| character.is_alphanumeric() || "_-./".contains(character);
         let words = prompt.split(|character| !part_of_path(character)).map(|word| word.trim_matches(['.', '/', '-']));
         let words: HashSet<&str> = words.filter(|word| word.len() >= 3).take(BUNDLE_WORDS_MAX).collect();
@@ -117,7 +117,7 @@ impl PromptWords {
 
 /// Surveys the files below `root` until `until`, and returns at most `count` of them.
 pub(crate) fn survey(root: &Path, prompt: &str, cache: &MapCache, context: &ToolContext, until: Instant, count: usize) -> Survey {
-    let words = PromptWords::of(prompt);
+    let words = PromptWords::new(prompt);
     // Half of the time is for finding the files.
     let now = Instant::now();
     let (mut paths, whole) = find(root, context, now + until.saturating_duration_since(now) / 2);

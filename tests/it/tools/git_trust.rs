@@ -169,7 +169,7 @@ async fn directory_rule_hides_the_directory() {
     for rule in ["secrets/**", "secrets", &format!("{absolute}/**"), &absolute] {
         let rule = json!([{"path": rule, "policy": "deny"}]);
         let rules = Rules { user: serde_json::from_value(rule.clone()).unwrap(), ..Rules::default() };
-        let hidden = Hidden::of(&rules, "git_status", &world.context.workspace.cwd, false).unwrap();
+        let hidden = Hidden::from_rules(&rules, "git_status", &world.context.workspace.cwd, false).unwrap();
         world.context.path_filter = Some(Arc::new(move |real: &Path| hidden.hides(real)));
         assert_eq!(world.told("git_status", json!({})).await, "ok on main\nno changes\n", "{rule}");
     }
