@@ -130,7 +130,7 @@ pub struct Transcript {
 
 impl Transcript {
     /// Adds an event and returns the changes.
-    pub fn on<'a>(&mut self, event: &'a Event) -> Vec<TranscriptBlock<'a>> {
+    pub fn apply<'a>(&mut self, event: &'a Event) -> Vec<TranscriptBlock<'a>> {
         let block = match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.delta(message_id, *role, *offset as usize, text),
             Body::MessageCompleted { role: Role::Custom, parts, extra, .. } => {

@@ -254,7 +254,7 @@ impl PromptRunner {
             print_event(event)?;
         }
         self.show_status(&event.body);
-        for block in self.transcript.on(event) {
+        for block in self.transcript.apply(event) {
             if !self.output.json {
                 let rendered = self.output.renderer.render(&block);
                 if !rendered.is_empty() {

@@ -65,7 +65,7 @@ const OVERFLOW_SHARE: usize = 4;
 
 impl History {
     /// Adds an event. Events must be added in the order of the log.
-    pub fn on(&mut self, event: &Event) {
+    pub fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { retries, .. } => self.start_turn(event.turn_id.as_ref(), retries.as_ref()),
             Body::MessageCompleted { role, parts, discarded: false, provider_state, extra, .. } => match role {

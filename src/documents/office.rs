@@ -61,10 +61,10 @@ impl<'a> TextWalk<'a> {
     }
 
     fn part(mut self, package: &mut Package<'_>, name: &str) -> Result<(), String> {
-        package.read(name, |xml| self.on(xml))
+        package.read(name, |xml| self.read(xml))
     }
 
-    fn on(&mut self, xml: Xml<'_>) -> bool {
+    fn read(&mut self, xml: Xml<'_>) -> bool {
         let format = self.format;
         match xml {
             Xml::Open(name, _) if self.skipped > 0 || format.skipped.contains(&name) => {

@@ -21,7 +21,7 @@ pub(super) fn read(bytes: &[u8], text: &mut BoundedText) -> Result<(), String> {
             break;
         }
         let mut rows = Rows { workbook: &workbook, text, cell: Cell::default(), is_value: false };
-        package.read(&part, |xml| rows.on(xml))?;
+        package.read(&part, |xml| rows.read(xml))?;
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn on(&mut self, xml: Xml<'_>) -> bool {
+    fn read(&mut self, xml: Xml<'_>) -> bool {
         match xml {
             Xml::Open("row", _) => self.cell.column = 0,
             Xml::Open("c", attributes) => {

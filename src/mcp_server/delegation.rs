@@ -183,7 +183,7 @@ impl Delegation {
     }
 
     fn event(&mut self, event: &Event) {
-        self.view.on(event);
+        self.view.apply(event);
         match &event.body {
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
             Body::PermissionRequested { permission_id, tool, content, options, .. } => {

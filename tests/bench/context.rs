@@ -45,7 +45,7 @@ fn events(turns: usize, output: usize) -> Vec<Event> {
 
 fn fold(events: &[Event]) -> History {
     let mut history = History::default();
-    events.iter().for_each(|event| history.on(event));
+    events.iter().for_each(|event| history.apply(event));
     history
 }
 
@@ -62,7 +62,7 @@ fn history(criterion: &mut Criterion) {
     criterion.bench_function("messages of 500 kB", |bencher| bencher.iter(|| black_box(large.messages().len())));
     criterion.bench_function("prune 500 kB and build the messages", |bencher| {
         let work = |mut history: History| {
-            history.on(&pruned);
+            history.apply(&pruned);
             history.messages().len()
         };
         bencher.iter_batched(|| large.clone(), work, BatchSize::SmallInput)

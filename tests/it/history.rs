@@ -124,7 +124,7 @@ fn checked(events: &[Event], protocol: Protocol) -> Vec<Vec<Arc<Message>>> {
     let (mut history, mut requests) = (History::default(), Vec::new());
     for (index, event) in events.iter().enumerate() {
         let before = history.messages();
-        history.on(event);
+        history.apply(event);
         let messages = history.messages();
         if let Some(wrong) = wrong(&messages, |block| changed(block, protocol)) {
             let log: Vec<String> = events[..=index].iter().map(|event| json!(event.body).to_string()).collect();
@@ -170,7 +170,7 @@ fn note_after_an_answer_does_not_change_the_note_about_the_end_of_the_turn() {
         let mut history = History::default();
         for (index, body) in bodies.iter().enumerate() {
             let event = json!({"sessionId": "sess_1", "turnId": "turn_1", "seq": index + 1, "atMs": 1, "body": body});
-            history.on(&serde_json::from_value(event).unwrap());
+            history.apply(&serde_json::from_value(event).unwrap());
         }
         let last = format!("{:?}", history.messages().last().unwrap());
         assert_eq!(last.contains("the answer above is cut off"), answered, "{notes} {answered}: {last}");

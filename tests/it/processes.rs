@@ -237,7 +237,7 @@ async fn failed_call_does_not_affect_others_and_results_stay_in_order() {
     let events: Vec<nuncio::event::Event> =
         home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
     let mut history = nuncio::context::history::History::default();
-    events.iter().for_each(|event| history.on(event));
+    events.iter().for_each(|event| history.apply(event));
     let results: Vec<String> = history
         .messages()
         .iter()

@@ -11,7 +11,7 @@ fn check(bodies: &[Value], expected: &[&str]) {
     for (index, body) in bodies.iter().enumerate() {
         let event = json!({"sessionId": "sess_1", "seq": index + 1, "turnId": "turn_1", "atMs": 1, "body": body});
         let event: Event = serde_json::from_str(&event.to_string()).unwrap();
-        blocks.extend(transcript.on(&event).iter().map(line));
+        blocks.extend(transcript.apply(&event).iter().map(line));
     }
     assert_eq!(blocks, expected, "{bodies:#?}");
 }

@@ -133,7 +133,7 @@ fn answer_and_denials(session: &Session) -> Result<(String, u64)> {
                 let cancelled = *outcome == PermissionOutcome::Cancelled;
                 denied += u64::from(!outcome.allows() && !cancelled);
             }
-            view.on(&event);
+            view.apply(&event);
         }
     }
 }

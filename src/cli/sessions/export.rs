@@ -23,7 +23,7 @@ pub(crate) fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Opt
     }
     let mut state = SessionState::default();
     each_event(sessions, id, |event| {
-        state.on(event);
+        state.apply(event);
         Ok(())
     })?;
     let row = sessions.row(id)?;
@@ -45,7 +45,7 @@ fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path) -> R
     }
     let (mut state, mut events) = (SessionState::default(), String::new());
     each_event(sessions, id, |event| {
-        state.on(event);
+        state.apply(event);
         events.push_str(&event_line(event)?);
         let Body::ToolCompleted { details: Some(details), .. } = &event.body else { return Ok(()) };
         let (Some(artifact), Some(turn)) = (details["artifact"].as_str().map(Path::new), &event.turn_id) else { return Ok(()) };

@@ -30,8 +30,8 @@ pub(crate) async fn show(client: &LocalClient, sessions: &Sessions, id: &Session
     }
     let (mut transcript, mut spent) = (Transcript::default(), Spent::default());
     each_event(sessions, id, |event| {
-        spent.on(event);
-        transcript.on(event).iter().try_for_each(|block| print_replay(renderer.render(block)))
+        spent.apply(event);
+        transcript.apply(event).iter().try_for_each(|block| print_replay(renderer.render(block)))
     })?;
     print_replay(renderer.incomplete())?;
     print_replay(spent.line().map(RenderedText::Progress).into_iter().collect())?;
@@ -62,7 +62,7 @@ struct Spent {
 }
 
 impl Spent {
-    fn on(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         let (usage, cost) = match &event.body {
             Body::UsageUpdated { usage, cost, .. } => (*usage, *cost),
             Body::ChildCompleted { end, .. } => (end.usage.unwrap_or_default(), end.cost),
@@ -97,7 +97,7 @@ pub(crate) async fn follow(client: &LocalClient, sessions: &Sessions, id: &Sessi
             if json {
                 print_event(&event)?;
             } else {
-                transcript.on(&event).iter().try_for_each(|block| print_replay(renderer.render(block)))?;
+                transcript.apply(&event).iter().try_for_each(|block| print_replay(renderer.render(block)))?;
             }
             if matches!(event.body, Body::SessionDeleted {}) {
                 return Ok(());

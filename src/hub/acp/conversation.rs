@@ -39,7 +39,7 @@ impl PeerState for AcpState {
     fn notified(&mut self, method: &str, params: &Value) {
         let own = self.session.as_ref().is_none_or(|session| params["sessionId"] == session.as_str());
         if method == "session/update" && own {
-            self.on(&params["update"]);
+            self.handle(&params["update"]);
         }
     }
 

@@ -120,7 +120,7 @@ impl AcpState {
     }
 
     /// Reads an update that is not about a turn.
-    pub(super) fn on(&mut self, update: &Value) {
+    pub(super) fn handle(&mut self, update: &Value) {
         match update["sessionUpdate"].as_str() {
             Some("available_commands_update") => {
                 let list = update["availableCommands"].as_array().into_iter().flatten();

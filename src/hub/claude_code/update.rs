@@ -68,7 +68,7 @@ impl ClaudeState {
     }
 
     /// Reads a message.
-    pub(super) fn on(&mut self, message: &Value) {
+    pub(super) fn handle(&mut self, message: &Value) {
         if message["type"] == "system" {
             if let Some(mode) = message["permissionMode"].as_str() {
                 self.mode = mode.into();

@@ -11,7 +11,7 @@ const ID: &str = "nuncio-";
 
 impl PeerState for ClaudeState {
     fn notified(&mut self, _method: &str, message: &Value) {
-        self.on(message);
+        self.handle(message);
     }
 
     fn idle_request(_method: &str) -> Response {

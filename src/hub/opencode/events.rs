@@ -117,7 +117,7 @@ impl OpencodeRecorder {
     }
 
     /// Records an event. Returns the signal for the driver.
-    pub(super) async fn on(&mut self, event: &Value, events: &mut TurnEvents<'_>) -> Option<Signal> {
+    pub(super) async fn handle(&mut self, event: &Value, events: &mut TurnEvents<'_>) -> Option<Signal> {
         let properties = &event["properties"];
         let kind = event["type"].as_str().unwrap_or_default();
         let session = properties["sessionID"].as_str().or(properties["part"]["sessionID"].as_str());
@@ -162,7 +162,7 @@ impl OpencodeRecorder {
         state.subagents.iter().for_each(|info| self.sessions.add(info));
         for (list, kind) in [(&state.permissions, "permission.asked"), (&state.questions, "question.asked")] {
             for properties in list.as_array().into_iter().flatten() {
-                asked.extend(Box::pin(self.on(&json!({ "type": kind, "properties": properties }), events)).await);
+                asked.extend(Box::pin(self.handle(&json!({ "type": kind, "properties": properties }), events)).await);
             }
         }
         match &state.statuses[self.sessions.root()] {

@@ -242,7 +242,7 @@ impl TurnProtocol for OpencodeTurn<'_> {
 
     async fn record(&mut self, input: OpencodeInput, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
         let found = match input {
-            OpencodeInput::Event(event) => self.recorder.on(&event, events).await.into_iter().collect(),
+            OpencodeInput::Event(event) => self.recorder.handle(&event, events).await.into_iter().collect(),
             OpencodeInput::State(state) => self.recorder.catch_up(&state, events).await,
             OpencodeInput::Wake => self.recorder.overdue(events).await,
         };

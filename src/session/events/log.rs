@@ -188,8 +188,8 @@ impl SessionLog {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let mut live = self.live();
         for event in events {
-            metrics.inspect(|metrics| metrics.on(&event, &live.state));
-            live.state.on(&event);
+            metrics.inspect(|metrics| metrics.record(&event, &live.state));
+            live.state.apply(&event);
             live.tail.push(event);
         }
         live.head = last;
@@ -249,25 +249,25 @@ impl SessionLog {
         let (mut head, mut turn) = (0, Vec::new());
         self.each(0, false, |event| {
             if matches!(event.body, Body::TurnStarted { .. }) {
-                turn.drain(..).for_each(|event| state.on(&event));
+                turn.drain(..).for_each(|event| state.apply(&event));
             }
             head = event.seq;
             let ends = event.body.ends_turn();
             turn.push(event);
             if ends {
-                turn.drain(..).for_each(|event| state.on(&event));
+                turn.drain(..).for_each(|event| state.apply(&event));
             }
         })?;
         match turn.first() {
             Some(start) if matches!(start.body, Body::TurnStarted { .. }) => {
-                state.on(start);
+                state.apply(start);
                 head = start.seq;
                 self.each(start.seq, true, |event| {
-                    state.on(&event);
+                    state.apply(&event);
                     head = event.seq;
                 })?;
             }
-            _ => turn.iter().for_each(|event| state.on(event)),
+            _ => turn.iter().for_each(|event| state.apply(event)),
         }
         let mut live = self.live();
         live.state = state;

@@ -51,7 +51,7 @@ impl Default for SessionMetrics {
 
 impl SessionMetrics {
     /// Counts an event. `state` is the session state before the event.
-    pub(crate) fn on(&self, event: &Event, state: &SessionState) {
+    pub(crate) fn record(&self, event: &Event, state: &SessionState) {
         self.events.inc();
         let ended = |outcome| {
             self.turns.get_or_create(&TurnLabels { outcome }).inc();

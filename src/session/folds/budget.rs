@@ -14,7 +14,7 @@ pub struct BudgetState {
 
 impl BudgetState {
     /// Adds an event. Events must be added in the order of the log.
-    pub(in crate::session) fn on(&mut self, event: &Event) {
+    pub(in crate::session) fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => {
                 self.session = change.budget.unwrap_or_default().or(self.session);

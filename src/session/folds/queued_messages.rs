@@ -25,7 +25,7 @@ pub(crate) enum LeftQueue {
 
 impl QueuedMessages {
     /// Adds an event. Events must be added in the order of the log.
-    pub(crate) fn on(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.waiting.push(QueuedMessage {
                 message: IncomingMessage { role: *role, ..IncomingMessage::user(message_id.clone(), parts.clone()) },

@@ -93,12 +93,12 @@ pub struct ResolvedPermission {
 
 impl SessionState {
     /// Adds an event. Events must be added in the order of the log.
-    pub fn on(&mut self, event: &Event) {
-        self.apply(event);
-        self.queue.on(event);
-        self.budget.on(event);
-        self.turns.on(event);
-        self.history.on(event);
+    pub fn apply(&mut self, event: &Event) {
+        self.apply_to_fields(event);
+        self.queue.apply(event);
+        self.budget.apply(event);
+        self.turns.apply(event);
+        self.history.apply(event);
     }
 
     /// Copies the parts of which the summary of the session consists.
@@ -114,7 +114,7 @@ impl SessionState {
     }
 
     /// Adds an event to the fields that are not folds of their own.
-    pub(in crate::session) fn apply(&mut self, event: &Event) {
+    pub(in crate::session) fn apply_to_fields(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
         match &event.body {
             Body::SessionCreated { cwd, mode, change, parent } => {

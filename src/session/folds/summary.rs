@@ -89,8 +89,8 @@ impl SessionSummary {
         }
         let mut state = state.activity();
         for event in events {
-            state.apply(event);
-            state.turns.on(event);
+            state.apply_to_fields(event);
+            state.turns.apply(event);
         }
         Some(SessionSummary::from_state(&state).into_columns())
     }

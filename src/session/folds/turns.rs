@@ -99,7 +99,7 @@ pub struct TurnRecords {
 
 impl TurnRecords {
     /// Adds an event. Events must be added in the order of the log.
-    pub(crate) fn on(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
             Body::TurnCompleted { stop_reason } => {

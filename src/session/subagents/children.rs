@@ -298,7 +298,7 @@ impl RunningChild {
     async fn read(&mut self) -> bool {
         let read = self.follow.read().await;
         match &read {
-            Ok(events) => events.iter().for_each(|event| self.view.on(event)),
+            Ok(events) => events.iter().for_each(|event| self.view.apply(event)),
             Err(error) => tracing::warn!(session = %self.session.log.id, %error, "reading the events of a subagent failed"),
         }
         read.is_ok()

@@ -31,7 +31,7 @@ pub(crate) struct WorkView {
 
 impl WorkView {
     /// Adds an event. Events must be added in the order of the log.
-    pub(crate) fn on(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { .. } | Body::StepStarted { .. } => (self.new_step, self.text) = (true, String::new()),
             Body::MessageDelta { role: Role::Assistant | Role::Thought, text, .. } => self.add(text),

@@ -144,7 +144,7 @@ fn assert_closed(log: &[Value]) {
     let ended = ["turn.completed", "turn.interrupted"].iter().map(|kind| bodies(log, kind).len()).sum::<usize>();
     assert_eq!(bodies(log, "turn.started").len(), ended, "{log:#?}");
     let mut history = History::default();
-    log.iter().for_each(|event| history.on(&serde_json::from_value(event.clone()).unwrap()));
+    log.iter().for_each(|event| history.apply(&serde_json::from_value(event.clone()).unwrap()));
     assert_eq!(wrong(&history.messages(), |_| false), None, "{log:#?}");
 }
 

@@ -98,8 +98,8 @@ fn folded(events: &[Event], keep: impl Fn(usize) -> bool) -> String {
     let (mut history, mut state) = (History::default(), SessionState::default());
     for (index, event) in events.iter().enumerate() {
         if keep(index) || !event.body.is_delta() {
-            history.on(event);
-            state.on(event);
+            history.apply(event);
+            state.apply(event);
         }
     }
     let SessionState { title, mode, turn, open_messages, open_tools, plan, context_tokens, .. } = state;

@@ -118,7 +118,7 @@ async fn history_has_no_call_for_a_review() {
     let listed = home.run(&["sessions", "list", "--json"], "").await.lines();
     let mut history = nuncio::context::history::History::default();
     for event in home.log(listed[0]["sessionId"].as_str().unwrap()).await {
-        history.on(&serde_json::from_value(event).unwrap());
+        history.apply(&serde_json::from_value(event).unwrap());
     }
     let messages = format!("{:?}", history.messages());
     assert!(messages.contains("\"apply_patch\"") && !messages.contains("\"review\""), "{messages}");

@@ -215,7 +215,7 @@ async fn checks_are_shown_to_editors_and_kept_in_history() {
     // The model did not make the call, so its messages do not contain it.
     let mut history = nuncio::context::history::History::default();
     for event in home.log(&session).await {
-        history.on(&serde_json::from_value(event).unwrap());
+        history.apply(&serde_json::from_value(event).unwrap());
     }
     let messages = format!("{:?}", history.messages());
     assert!(messages.contains("\"write\"") && !messages.contains("\"verify\""), "{messages}");
