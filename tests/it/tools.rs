@@ -52,7 +52,7 @@ impl World {
         World { directory, tools: Tools::native(), context }
     }
 
-    fn with(files: &[(&str, &str)]) -> World {
+    fn with_files(files: &[(&str, &str)]) -> World {
         let world = World::new();
         for (path, content) in files {
             world.put(path, content);
@@ -145,7 +145,7 @@ async fn tool_aliases_resolve() {
 
 #[tokio::test]
 async fn small_deviations_in_input_are_accepted() {
-    let world = World::with(&[("a", "1\n2\n3\n4\n")]);
+    let world = World::with_files(&[("a", "1\n2\n3\n4\n")]);
     let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 4; read on with offset 4]\n";
     let takes = "it takes file_path: string, offset?: integer, limit?: integer";
     let told = |error: &str| format!("error read: {error}; {takes}");

@@ -136,7 +136,7 @@ async fn permission_requests_of_other_processes_are_listed_within_roots() {
         let name = format!("token-{count}");
         let made = home.run(&["token", "new", &name, "--role", "observer", "--root", root.to_str().unwrap()], "").await;
         assert_eq!(made.code, 0, "{made:?}");
-        let limited = server.with(made.stdout.trim());
+        let limited = server.with_token(made.stdout.trim());
         assert_eq!(permissions(&limited, "").await.len(), count, "{}", root.display());
         let of_session = limited.get(&format!("/v1/permissions?sessionId={session}")).send().await;
         assert_eq!(of_session.status, status, "{of_session:?}");

@@ -83,7 +83,7 @@ impl Editor {
         Editor { manner, buffers: HashMap::new(), calls: Vec::new(), first: HashMap::new(), terminals: HashMap::new(), later }
     }
 
-    pub fn with(manner: Manner, buffers: &[(PathBuf, &str)]) -> Editor {
+    pub fn with_buffers(manner: Manner, buffers: &[(PathBuf, &str)]) -> Editor {
         let buffers = buffers.iter().map(|(path, text)| (path.clone(), (*text).to_owned())).collect();
         Editor { buffers, ..Editor::new(manner) }
     }

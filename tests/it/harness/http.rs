@@ -33,7 +33,7 @@ impl Bridge {
     }
 
     /// A client of this server with another token.
-    pub fn with(&self, token: &str) -> Bridge {
+    pub fn with_token(&self, token: &str) -> Bridge {
         Bridge { token: token.into(), ..self.clone() }
     }
 }

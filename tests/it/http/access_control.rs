@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::harness::{Answer, Ask, Bridge, Connection, Home, changing_calls};
 
 /// Replaces headers of a request. An empty list of values removes the header.
-fn with(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {
+fn with_headers(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {
     headers.iter().fold(ask, |ask, (name, values)| {
         let bare = ask.without(name);
         values.iter().fold(bare, |ask, value| ask.also(name, value))
@@ -74,14 +74,14 @@ async fn unknown_hosts_and_origins_are_forbidden() {
     for (headers, status) in &cases {
         let headers: Vec<(&str, &[&str])> = headers.iter().map(|(name, values)| (*name, values.as_slice())).collect();
         for path in ["/v1/sessions", "/health"] {
-            let answer = with(server.get(path), &headers).send().await;
+            let answer = with_headers(server.get(path), &headers).send().await;
             assert_eq!(answer.status, *status, "{path} {headers:?}: {answer:?}");
             if *status == 403 {
                 assert_eq!(answer.error().1, "forbidden");
                 assert_reveals_nothing(&answer, &session, &format!("{headers:?}"));
             }
         }
-        let preflight = with(server.ask("OPTIONS", "/v1/sessions").without("authorization"), &headers).send().await;
+        let preflight = with_headers(server.ask("OPTIONS", "/v1/sessions").without("authorization"), &headers).send().await;
         let allowed = headers.contains(&("origin", &["https://page.example"]));
         assert_eq!(preflight.status == 204, allowed, "{headers:?}: {preflight:?}");
     }
@@ -136,7 +136,7 @@ async fn only_a_valid_bearer_token_is_accepted() {
     for (given, status) in cases {
         for path in ["/v1/sessions", "/v1/events", &get, "/v1/nothing"] {
             let expected = if (*status, path) == (200, "/v1/nothing") { 404 } else { *status };
-            let mut connection = with(server.get(path), &[("authorization", given)]).open().await;
+            let mut connection = with_headers(server.get(path), &[("authorization", given)]).open().await;
             let head = connection.head().await.unwrap();
             assert_eq!(head.status, expected, "{path} {given:?}: {head:?}");
             assert_eq!(head.header("www-authenticate"), (*status == 401).then_some("Bearer"), "{head:?}");
@@ -160,7 +160,7 @@ async fn only_a_valid_bearer_token_is_accepted() {
 async fn wrong_tokens_are_rate_limited() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
-    let guess = || server.with("guess").get("/v1/sessions");
+    let guess = || server.with_token("guess").get("/v1/sessions");
     let answers = futures_util::future::join_all((0..100).map(|_| async { guess().send().await })).await;
     let slowed: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 429).collect();
     assert!(slowed.len() > 40 && answers.len() - slowed.len() >= 10, "{} slowed", slowed.len());
@@ -185,7 +185,7 @@ async fn observer_reads_until_its_token_is_revoked() {
     let session = server.new_session(&home).await;
     let made = home.run(&["token", "new", "watcher", "--role", "observer"], "").await;
     assert_eq!(made.code, 0, "{made:?}");
-    let observer = server.with(made.stdout.trim());
+    let observer = server.with_token(made.stdout.trim());
     let mode = std::fs::metadata(home.data().join("tokens.json")).unwrap().permissions().mode();
     let kept = std::fs::read_to_string(home.data().join("tokens.json")).unwrap();
     assert!(mode & 0o777 == 0o600 && !kept.contains(&observer.token), "{kept}");
@@ -217,7 +217,7 @@ async fn sessions_outside_the_roots_are_forbidden() {
     std::os::unix::fs::symlink(home.work().join("../outside"), home.work().join("inner/link")).unwrap();
     let server = home.serve_script(json!([]), &[]).await;
     let made = home.run(&["token", "new", "narrow", "--root", home.work().join("inner").to_str().unwrap()], "").await;
-    let narrow = server.with(made.stdout.trim());
+    let narrow = server.with_token(made.stdout.trim());
     let dir = |path: &str| home.work().join(path).to_str().unwrap().to_string();
     let cases: &[(String, u16, u16)] = &[
         (dir("inner"), 201, 201),
@@ -290,7 +290,7 @@ async fn broken_token_list_does_not_block_owner() {
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     std::fs::write(home.data().join("tokens.json"), "{").unwrap();
-    let wrong = server.with("0123456789abcdef0123456789abcdef").get("/v1/sessions").send().await;
+    let wrong = server.with_token("0123456789abcdef0123456789abcdef").get("/v1/sessions").send().await;
     assert_eq!(wrong.error(), (401, "unauthenticated".into()));
     assert!(!wrong.body.contains("tokens.json"), "{wrong:?}");
     server.get("/v1/sessions").expect(200).await;

@@ -143,7 +143,7 @@ async fn idempotency_key_creates_one_session() {
     let other = server.prompt(first.json()["sessionId"].as_str().unwrap(), "x").header("idempotency-key", "k");
     assert_eq!(other.send().await.error(), (400, "invalid_params".into()));
     let token = home.run(&["token", "new", "other"], "").await.stdout.trim().to_string();
-    let others = server.with(&token).post("/v1/sessions", &json!({"title": "x"})).header("idempotency-key", "k");
+    let others = server.with_token(&token).post("/v1/sessions", &json!({"title": "x"})).header("idempotency-key", "k");
     assert_ne!(others.expect(201).await["sessionId"], first.json()["sessionId"]);
     // A failed request does not use up its key.
     let wrong = server.post("/v1/sessions", &json!({"cwd": home.work().join("no")})).header("idempotency-key", "f");
@@ -162,7 +162,7 @@ async fn new_token_under_a_revoked_name_does_not_get_the_old_answer() {
     let (home, server, _) = started().await;
     let token = async || home.run(&["token", "new", "ci"], "").await.stdout.trim().to_string();
     let new = async |token: &str| {
-        let asked = server.with(token).post("/v1/sessions", &json!({"title": "x"})).header("idempotency-key", "k");
+        let asked = server.with_token(token).post("/v1/sessions", &json!({"title": "x"})).header("idempotency-key", "k");
         asked.expect(201).await["sessionId"].clone()
     };
     let first = token().await;

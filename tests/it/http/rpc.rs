@@ -110,7 +110,7 @@ async fn errors_have_a_number_and_a_code() {
     let token = home.run(&["token", "new", "watcher", "--role", "observer"], "").await.stdout.trim().to_string();
     let mut owner = server.socket().await;
     let session = session(&home, &mut owner).await;
-    let mut watcher = server.with(&token).socket().await;
+    let mut watcher = server.with_token(&token).socket().await;
     let cases = [
         ("_nuncio/session/get", json!({"sessionId": "nobody"}), -32002, "not_found"),
         ("session/new", json!({"cwd": "here"}), -32602, "invalid_params"),
@@ -187,7 +187,7 @@ async fn revoked_token_ends_access_of_its_socket() {
     let token = home.run(&["token", "new", "worker"], "").await.stdout.trim().to_string();
     let mut owner = server.socket().await;
     let session = session(&home, &mut owner).await;
-    let mut worker = server.with(&token).socket().await;
+    let mut worker = server.with_token(&token).socket().await;
     let subscription = worker.call(FOLLOW, json!({ "sessionId": session })).await;
     until(&mut worker, &subscription, |one| one.get("synced").is_some()).await;
     assert_eq!(home.run(&["token", "revoke", "worker"], "").await.code, 0);

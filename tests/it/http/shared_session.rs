@@ -25,7 +25,7 @@ impl Shared {
         agent.call("initialize", json!({"protocolVersion": 1})).await;
         let session = agent.new_session(&home).await;
         let made = home.run(&["token", "new", "watcher", "--role", "observer"], "").await;
-        let observer = bridge.with(made.stdout.trim());
+        let observer = bridge.with_token(made.stdout.trim());
         let streams = [bridge.follow(&session).events().await, observer.follow(&session).events().await];
         Shared { home, agent, bridge, observer, session, streams }
     }

@@ -273,7 +273,7 @@ async fn stream_ends_when_its_session_leaves_the_roots_of_the_token() {
     let server = home.serve_script(json!([slow_text("inside"), slow_text("outside")]), &[]).await;
     let (inner, other) = (home.work().join("inner"), home.work().join("other"));
     let made = home.run(&["token", "new", "narrow", "--root", inner.to_str().unwrap()], "").await;
-    let narrow = server.with(made.stdout.trim());
+    let narrow = server.with_token(made.stdout.trim());
     let session = server.post("/v1/sessions", &json!({"cwd": inner})).expect(201).await["sessionId"].as_str().unwrap().to_string();
     let mut events = narrow.follow(&session).events().await;
     let mut all = narrow.get("/v1/events").events().await;

@@ -33,7 +33,7 @@ async fn token(agent: &mut Agent, bridge: &Bridge, session: &str) -> Bridge {
     assert_eq!(own["url"], format!("http://{}/mcp", bridge.address));
     let header = &own["headers"][0];
     assert_eq!(header["name"], "Authorization");
-    bridge.with(header["value"].as_str().unwrap().strip_prefix("Bearer ").unwrap())
+    bridge.with_token(header["value"].as_str().unwrap().strip_prefix("Bearer ").unwrap())
 }
 
 fn request(bridge: &Bridge, message: &Value) -> Ask {
@@ -55,7 +55,7 @@ async fn requests_need_the_token_of_a_running_agent() {
     let cases: Vec<(&str, Ask, u16)> = vec![
         ("the token", list.clone(), 200),
         ("no token", list.clone().without("authorization"), 401),
-        ("a wrong token", request(&bridge.with("wrong"), &call("tools/list")), 401),
+        ("a wrong token", request(&bridge.with_token("wrong"), &call("tools/list")), 401),
         ("the owner's token", request(&bridge, &call("tools/list")), 401),
         ("the workspace", list.clone().header("x-workspace-path", &work), 200),
         ("another workspace", list.clone().header("x-workspace-path", "/"), 403),

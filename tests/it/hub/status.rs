@@ -71,7 +71,7 @@ async fn sessions_of_other_processes_and_limited_tokens() {
     let server = home.serve(&[]).await;
     home.put("inner/a", "");
     let made = home.run(&["token", "new", "narrow", "--root", home.work().join("inner").to_str().unwrap()], "").await;
-    let narrow = server.with(made.stdout.trim());
+    let narrow = server.with_token(made.stdout.trim());
     let mut all = server.get("/v1/events?types=agent.*").events().await;
     assert_eq!(all.status().await["status"], "none");
     let (mut agent, session) = home.session(steps(), &["--mode", "ask"]).await;

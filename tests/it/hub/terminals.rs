@@ -132,7 +132,11 @@ async fn wrong_hooks_are_refused() {
     let at = |path: &str| server.post("/hook", &stop).header("x-workspace-path", path);
     let cases = [
         ("no token", at(work.to_str().unwrap()).without("authorization"), 401),
-        ("an observer", server.with(observer.trim()).post("/hook", &stop).header("x-workspace-path", work.to_str().unwrap()), 403),
+        (
+            "an observer",
+            server.with_token(observer.trim()).post("/hook", &stop).header("x-workspace-path", work.to_str().unwrap()),
+            403,
+        ),
         ("a page", at(work.to_str().unwrap()).header("origin", "http://evil.example"), 403),
         ("no directory", server.post("/hook", &stop), 400),
         ("a relative directory", at("work"), 400),
@@ -248,7 +252,7 @@ async fn wrapper_reports_the_status_to_the_running_server() {
 
     // The token of the hooks is for hooks only.
     let token = started["environment"]["NUNCIO_HOOK_TOKEN"].as_str().unwrap().to_owned();
-    let hooks = server.with(&token);
+    let hooks = server.with_token(&token);
     assert_eq!(hooks.get("/v1/status").send().await.status, 401);
     assert_eq!(hook(&hooks, &home, json!({"hook_event_name": "Stop"})).await.status, 200);
     let flag = home.run(&["agents", "exec", "other", "--settings", "{}"], "").await;

@@ -23,11 +23,11 @@ pub(super) struct Guarded {
 impl Guarded {
     /// Starts it, and adds it to the settings as `docs`. Access tokens are valid for `seconds`.
     async fn start(home: &Home, seconds: u32, settings: &str) -> Guarded {
-        Guarded::with(home, &[&seconds.to_string()], settings).await
+        Guarded::start_with(home, &[&seconds.to_string()], settings).await
     }
 
     /// Starts it with these arguments.
-    pub(super) async fn with(home: &Home, arguments: &[&str], settings: &str) -> Guarded {
+    pub(super) async fn start_with(home: &Home, arguments: &[&str], settings: &str) -> Guarded {
         let log = home.put("oauth.log", "");
         let mut command = Command::new("python3");
         command.arg(SERVER).arg(&log).args(arguments).stdout(std::process::Stdio::piped()).kill_on_drop(true);
@@ -197,7 +197,7 @@ async fn redirections_of_others_do_not_end_the_login() {
 async fn address_that_is_not_on_the_web_is_refused() {
     for address in ["javascript:alert(1)//", "file:///etc/passwd", "data:text/html,x"] {
         let home = Home::new();
-        let _guarded = Guarded::with(&home, &["600", &format!("authorize={address}")], "").await;
+        let _guarded = Guarded::start_with(&home, &["600", &format!("authorize={address}")], "").await;
         let ran = home.run(&["mcp", "login", "docs"], "").await;
         assert!(ran.code != 0 && !ran.stdout.contains("open this address"), "{address}: {ran:?}");
     }

@@ -28,7 +28,7 @@ async fn permission(server: &Bridge) -> String {
 async fn token(home: &Home, server: &Server, arguments: &[&str]) -> Bridge {
     let made = home.run(&[&["token", "new"], arguments].concat(), "").await;
     assert_eq!(made.code, 0, "{made:?}");
-    server.with(made.stdout.trim())
+    server.with_token(made.stdout.trim())
 }
 
 /// The session is as it was: its question is open, and nothing was added to its log.

@@ -17,7 +17,7 @@ async fn lender(steps: Value) -> (Home, Peer, Agent, String) {
     let read = json!({"tool_calls": [{"name": "read", "input": {"file_path": "a.txt"}}]});
     let model = home.script(json!([read, says("read"), says("for the server"), read, says("read")]));
     let mut agent = home.start(&["--model", &model]).await;
-    agent.editor = Some(Editor::with(Manner::Buffers, &[(file, "typed\n")]));
+    agent.editor = Some(Editor::with_buffers(Manner::Buffers, &[(file, "typed\n")]));
     agent.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": Editor::capabilities()})).await;
     agent.load(&home, &session).await;
     (home, server, agent, session)

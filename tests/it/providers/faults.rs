@@ -28,7 +28,7 @@ impl Answer {
     }
 
     /// The body with these events after the first call.
-    fn with(&self, events: &[&str]) -> String {
+    fn with_events(&self, events: &[&str]) -> String {
         let events: Vec<String> = events.iter().map(|event| (*event).to_owned()).collect();
         body(&[&self.events[..self.first_call], &events].concat())
     }
@@ -101,7 +101,7 @@ const FAULTS: &[Fault] = &[
     harmless("document", |answer| Exchange::new(200, "application/json", vec![commands(document(answer.protocol))])),
     harmless("gzip", |answer| event_stream(gzip(answer.body().as_bytes())).header("content-encoding", "gzip")),
     deterministic("malformed event at the start", |_| event_stream("data: {oops}\n\n"), "invalid event"),
-    deterministic("malformed event after a call", |answer| event_stream(answer.with(&["{\"type\":", "7"])), "invalid event"),
+    deterministic("malformed event after a call", |answer| event_stream(answer.with_events(&["{\"type\":", "7"])), "invalid event"),
     deterministic(
         "page",
         |_| Exchange::new(200, "text/html", vec!["<html>\n<title>Sign in</title>\n</html>".into()]),
@@ -128,8 +128,8 @@ const FAULTS: &[Fault] = &[
     deterministic("no HTTP", |_| Exchange::raw(b"SSH-2.0-OpenSSH_9.6\r\n"), "sent no HTTP response"),
     transient("cut before the head", |_| Exchange::raw(b"")),
     transient("cut in the head", |_| Exchange::raw(b"HTTP/1.1 200 OK\r\ncontent-")),
-    transient("cut after a call", |answer| event_stream(answer.with(&[])).cut()),
-    transient("regular end after a call", |answer| event_stream(answer.with(&[]))),
+    transient("cut after a call", |answer| event_stream(answer.with_events(&[])).cut()),
+    transient("regular end after a call", |answer| event_stream(answer.with_events(&[]))),
     transient("incomplete gzip", |answer| {
         let mut bytes = gzip(answer.body().as_bytes());
         bytes.truncate(bytes.len() / 2);

@@ -270,7 +270,7 @@ async fn model_list_method_shows_and_refreshes_lists() {
     server.get("/v1/models?refresh=true").expect(200).await;
     assert_eq!(site.asked().len(), requests + 1);
     let token = home.run(&["token", "new", "reader", "--role", "observer"], "").await.stdout;
-    let observer = server.with(token.trim());
+    let observer = server.with_token(token.trim());
     assert_eq!(ids(&observer.get("/v1/models").expect(200).await).len(), 2);
     observer.get("/v1/models?refresh=true").expect(403).await;
     server.stop().await;

@@ -28,7 +28,7 @@ async fn unsaved(home: &Home, session: &str, index: usize) -> bool {
 async fn editor_that_adds_a_blank_line_on_each_write_is_distrusted() {
     let home = Home::new();
     let file = home.put("a.txt", "one\ntwo\n");
-    let editor = Editor::with(Manner::AddsBlankLine, &[(file, "one\ntwo\n")]);
+    let editor = Editor::with_buffers(Manner::AddsBlankLine, &[(file, "one\ntwo\n")]);
     let calls = [edit("a.txt", "one", "1"), edit("a.txt", "two", "2"), read("a.txt")];
     let (mut agent, session) = session(&home, editor, &calls).await;
     let (_, updates) = agent.turn(&session, "go").await;
@@ -88,7 +88,7 @@ async fn final_newline_dropped_by_editor_is_kept() {
         let home = Home::new();
         let file = home.put("a.txt", "one\ntwo\n");
         let calls = [read("a.txt"), edit("a.txt", "one", "1"), read("a.txt")];
-        let (mut agent, session) = session(&home, Editor::with(Manner::DropsFinalNewline, &[(file, open)]), &calls).await;
+        let (mut agent, session) = session(&home, Editor::with_buffers(Manner::DropsFinalNewline, &[(file, open)]), &calls).await;
         let (_, updates) = agent.turn(&session, "go").await;
         assert_eq!(unsaved(&home, &session, 0).await, typed, "{open:?}");
         assert!(!unsaved(&home, &session, 2).await, "{open:?}");
@@ -105,7 +105,7 @@ async fn client_files_can_be_turned_off() {
     home.config("[tools]\nclient_files = false\n");
     let file = home.put("a.txt", "saved\n");
     let calls = [read("a.txt"), edit("a.txt", "saved", "edited"), ("write", json!({"file_path": "new.txt", "content": "new\n"}))];
-    let (mut agent, session) = session(&home, Editor::with(Manner::Saves, &[(file, "typed\n")]), &calls).await;
+    let (mut agent, session) = session(&home, Editor::with_buffers(Manner::Saves, &[(file, "typed\n")]), &calls).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert!(said(&updates, 0).contains("1\tsaved\n"), "{}", said(&updates, 0));
     assert_eq!(home.get("a.txt").as_deref(), Some("edited\n"));
@@ -232,7 +232,7 @@ async fn changed_new_buffer_is_not_overwritten() {
     let home = Home::new();
     let file = home.work().join("new.txt");
     let calls = [read("new.txt"), ("write", json!({"file_path": "new.txt", "content": "mine\n"}))];
-    let (mut agent, session) = session(&home, Editor::with(Manner::Buffers, &[(file.clone(), "typed\n")]), &calls).await;
+    let (mut agent, session) = session(&home, Editor::with_buffers(Manner::Buffers, &[(file.clone(), "typed\n")]), &calls).await;
     let id = agent.prompt(&session, "go").await;
     agent.until("the read's end", |frame| frame["params"]["update"]["status"] == "completed").await;
     agent.editor.as_mut().unwrap().buffers.insert(file.clone(), "typed more\n".into());

@@ -32,7 +32,7 @@ async fn unsaved_buffers_are_read_and_changed() {
     for manner in [Manner::Saves, Manner::Buffers] {
         let home = Home::new();
         let (file, other) = (home.put("a.txt", "saved\n"), home.put("b.txt", "one\r\ntwo\r\n"));
-        let editor = Editor::with(manner, &[(file.clone(), "typed\nsaved\n")]);
+        let editor = Editor::with_buffers(manner, &[(file.clone(), "typed\nsaved\n")]);
         let calls = [
             ("read", json!({"file_path": "a.txt"})),
             ("edit", json!({"file_path": "a.txt", "old_string": "typed", "new_string": "typed and edited"})),
@@ -138,7 +138,7 @@ async fn unsaved_text_is_kept_if_client_only_reads_or_only_writes() {
     let file = home.put("a.txt", "one\ntwo\n");
     let edit = [("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"}))];
     let (mut agent, session) =
-        session(&home, Editor::with(Manner::CannotRead, &[(file.clone(), "one\ntwo\ntyped\n")]), &edit).await;
+        session(&home, Editor::with_buffers(Manner::CannotRead, &[(file.clone(), "one\ntwo\ntyped\n")]), &edit).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(said(&updates, 0).split(' ').next(), Some("completed"));
     assert_eq!(home.get("a.txt").as_deref(), Some("1\ntwo\n"));
@@ -149,7 +149,7 @@ async fn unsaved_text_is_kept_if_client_only_reads_or_only_writes() {
     let home = Home::new();
     let file = home.put("a.txt", "one\r\ntwo\r\n");
     let (mut agent, session) =
-        self::session(&home, Editor::with(Manner::CannotWrite, &[(file.clone(), "one\ntwo\ntyped\n")]), &edit).await;
+        self::session(&home, Editor::with_buffers(Manner::CannotWrite, &[(file.clone(), "one\ntwo\ntyped\n")]), &edit).await;
     agent.turn(&session, "go").await;
     assert_eq!(home.get("a.txt").as_deref(), Some("1\r\ntwo\r\ntyped\r\n"));
     agent.finish().await;
@@ -161,7 +161,8 @@ async fn unsaved_changes_to_files_with_bom_or_mixed_line_endings_block_edits() {
     for (name, content) in [("marked.txt", "\u{feff}one\n"), ("mixed.txt", "one\r\ntwo\n")] {
         let file = home.put(name, content);
         let edit = [("edit", json!({"file_path": name, "old_string": "one", "new_string": "1"}))];
-        let (mut agent, session) = session(&home, Editor::with(Manner::Saves, &[(file.clone(), "one\ntyped\n")]), &edit).await;
+        let (mut agent, session) =
+            session(&home, Editor::with_buffers(Manner::Saves, &[(file.clone(), "one\ntyped\n")]), &edit).await;
         let (_, updates) = agent.turn(&session, "go").await;
         assert!(said(&updates, 0).contains("ask the user to save it first"), "{}", said(&updates, 0));
         assert_eq!(home.get(name).as_deref(), Some(content));

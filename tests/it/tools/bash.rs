@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn command_returns_output_and_exit_code() {
-    let world = World::with(&[("sub/file", "x")]);
+    let world = World::with_files(&[("sub/file", "x")]);
     let cases = [
         ("echo out; echo err >&2; echo out", "ok out\nerr\nout\nexit code: 0"),
         ("exit 3", "ok exit code: 3"),
@@ -26,7 +26,7 @@ async fn command_returns_output_and_exit_code() {
 
 #[tokio::test]
 async fn working_directory_is_kept_between_commands() {
-    let world = World::with(&[("sub/deep/file", "x")]);
+    let world = World::with_files(&[("sub/deep/file", "x")]);
     let cases = [
         (json!({"command": "cd sub; A=1"}), "ok exit code: 0".to_owned()),
         (json!({"command": "ls; echo [$A]"}), "ok deep\n[]\nexit code: 0".into()),

@@ -6,7 +6,8 @@ use super::*;
 
 #[tokio::test]
 async fn read_shows_text_and_rejects_other_files() {
-    let world = World::with(&[("empty", ""), ("crlf", "a\r\nb"), ("sub/x.txt", ""), ("marked", "\u{feff}a\n"), ("blank", "\n\n")]);
+    let world =
+        World::with_files(&[("empty", ""), ("crlf", "a\r\nb"), ("sub/x.txt", ""), ("marked", "\u{feff}a\n"), ("blank", "\n\n")]);
     world.put("latin", b"caf\xe9\n");
     world.put("binary", b"\x7fELF\0\0");
     world.put("wide", b"\xff\xfea\0\n\0\xe9\0\n\0");
@@ -114,7 +115,7 @@ async fn write_creates_and_replaces_files() {
 
 #[tokio::test]
 async fn paths_resolve_through_symlinks() {
-    let world = World::with(&[("real.txt", "old"), ("sub/x", "")]);
+    let world = World::with_files(&[("real.txt", "old"), ("sub/x", "")]);
     symlink("real.txt", world.path("link")).unwrap();
     world.call("write", json!({"file_path": "link", "content": "new"})).await.unwrap();
     assert_eq!(world.text("real.txt"), "new");
@@ -154,7 +155,7 @@ async fn paths_resolve_through_symlinks() {
 
 #[tokio::test]
 async fn call_fails_when_its_path_resolves_elsewhere_after_the_check() {
-    let world = World::with(&[("in/f", "old")]);
+    let world = World::with_files(&[("in/f", "old")]);
     symlink("in", world.path("link")).unwrap();
     let input = json!({"file_path": "link/f", "content": "new"});
     let prepared = world.tools.prepare("write", input, &world.context).map_err(|error| error.0).unwrap();
@@ -215,7 +216,7 @@ async fn edit_replaces_text_and_explains_failures() {
         ),
     ];
     for (before, mut input, after, told) in cases {
-        let world = World::with(&[("f", before)]);
+        let world = World::with_files(&[("f", before)]);
         input["file_path"] = json!("f");
         assert_eq!(world.told("edit", input.clone()).await, told, "{input}");
         assert_eq!(world.text("f"), after, "{input}");
@@ -234,7 +235,7 @@ async fn edit_replaces_text_and_explains_failures() {
 
 #[tokio::test]
 async fn edit_previews_and_reports_its_changes() {
-    let world = World::with(&[("f", "a\nb\nc\n")]);
+    let world = World::with_files(&[("f", "a\nb\nc\n")]);
     let input = json!({"file_path": "f", "old_string": "b\n", "new_string": "x\ny\n"});
     let shown = [ToolContent::Diff { path: world.path("f"), old_text: Some("a\nb\nc\n".into()), new_text: "a\nx\ny\nc\n".into() }];
     let prepared = world.tools.prepare("edit", input, &world.context).map_err(|error| error.0).unwrap();
@@ -251,7 +252,7 @@ async fn edit_previews_and_reports_its_changes() {
 
 #[tokio::test]
 async fn file_changed_since_read_is_stale() {
-    let world = World::with(&[("f", "a\n")]);
+    let world = World::with_files(&[("f", "a\n")]);
     let edit = json!({"file_path": "f", "old_string": "b", "new_string": "c"});
     world.call("read", json!({"file_path": "f"})).await.unwrap();
     world.put("f", "b and more\n");
@@ -266,7 +267,7 @@ async fn file_changed_since_read_is_stale() {
 
 #[tokio::test]
 async fn concurrent_edits_of_one_file_are_serialized() {
-    let world = World::with(&[("f", &(0..20).map(|number| format!("line {number};\n")).collect::<String>())]);
+    let world = World::with_files(&[("f", &(0..20).map(|number| format!("line {number};\n")).collect::<String>())]);
     let edits = (0..20).map(|number| {
         world.call(
             "edit",

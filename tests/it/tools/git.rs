@@ -20,7 +20,7 @@ pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
 
 /// A repository with `a` and `dir/b` committed on `main`.
 pub(super) fn repository() -> World {
-    let world = World::with(&[("a", "one\ntwo\nthree\n"), ("dir/b", "b\n")]);
+    let world = World::with_files(&[("a", "one\ntwo\nthree\n"), ("dir/b", "b\n")]);
     git(&world.path(""), &["init", "--quiet", "-b", "main"]);
     for (name, value) in [("user.name", "Ann"), ("user.email", "ann@example.org"), ("core.hooksPath", ".git/hooks")] {
         git(&world.path(""), &["config", name, value]);
@@ -59,7 +59,7 @@ async fn missing_repository_is_reported() {
 
 #[tokio::test]
 async fn repository_without_commits_is_supported() {
-    let world = World::with(&[("a", "a\n")]);
+    let world = World::with_files(&[("a", "a\n")]);
     git(&world.path(""), &["init", "--quiet", "-b", "trunk"]);
     assert_eq!(world.told("git_status", json!({})).await, "ok on trunk, no commits yet\nuntracked:\n  a\n");
     assert_eq!(world.told("git_log", json!({})).await, "ok no commits yet\n");

@@ -51,14 +51,14 @@ async fn nearer_and_more_specific_ignore_files_take_precedence() {
         (&[(".gitignore", "[\na\n"), ("a", ""), ("b", "")], ".", "b"),
     ];
     for (files, path, expected) in cases {
-        let world = World::with(files);
+        let world = World::with_files(files);
         assert_eq!(seen(&world, path).await.join(" "), *expected, "{files:?}");
     }
 }
 
 #[tokio::test]
 async fn search_tools_omit_the_same_ignored_files() {
-    let world = World::with(&[
+    let world = World::with_files(&[
         (".gitignore", "*.gen.rs\n"),
         ("a.rs", "fn foo() {}\n"),
         ("a.gen.rs", "fn foo() {}\n"),
@@ -101,7 +101,8 @@ async fn global_git_ignore_file_applies() {
 
 #[tokio::test]
 async fn file_name_with_line_feed_is_shown_on_one_line() {
-    let world = World::with(&[("a\nb.rs", "fn foo() {}\n"), ("d\ne/c.rs", "fn foo() {}\n"), ("esc\u{1b}[2K.rs", "fn foo() {}\n")]);
+    let world =
+        World::with_files(&[("a\nb.rs", "fn foo() {}\n"), ("d\ne/c.rs", "fn foo() {}\n"), ("esc\u{1b}[2K.rs", "fn foo() {}\n")]);
     std::os::unix::fs::symlink("to\nwhere", world.path("link")).unwrap();
     let named = [r#""a\nb.rs""#, r#""d\ne/c.rs""#, r#""esc\u{1b}[2K.rs""#];
     for (name, input, lines) in [
@@ -124,7 +125,7 @@ async fn file_name_with_line_feed_is_shown_on_one_line() {
 /// Each nested directory may add rules, so their number is bounded for the whole chain.
 #[tokio::test]
 async fn ignore_rules_of_nested_directories_are_bounded_together() {
-    let world = World::with(&[("a.txt", ""), ("d/b.txt", "")]);
+    let world = World::with_files(&[("a.txt", ""), ("d/b.txt", "")]);
     let most = nuncio::limits::IGNORE_RULES_MAX;
     world.put(".gitignore", "x\n".repeat(most - 1));
     world.put("d/.gitignore", "# no rule\n\ny\nb.txt\n");

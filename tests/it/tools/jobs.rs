@@ -141,7 +141,7 @@ async fn long_output_is_read_in_parts() {
 
 #[tokio::test]
 async fn job_does_not_change_the_shell_state() {
-    let world = World::with(&[("sub/file", "")]);
+    let world = World::with_files(&[("sub/file", "")]);
     start(&world, "cd sub; export LEFT=1").await;
     look_until(&world, "1", "ended").await;
     assert_eq!(world.told("bash", json!({"command": "echo ${LEFT-unset}; ls"})).await, "ok unset\nsub\nexit code: 0");

@@ -167,7 +167,7 @@ async fn hunks_are_located_or_rejected() {
         ("no sign", "a\n", "@@\n-a\nb", Err("line 5 of the patch: a line of a hunk must start with a space, - or +, found `b`")),
     ];
     for (name, before, hunks, after) in cases {
-        let world = World::with(&[("f", before)]);
+        let world = World::with_files(&[("f", before)]);
         let ending = if hunks.ends_with('\r') { "\r\n" } else { "\n" };
         let patch = format!("*** Begin Patch{ending}*** Update File: f{ending}{hunks}\n*** End Patch");
         let told = world.told("apply_patch", json!({ "patch": patch })).await;
@@ -186,7 +186,8 @@ async fn hunks_are_located_or_rejected() {
 
 #[tokio::test]
 async fn unified_diff_with_every_kind_of_change_is_applied() {
-    let world = World::with(&[("a.txt", "1\n2\n3\n"), ("old name", "x\ny\n"), ("gone", "bye\n"), ("é", "e\n"), ("end", "a\nb")]);
+    let world =
+        World::with_files(&[("a.txt", "1\n2\n3\n"), ("old name", "x\ny\n"), ("gone", "bye\n"), ("é", "e\n"), ("end", "a\nb")]);
     let patch = concat!(
         "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] all kinds\n---\n a.txt | 2 +-\n\n",
         "diff --git a/a.txt b/a.txt\nindex 1..2 100644\n--- a/a.txt\t2026-01-01\n+++ b/a.txt\t2026-01-02\n@@ -1,3 +1,3 @@ fn\n 1\n-2\n+zwei\n 3\n",
@@ -235,7 +236,7 @@ async fn miscounted_lines_and_wrappers_are_accepted() {
         ("*** Begin Patch\n*** Add File: g\n+new\n*** Delete File: g\n*** Update File: f\n-b\n*** End Patch", "a\nc\nd\n"),
     ];
     for (patch, after) in cases {
-        let world = World::with(&[("f", "a\nb\nc\nd\n")]);
+        let world = World::with_files(&[("f", "a\nb\nc\nd\n")]);
         let told = world.told("apply_patch", json!({ "input": patch })).await;
         assert_eq!((told.split(' ').next(), world.text("f").as_str()), (Some("ok"), after), "{patch}\n{told}");
         assert_eq!(tree(&world).len(), 1, "{patch}");
@@ -269,7 +270,7 @@ async fn diff_is_parsed_completely_or_rejected() {
     ];
     let before = "a\nb\nc\nd\ne\n";
     for (hunks, after) in cases {
-        let world = World::with(&[("f", before)]);
+        let world = World::with_files(&[("f", before)]);
         let told = world.told("apply_patch", json!({ "patch": format!("--- a/f\n+++ b/f\n{hunks}") })).await;
         match after {
             Ok(after) => assert_eq!((told.split(' ').next(), world.text("f").as_str()), (Some("ok"), *after), "{hunks}\n{told}"),
@@ -334,7 +335,7 @@ async fn invalid_patch_changes_nothing() {
         ),
         ("--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n 1\n", "line 1 of the patch: each line of a new file must start with +"),
     ];
-    let world = World::with(&[("f", "1\n2\n"), ("d/x", "x")]);
+    let world = World::with_files(&[("f", "1\n2\n"), ("d/x", "x")]);
     let before = tree(&world);
     for (patch, why) in cases {
         let told = world.told("apply_patch", json!({ "patch": patch })).await;
@@ -346,7 +347,7 @@ async fn invalid_patch_changes_nothing() {
 
 #[tokio::test]
 async fn patch_declares_all_paths_and_previews_its_changes() {
-    let world = World::with(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
+    let world = World::with_files(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
     let patch =
         "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Delete File: b\n*** Update File: c\n*** Move to: ../d\n*** End Patch";
     let prepared = world.tools.prepare("apply_patch", json!({ "patch": patch }), &world.context).map_err(|error| error.0).unwrap();

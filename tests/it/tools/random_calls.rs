@@ -106,7 +106,7 @@ fn call(chance: &mut Random, count: u64) -> (&'static str, Value) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outside_files_stay_unchanged_and_inside_files_complete() {
     let files: Vec<(&str, String)> = FILES.iter().map(|path| (*path, content(1))).collect();
-    let world = World::with(&files.iter().map(|(path, content)| (*path, content.as_str())).collect::<Vec<_>>());
+    let world = World::with_files(&files.iter().map(|(path, content)| (*path, content.as_str())).collect::<Vec<_>>());
     let outside = world.directory.path().join("outside");
     for path in ["kept.txt", "c.txt", "h.txt", "f.txt", "e/f.txt", "i/j/k.txt"] {
         let path = outside.join(path);

@@ -64,7 +64,7 @@ async fn definitions_of_each_language_are_found() {
         ),
     ];
     for (path, source, expected) in sources {
-        let world = World::with(&[(path, source)]);
+        let world = World::with_files(&[(path, source)]);
         let lines = expected.replace('|', "\n  ");
         assert_eq!(world.told("repo_map", json!({})).await, format!("ok {path}:\n  {lines}\n"), "{path}");
     }
@@ -72,7 +72,7 @@ async fn definitions_of_each_language_are_found() {
 
 /// A tree with a core that all files use, a helper that one file uses, and an unused file.
 fn tree() -> World {
-    let world = World::with(&[
+    let world = World::with_files(&[
         ("src/core.rs", "pub struct Engine;\nimpl Engine {\n    pub fn ignite(&self) {}\n    fn unseen(&self) {}\n}\n"),
         ("src/helper.rs", "pub fn assist() {}\n"),
         ("src/alone.rs", "fn lonely() {}\n"),
@@ -134,8 +134,11 @@ async fn changed_files_are_read_again_and_hidden_files_are_omitted() {
 
 #[tokio::test]
 async fn unsupported_and_skipped_files_are_reported() {
-    let world =
-        World::with(&[("a.txt", "fn x() {}"), ("broken.rs", "fn ok() {}\nfn ((((\nstruct {{{ fn also() {}\n"), ("bytes.c", "")]);
+    let world = World::with_files(&[
+        ("a.txt", "fn x() {}"),
+        ("broken.rs", "fn ok() {}\nfn ((((\nstruct {{{ fn also() {}\n"),
+        ("bytes.c", ""),
+    ]);
     std::fs::create_dir(world.path("empty")).unwrap();
     world.put("bytes.c", b"int one(void);\0\xff\xfe int two(void);\n");
     world.put("huge.py", "def x():\n    pass\n".repeat(40_000));

@@ -14,7 +14,7 @@ fn put(real: &Path) -> FileChange<'_> {
 
 #[test]
 fn symlinked_directories_are_not_followed() {
-    let world = World::with(&[("real/kept", "old")]);
+    let world = World::with_files(&[("real/kept", "old")]);
     let outside = world.directory.path().join("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("kept"), "old").unwrap();
@@ -39,7 +39,7 @@ fn symlinked_directories_are_not_followed() {
 
 #[tokio::test]
 async fn unusual_names_are_written_or_rejected() {
-    let world = World::with(&[("a.txt", "plain")]);
+    let world = World::with_files(&[("a.txt", "plain")]);
     let long = "x".repeat(300);
     for (path, written) in [
         ("a\nb", Some("a\nb")),

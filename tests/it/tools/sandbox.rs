@@ -14,7 +14,7 @@ use crate::process::{marked, marker};
 /// A world whose commands are confined to its directory. The parent directory also contains
 /// `sibling` and `home`, which commands must not change.
 fn confined(network: bool) -> World {
-    let mut world = World::with(&[("inside", "inside\n"), ("../sibling/kept", "kept\n"), ("../home/kept", "kept\n")]);
+    let mut world = World::with_files(&[("inside", "inside\n"), ("../sibling/kept", "kept\n"), ("../home/kept", "kept\n")]);
     let writable = world.context.workspace.roots.clone();
     world.context.sandbox =
         Some(Sandbox { writable, temp: world.context.shell.temp().to_owned(), network, required: true, ..Sandbox::default() });

@@ -3,7 +3,7 @@
 use super::*;
 
 fn sources() -> World {
-    World::with(&[
+    World::with_files(&[
         (".gitignore", "target/\n*.log\n"),
         (".hidden/a.rs", "foo hidden\n"),
         ("target/a.rs", "foo built\n"),
@@ -133,7 +133,7 @@ async fn cancelled_search_reports_cancellation() {
 
 #[tokio::test]
 async fn common_pattern_variants_are_accepted() {
-    let world = World::with(&[("src/a.rs", "x\n"), ("src/b.ts", "x\n"), ("c.lock", "x\n")]);
+    let world = World::with_files(&[("src/a.rs", "x\n"), ("src/b.ts", "x\n"), ("c.lock", "x\n")]);
     let cases = [
         ("./src/*.rs", "src/a.rs"),
         ("*.rs,*.ts", "src/a.rs src/b.ts"),

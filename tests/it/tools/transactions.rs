@@ -71,7 +71,7 @@ async fn no_file_changes_when_disk_is_full() {
 /// A second change of the same commit, below that path, creates the directory.
 #[test]
 fn failed_commit_restores_replaced_files() {
-    let world = World::with(&[("a", "old a"), ("b", "old b"), ("c", "old c")]);
+    let world = World::with_files(&[("a", "old a"), ("b", "old b"), ("c", "old c")]);
     std::fs::set_permissions(world.path("a"), std::fs::Permissions::from_mode(0o751)).unwrap();
     let before = tree(&world);
     let (a, b, c, made, clash, inner) =
@@ -101,7 +101,7 @@ fn failed_commit_restores_replaced_files() {
 
 #[tokio::test]
 async fn commit_does_not_follow_symlinked_directories() {
-    let world = World::with(&[("real", "1\n"), ("d/x", "")]);
+    let world = World::with_files(&[("real", "1\n"), ("d/x", "")]);
     symlink("real", world.path("link")).unwrap();
     let patch = "*** Begin Patch\n*** Update File: link\n@@\n-1\n+2\n*** End Patch";
     world.call("apply_patch", json!({ "patch": patch })).await.unwrap();
@@ -115,7 +115,7 @@ async fn commit_does_not_follow_symlinked_directories() {
 
 #[tokio::test]
 async fn patch_of_file_changed_since_read_is_stale() {
-    let world = World::with(&[("a", "1\n"), ("b", "1\n")]);
+    let world = World::with_files(&[("a", "1\n"), ("b", "1\n")]);
     world.call("read", json!({"file_path": "b"})).await.unwrap();
     world.put("b", "1 and more\n");
     for section in [
@@ -138,7 +138,7 @@ async fn patch_of_file_changed_since_read_is_stale() {
 
 #[tokio::test]
 async fn concurrent_patches_of_same_files_are_serialized() {
-    let world = World::with(&[("a", "0\n"), ("b", "0\n")]);
+    let world = World::with_files(&[("a", "0\n"), ("b", "0\n")]);
     let patches = (0..10).map(|number| {
         let (first, second) = if number % 2 == 0 { ("a", "b") } else { ("b", "a") };
         let section = |file: &str| format!("*** Update File: {file}\n@@\n+{number}\n");

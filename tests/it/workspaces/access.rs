@@ -47,7 +47,7 @@ async fn tokens_see_only_workspaces_of_their_roots() {
     let observer = token("observer", &["--role", "observer"]).await;
     let server = home.serve(&[]).await;
     let outer = server.post("/v1/workspaces", &json!({"name": "outer"})).expect(201).await["workspace"].clone();
-    let limited = server.with(&limited);
+    let limited = server.with_token(&limited);
     limited.post("/v1/workspaces", &json!({"cwd": home.work()})).expect(403).await;
     let inner = limited.post("/v1/workspaces", &json!({"cwd": other})).expect(201).await["workspace"].clone();
     let listed = limited.get("/v1/workspaces").expect(200).await;
@@ -62,7 +62,7 @@ async fn tokens_see_only_workspaces_of_their_roots() {
     std::fs::remove_dir_all(other.join(".git")).unwrap();
     std::fs::write(other.join(".git"), format!("gitdir: {}/.git\n", home.work().display())).unwrap();
     limited.post("/v1/workspaces", &json!({"cwd": other})).expect(403).await;
-    let observer = server.with(&observer);
+    let observer = server.with_token(&observer);
     observer.get(&path).expect(200).await;
     observer.post("/v1/workspaces", &json!({})).expect(403).await;
     observer.ask("DELETE", &path).expect(403).await;
@@ -111,7 +111,7 @@ async fn results_have_changes_only_with_access_to_the_whole_workspace() {
     let session = server.post("/v1/sessions", &json!({"cwd": path.join("part")})).expect(201).await;
     let result = format!("/v1/sessions/{}/result?diff=true", session["sessionId"].as_str().unwrap());
     assert_eq!(server.get(&result).expect(200).await["changes"], "?? secret");
-    let limited = server.with(ran.stdout.trim()).get(&result).expect(200).await;
+    let limited = server.with_token(ran.stdout.trim()).get(&result).expect(200).await;
     assert_eq!((limited.get("changes"), limited.get("diff"), limited.get("workspaceId")), (None, None, None), "{limited}");
     server.stop().await;
 }
