@@ -86,7 +86,7 @@ impl Tools {
     }
 
     /// Returns this table with further tools at its end, and with `unlisted` as its unlisted tools.
-    pub(crate) fn with(&self, extra: &[Arc<dyn AnyTool>], unlisted: &[Arc<dyn AnyTool>]) -> Tools {
+    pub(crate) fn with_tools(&self, extra: &[Arc<dyn AnyTool>], unlisted: &[Arc<dyn AnyTool>]) -> Tools {
         let all = Tools::new(self.tools.iter().chain(extra).cloned().collect());
         Tools { maps: self.maps.clone(), unlisted: unlisted.to_vec(), ..all }
     }

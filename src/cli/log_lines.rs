@@ -25,7 +25,7 @@ where
         event.record(&mut fields);
         let now = timestamp(now_ms());
         let time = now.get(11..19).unwrap_or(&now);
-        let text = fields.request().unwrap_or_else(|| format!("{} {}", event.metadata().level(), fields.all()));
+        let text = fields.request().unwrap_or_else(|| format!("{} {}", event.metadata().level(), fields.text()));
         writeln!(writer, "{time} {}", output_line(&text))
     }
 }
@@ -50,7 +50,7 @@ impl Fields {
         Some(format!("{method} {route} {status} {ms:.1} ms {}", self.get("principal")?))
     }
 
-    fn all(&self) -> String {
+    fn text(&self) -> String {
         let others = self.0.iter().filter(|(name, _)| *name != "message").map(|(name, value)| format!(" {name}={value}"));
         self.get("message").unwrap_or_default().to_string() + &others.collect::<String>()
     }

@@ -126,7 +126,7 @@ impl<S: PeerState> Peer<S> {
     }
 
     /// Reads or changes the state.
-    pub(super) fn with<R>(&self, read: impl FnOnce(&mut S) -> R) -> R {
+    pub(super) fn with_state<R>(&self, read: impl FnOnce(&mut S) -> R) -> R {
         read(&mut self.shared.state.lock())
     }
 

@@ -79,13 +79,13 @@ impl Observations {
 
     /// Returns whether the server lacks the Responses API.
     pub(super) fn lacks_responses(&self, endpoint: &Endpoint) -> bool {
-        self.with(|known| known.get(&server(endpoint)).is_some_and(|known| known.lacks_responses))
+        self.with_observations(|known| known.get(&server(endpoint)).is_some_and(|known| known.lacks_responses))
     }
 
     /// Returns the context window of the model. `assumed` is that of the settings or of the
     /// server's report. Once this value changes, an earlier observation no longer applies.
     pub(super) fn window(&self, endpoint: &Endpoint, assumed: u64) -> u64 {
-        let observed = self.with(|known| known.get(&key(endpoint)).and_then(|known| known.window));
+        let observed = self.with_observations(|known| known.get(&key(endpoint)).and_then(|known| known.window));
         observed.filter(|window| window.assumed == assumed).map_or(assumed, |window| window.tokens)
     }
 
@@ -107,14 +107,14 @@ impl Observations {
     }
 
     /// Passes the known facts to `read`. The first call reads them from the file.
-    fn with<T>(&self, read: impl FnOnce(&mut HashMap<ServerModel, Observation>) -> T) -> T {
+    fn with_observations<T>(&self, read: impl FnOnce(&mut HashMap<ServerModel, Observation>) -> T) -> T {
         let mut known = self.0.known.lock();
         read(known.get_or_insert_with(|| self.0.file.get().map(|file| stored(file)).unwrap_or_default()))
     }
 
     /// Updates the facts of an entry, and writes the file.
     fn change(&self, key: ServerModel, change: impl FnOnce(&mut Observation)) {
-        self.with(|known| {
+        self.with_observations(|known| {
             // Keep the facts that another process has written to the file.
             if let Some(file) = self.0.file.get() {
                 let stored = stored(file).into_iter().filter(|(key, _)| !known.contains_key(key));

@@ -100,7 +100,7 @@ pub(crate) fn response_error(endpoint: &Endpoint, status: u16, headers: &HeaderM
     // Mask before shortening: a truncated key would not be recognized.
     let message = endpoint.masked(&error.full_message().unwrap_or_default());
     let message: String = message.chars().take(MODEL_ERROR_CHARS_MAX).collect();
-    let what = what(cause, status);
+    let what = description(cause, status);
     let message = if message.is_empty() { format!("{what} (HTTP {status})") } else { format!("{what} (HTTP {status}): {message}") };
     let mut error = ModelError::from_cause(cause, message);
     error.retry = match (error.retry, pause) {
@@ -122,7 +122,7 @@ fn redirect(endpoint: &Endpoint, headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the start of the error message.
-fn what(cause: Cause, status: u16) -> &'static str {
+fn description(cause: Cause, status: u16) -> &'static str {
     match (cause, status) {
         (Cause::ContextOverflow { .. }, _) => "the conversation exceeds the model's context window",
         (Cause::Authentication, _) => "the key was refused",

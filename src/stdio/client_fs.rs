@@ -57,7 +57,7 @@ impl ClientAccess for AcpClient {
             match requests.call(METHOD, params, CLIENT_FILE).await {
                 Ok(acp::ReadTextFileResponse { content, .. }) => Ok(Some(content)),
                 // The client has no unsaved buffer of this file: use the file on disk.
-                Err(failure) if failure.is(Kind::NotFound) => Ok(None),
+                Err(failure) if failure.has_kind(Kind::NotFound) => Ok(None),
                 Err(failure) => requests.fall_back(METHOD, failure).map(|()| None),
             }
         }

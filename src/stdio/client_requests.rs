@@ -69,7 +69,7 @@ impl RequestFailure {
     }
 
     /// Returns whether the client answered with the JSON-RPC code of this kind.
-    pub(crate) fn is(&self, kind: Kind) -> bool {
+    pub(crate) fn has_kind(&self, kind: Kind) -> bool {
         matches!(self, RequestFailure::Refused { code, .. } if *code == i64::from(kind.row().rpc))
     }
 }
@@ -141,7 +141,9 @@ impl ClientRequests {
     /// the local disk.
     pub(crate) fn fall_back(&self, method: &str, failure: RequestFailure) -> Result<(), ClientRefusal> {
         match failure {
-            RequestFailure::Refused { ref message, .. } if !failure.is(Kind::Unsupported) => Err(ClientRefusal(message.clone())),
+            RequestFailure::Refused { ref message, .. } if !failure.has_kind(Kind::Unsupported) => {
+                Err(ClientRefusal(message.clone()))
+            }
             failure => {
                 self.notify(method, &failure);
                 Ok(())

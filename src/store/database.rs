@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Runs `work` on a pooled connection. `doing` names the operation in errors.
-    pub(super) fn with<T>(&self, doing: &str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    pub(super) fn run<T>(&self, doing: &str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let pooled = self.pool.lock().pop();
         let db = match pooled {
             Some(db) => db,

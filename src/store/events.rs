@@ -63,7 +63,7 @@ impl Store {
     /// empty page means that there are no more events. If `deltas` is false, the page omits deltas
     /// ([`Body::is_delta`]).
     pub(crate) fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
-        self.with("reading events from", |db| {
+        self.run("reading events from", |db| {
             let sql = if deltas {
                 "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
             } else {
@@ -87,7 +87,7 @@ impl Store {
     /// Returns a page of the events of all sessions after the cursor `after`, in commit order. The
     /// limits of [`Store::events`] apply.
     pub(crate) fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
-        self.with("reading events from", |db| {
+        self.run("reading events from", |db| {
             let mut select = db.prepare_cached(
                 "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
                  WHERE e.id > ?1 ORDER BY e.id LIMIT ?2",
@@ -109,7 +109,7 @@ impl Store {
 
     /// Returns the cursor of the last event ever written, or 0.
     pub(crate) fn last_event(&self) -> Result<u64> {
-        self.with("reading the last event of", |db| {
+        self.run("reading the last event of", |db| {
             let mut select = db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
             let last: Option<i64> = select.query_row([], |row| row.get(0)).optional()?;
             Ok(last.unwrap_or(0) as u64)
@@ -118,7 +118,7 @@ impl Store {
 
     /// Returns the seq of the event after `after` that a call of another process appended.
     pub(crate) fn event_of_call(&self, key: i64, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
-        self.with("reading events from", |db| {
+        self.run("reading events from", |db| {
             let mut select = db.prepare_cached("SELECT seq FROM events WHERE session = ?1 AND seq > ?2 AND call = ?3")?;
             let seq: Option<i64> = select.query_row(params![key, after as i64, call.as_str()], |row| row.get(0)).optional()?;
             Ok(seq.map(|seq| seq as Seq))
@@ -128,7 +128,7 @@ impl Store {
     /// Deletes a session's deltas ([`Body::is_delta`]) before seq `before`, and returns their
     /// number. The events that repeat their content, such as `message.completed`, are kept.
     pub(crate) fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
-        self.with("pruning", |db| {
+        self.run("pruning", |db| {
             let mut delete = db.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2 AND delta = 1")?;
             delete.execute(params![key, before as i64])
         })

@@ -26,7 +26,7 @@ impl Store {
     /// expired keys, and the oldest keys in excess of [`IDEMPOTENCY_KEYS_MAX`].
     pub(crate) fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
         let oldest = at_ms.saturating_sub(IDEMPOTENCY_KEPT.as_millis() as u64);
-        self.with("claiming a key in", |db| {
+        self.run("claiming a key in", |db| {
             db.prepare_cached(
                 "DELETE FROM answers WHERE at_ms < ?1 OR at_ms < (SELECT at_ms FROM answers ORDER BY at_ms DESC LIMIT 1 OFFSET ?2)",
             )?
@@ -44,7 +44,7 @@ impl Store {
 
     /// Stores the response for a claimed key.
     pub(crate) fn record_response(&self, principal: &str, key: &str, text: &str) -> Result<()> {
-        self.with("storing a response in", |db| {
+        self.run("storing a response in", |db| {
             let mut update = db.prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?;
             update.execute([principal, key, text]).map(drop)
         })
@@ -52,7 +52,7 @@ impl Store {
 
     /// Deletes a key, so that it can be claimed again.
     pub(crate) fn release_key(&self, principal: &str, key: &str) -> Result<()> {
-        self.with("deleting a key from", |db| {
+        self.run("deleting a key from", |db| {
             db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]).map(drop)
         })
     }

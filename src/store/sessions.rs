@@ -81,7 +81,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 impl Store {
     /// Returns the row of session `id`.
     pub(crate) fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
-        self.with("looking up a session in", |db| {
+        self.run("looking up a session in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?;
             select.query_row([id.as_str()], session).optional()
         })
@@ -89,7 +89,7 @@ impl Store {
 
     /// Returns up to `limit` ids of sessions that start with `prefix`, newest first.
     pub(crate) fn session_ids(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>> {
-        self.with("looking up sessions in", |db| {
+        self.run("looking up sessions in", |db| {
             let mut select =
                 db.prepare_cached("SELECT id FROM sessions WHERE head > 0 AND instr(id, ?1) = 1 ORDER BY key DESC LIMIT ?2")?;
             let rows = select.query_map(params![prefix, limit as i64], |row| row.get::<_, String>(0))?;
@@ -100,7 +100,7 @@ impl Store {
     /// Creates a session owned by process `owner`, in generation 1.
     pub(crate) fn create_session(&self, id: &SessionId, cwd: &Path, owner: u32, at_ms: u64) -> Result<SessionRow> {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
-        self.with("creating a session in", |db| {
+        self.run("creating a session in", |db| {
             db.prepare_cached(sql)?.execute(params![id.as_str(), owner, cwd.to_string_lossy(), at_ms as i64])?;
             Ok(SessionRow {
                 key: db.last_insert_rowid(),
@@ -134,7 +134,7 @@ impl Store {
         let page = "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
                     WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND delta = 0 ORDER BY seq LIMIT ?4";
         let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, 0, ?5)";
-        self.with("forking a session in", |db| {
+        self.run("forking a session in", |db| {
             let mut waiting = db.prepare(left_out)?;
             let of = params![parent, until as i64, MESSAGE_QUEUED, MESSAGE_COMPLETED];
             let waiting: HashSet<i64> = waiting.query_map(of, |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -171,7 +171,7 @@ impl Store {
     /// Makes process `owner` the session's owner and returns the new generation. From then on,
     /// appends of earlier generations are refused.
     pub(crate) fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
-        self.with("taking a session in", |db| {
+        self.run("taking a session in", |db| {
             let mut update = db.prepare_cached(
                 "UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation",
             )?;
@@ -182,7 +182,7 @@ impl Store {
     /// Removes a session and all of its events except the last, which reports the deletion to
     /// clients that follow all sessions. [`Store::forget_deleted`] removes that event later.
     pub(crate) fn delete_session(&self, key: i64) -> Result<()> {
-        self.with("deleting a session from", |db| {
+        self.run("deleting a session from", |db| {
             let transaction = db.unchecked_transaction()?;
             let last = "SELECT max(seq) FROM events WHERE session = ?1";
             transaction.execute(&format!("DELETE FROM events WHERE session = ?1 AND seq < ({last})"), [key])?;
@@ -194,7 +194,7 @@ impl Store {
     /// Removes the remains of sessions that were deleted before `before_ms`, and sessions without
     /// events that were last updated before that time.
     pub(crate) fn forget_deleted(&self, before_ms: u64) -> Result<()> {
-        self.with("removing deleted sessions from", |db| {
+        self.run("removing deleted sessions from", |db| {
             let gone = "SELECT key FROM sessions WHERE head = 0 AND updated_ms < ?1";
             db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [before_ms as i64])?;
             db.execute("DELETE FROM sessions WHERE head = 0 AND updated_ms < ?1", [before_ms as i64]).map(drop)
@@ -204,7 +204,7 @@ impl Store {
     /// Lists up to `limit` sessions with an open permission request, most recently updated first.
     /// The owner of a session may have died since.
     pub(crate) fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
-        self.with("listing sessions of", |db| {
+        self.run("listing sessions of", |db| {
             let mut select = db.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM sessions WHERE waiting > 0 AND head > 0 ORDER BY updated_ms DESC LIMIT ?1"
             ))?;
@@ -215,7 +215,7 @@ impl Store {
 
     /// Lists up to `limit` child sessions of a session, oldest first.
     pub(crate) fn children(&self, parent: &SessionId, limit: usize) -> Result<Vec<SessionRow>> {
-        self.with("listing sessions of", |db| {
+        self.run("listing sessions of", |db| {
             let mut select = db.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM sessions INDEXED BY sessions_children WHERE parent = ?1 AND head > 0 ORDER BY key LIMIT ?2"
             ))?;
@@ -227,7 +227,7 @@ impl Store {
     /// Lists up to `limit` sessions with a directory that is `directory` or below it, most recently
     /// updated first.
     pub(crate) fn sessions_in(&self, directory: &Path, limit: usize) -> Result<Vec<SessionRow>> {
-        self.with("listing sessions of", |db| {
+        self.run("listing sessions of", |db| {
             let mut select = db.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (instr(cwd || '/', ?1 || '/') = 1 OR EXISTS ( \
                    SELECT 1 FROM json_each(directories) WHERE instr(value || '/', ?1 || '/') = 1)) \
@@ -243,7 +243,7 @@ impl Store {
     pub(crate) fn sessions(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
         let SessionFilter { cwd, children, empty, archived } = filter;
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
-        let mut sessions: Vec<SessionRow> = self.with("listing sessions of", |db| {
+        let mut sessions: Vec<SessionRow> = self.run("listing sessions of", |db| {
             // The first message follows a few events after the creation of the session.
             let mut select = db.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
@@ -265,7 +265,7 @@ impl Store {
 
     /// Archives a session or returns it to the list. Returns false if the session does not exist.
     pub(crate) fn set_archived(&self, id: &SessionId, archived: bool) -> Result<bool> {
-        self.with("archiving a session in", |db| {
+        self.run("archiving a session in", |db| {
             let mut update = db.prepare_cached("UPDATE sessions SET archived = ?2 WHERE id = ?1 AND head > 0")?;
             update.execute(params![id.as_str(), archived]).map(|changed| changed > 0)
         })

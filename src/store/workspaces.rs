@@ -92,7 +92,7 @@ fn object(text: &str) -> Map<String, Value> {
 impl Store {
     /// Adds a workspace without metadata. Returns false if its id exists.
     pub(crate) fn insert_workspace(&self, row: &WorkspaceRow) -> Result<bool> {
-        self.with("adding a workspace to", |db| {
+        self.run("adding a workspace to", |db| {
             let mut insert = db.prepare_cached(&format!(
                 "INSERT INTO workspaces ({INSERTED}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING"
             ))?;
@@ -116,7 +116,7 @@ impl Store {
 
     /// Lists up to `limit` workspaces, the newest first.
     pub(crate) fn workspaces(&self, limit: usize) -> Result<Vec<WorkspaceRow>> {
-        self.with("listing workspaces of", |db| {
+        self.run("listing workspaces of", |db| {
             let sql = format!("SELECT {SELECTED} FROM workspaces ORDER BY created_ms DESC, id LIMIT ?1");
             db.prepare_cached(&sql)?.query_map([limit as i64], workspace)?.collect()
         })
@@ -124,7 +124,7 @@ impl Store {
 
     /// Returns the workspace `id`.
     pub(crate) fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
-        self.with("looking up a workspace in", |db| {
+        self.run("looking up a workspace in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {SELECTED} FROM workspaces WHERE id = ?1"))?;
             select.query_row([id], workspace).optional()
         })
@@ -132,7 +132,7 @@ impl Store {
 
     /// Sets the state of a workspace.
     pub(crate) fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
-        self.with("updating a workspace in", |db| {
+        self.run("updating a workspace in", |db| {
             db.prepare_cached("UPDATE workspaces SET state = ?2 WHERE id = ?1")?.execute([id, state.id()]).map(drop)
         })
     }
@@ -147,7 +147,7 @@ impl Store {
         limit: usize,
     ) -> Result<Option<Map<String, Value>>> {
         let change = Value::Object(change.clone()).to_string();
-        self.with("updating a workspace in", |db| {
+        self.run("updating a workspace in", |db| {
             let mut update = db.prepare_cached(
                 "UPDATE workspaces SET metadata = json_patch(metadata, ?2)
                  WHERE id = ?1 AND octet_length(json_patch(metadata, ?2)) <= ?3 RETURNING metadata",
@@ -159,7 +159,7 @@ impl Store {
 
     /// Removes a workspace.
     pub(crate) fn remove_workspace(&self, id: &str) -> Result<()> {
-        self.with("removing a workspace from", |db| {
+        self.run("removing a workspace from", |db| {
             db.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?.execute([id]).map(drop)
         })
     }

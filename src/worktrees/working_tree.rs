@@ -120,7 +120,7 @@ impl<'a> WorkingTree<'a> {
 
     /// Runs a git command that answers by its exit code, such as `merge-base --is-ancestor`.
     /// Returns true for yes.
-    pub(super) async fn is(&self, words: &[&str]) -> Result<bool> {
+    pub(super) async fn succeeds(&self, words: &[&str]) -> Result<bool> {
         Ok(self.run(Author::Nuncio, words).await?.code == 0)
     }
 
@@ -173,7 +173,7 @@ impl<'a> WorkingTree<'a> {
 
     /// Returns whether `ancestor` is part of the history of `commit`.
     pub(super) async fn contains(&self, commit: &str, ancestor: &str) -> Result<bool> {
-        self.is(&["merge-base", "--is-ancestor", ancestor, commit]).await
+        self.succeeds(&["merge-base", "--is-ancestor", ancestor, commit]).await
     }
 
     /// Returns the paths that differ between two trees or commits.

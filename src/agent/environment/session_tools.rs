@@ -84,7 +84,7 @@ impl SessionTools {
     }
 
     fn current(&self, extra: Vec<Arc<dyn AnyTool>>, unlisted: Vec<Arc<dyn AnyTool>>, subset: Option<Vec<String>>) -> Current {
-        let all = self.native.with(&extra, &unlisted);
+        let all = self.native.with_tools(&extra, &unlisted);
         let table = Arc::new(subset.as_ref().map_or_else(|| all.clone(), |subset| all.matching(subset)));
         Current { extra, unlisted, subset, table }
     }

@@ -78,7 +78,7 @@ impl RpcServiceT for Dispatcher {
         async move {
             let cost = (weight(request.params.as_deref()), reads(&request.method));
             let id = request.id.clone();
-            this.bounded(cost, id, this.one(request)).await
+            this.bounded(cost, id, this.respond(request)).await
         }
     }
 
@@ -114,7 +114,7 @@ impl Dispatcher {
         Dispatcher { state, sender: Sender::Socket(socket, queued) }
     }
 
-    async fn one(&self, request: Request<'_>) -> MethodResponse {
+    async fn respond(&self, request: Request<'_>) -> MethodResponse {
         let (id, params) = (request.id.clone(), request.params.as_deref());
         let value = match (&self.sender, method(&request.method)) {
             (_, Some(row)) => self.run(row, params).await,
@@ -136,7 +136,7 @@ impl Dispatcher {
         let mut notified = false;
         for part in batch {
             let answer = match part {
-                Ok(BatchEntry::Call(request)) => self.one(request).await,
+                Ok(BatchEntry::Call(request)) => self.respond(request).await,
                 Ok(BatchEntry::Notification(notification)) => {
                     notified = true;
                     self.notified(notification).await;

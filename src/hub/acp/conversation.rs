@@ -103,7 +103,7 @@ async fn start(opening: &Opening, peer: &Arc<Peer<AcpState>>) -> Result<AcpConve
             resume.ok_or_else(|| lost(&opening.name, "it cannot load sessions"))?
         }
     };
-    peer.with(|state| state.session.clone_from(&opening.session));
+    peer.with_state(|state| state.session.clone_from(&opening.session));
     let response = match (peer.start_request(method, params).await, &opening.session) {
         (Ok(response), _) => response,
         (Err(error), Some(_)) if error.details.is_some() && !is_login_error(&error) => {
@@ -118,7 +118,7 @@ async fn start(opening: &Opening, peer: &Arc<Peer<AcpState>>) -> Result<AcpConve
             id.ok_or_else(|| unavailable(&opening.name, "the response to session/new has no sessionId"))?
         }
     };
-    peer.with(|state| {
+    peer.with_state(|state| {
         state.session = Some(session.clone());
         state.opened(&initialized, &response);
     });
@@ -184,20 +184,20 @@ impl HostedConversation for AcpConversation {
     }
 
     fn report(&self) -> AgentReport {
-        self.peer.with(|state| state.report())
+        self.peer.with_state(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let unknown = || Error::invalid_params(format!("agent {}: no option {id}", self.name));
-            let (method, mut params) = self.peer.with(|state| state.setter(id, value)).ok_or_else(unknown)?;
+            let (method, mut params) = self.peer.with_state(|state| state.setter(id, value)).ok_or_else(unknown)?;
             params["sessionId"] = self.session.as_str().into();
             // Not every response has the value, but a notification before it may.
-            let before = self.peer.with(|state| state.set_current(id, value));
+            let before = self.peer.with_state(|state| state.set_current(id, value));
             let response = self.peer.request(method, params, limits::AGENT_REQUEST).await;
             match &response {
-                Ok(response) => self.peer.with(|state| state.set_config_options(&response["configOptions"])),
-                Err(_) => _ = self.peer.with(|state| state.set_current(id, &before)),
+                Ok(response) => self.peer.with_state(|state| state.set_config_options(&response["configOptions"])),
+                Err(_) => _ = self.peer.with_state(|state| state.set_current(id, &before)),
             }
             response.map(drop)
         })

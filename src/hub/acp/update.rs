@@ -212,7 +212,7 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
         Some("usage_update") => {
             let dollars = Some(&update["cost"]).filter(|cost| cost["currency"].as_str().is_none_or(|unit| unit == "USD"));
             let total = dollars.and_then(|cost| cost["amount"].as_f64());
-            let (cost, context) = peer.with(|state| (state.spent(total), (state.context_tokens, state.context_window)));
+            let (cost, context) = peer.with_state(|state| (state.spent(total), (state.context_tokens, state.context_window)));
             events.usage(name.into(), Usage::default(), cost, context).await;
         }
         _ => {}
@@ -231,7 +231,7 @@ pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name
         cache_write_tokens: cached_write,
     };
     if usage != Usage::default() {
-        let context = peer.with(|state| (state.context_tokens, state.context_window));
+        let context = peer.with_state(|state| (state.context_tokens, state.context_window));
         events.usage(name.into(), usage, None, context).await;
     }
 }

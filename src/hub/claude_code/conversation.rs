@@ -72,7 +72,7 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
             Ok(response) => {
                 // Earlier versions do not know the request.
                 let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
-                peer.with(|state| state.initialized(&response, &settings.unwrap_or_default()));
+                peer.with_state(|state| state.initialized(&response, &settings.unwrap_or_default()));
                 Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, _settings: file })
                     as Arc<dyn HostedConversation>)
             }
@@ -125,7 +125,7 @@ impl HostedConversation for ClaudeConversation {
     }
 
     fn report(&self) -> AgentReport {
-        self.peer.with(|state| state.report())
+        self.peer.with_state(|state| state.report())
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
@@ -136,7 +136,7 @@ impl HostedConversation for ClaudeConversation {
                 _ => return Err(unavailable(&self.name, format_args!("no option {id}"))),
             };
             self.peer.request(method, json!({ (id): value }), limits::AGENT_REQUEST).await?;
-            self.peer.with(|state| state.set(id, value));
+            self.peer.with_state(|state| state.set(id, value));
             Ok(())
         })
     }

@@ -90,7 +90,7 @@ impl TurnProtocol for ClaudeTurn<'_> {
 
     async fn finish(&mut self, events: &mut TurnEvents<'_>) {
         self.conversation.peer.detach(&mut self.inbox).await;
-        let cost = self.conversation.peer.with(|state| state.spent(&self.result));
+        let cost = self.conversation.peer.with_state(|state| state.spent(&self.result));
         self.recorder.end(&self.result, cost, events).await;
     }
 

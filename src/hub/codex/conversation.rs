@@ -123,7 +123,7 @@ async fn start(opening: &Opening, peer: &Arc<Peer<CodexState>>) -> Result<CodexC
     let login = login(&opening.name, peer, &response).await?;
     // The options are a convenience: without them, the agent works.
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
-    peer.with(|state| state.options.opened(&response, &models));
+    peer.with_state(|state| state.options.opened(&response, &models));
     let mut sandbox = response["sandbox"].take();
     if sandbox["type"] == "workspaceWrite"
         && let Some(roots) = sandbox["writableRoots"].as_array_mut()
@@ -206,13 +206,13 @@ impl HostedConversation for CodexConversation {
     }
 
     fn report(&self) -> AgentReport {
-        let (options, context_window) = self.peer.with(|state| (state.options.list(), state.context_window));
+        let (options, context_window) = self.peer.with_state(|state| (state.options.list(), state.context_window));
         AgentReport { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            match self.peer.with(|state| state.options.set(id, value)) {
+            match self.peer.with_state(|state| state.options.set(id, value)) {
                 true => Ok(()),
                 false => Err(Error::invalid_params(format!("agent {}: no option {id} with the value {value}", self.name))),
             }

@@ -55,7 +55,7 @@ impl CodexConversation {
 
     /// Sends a prompt.
     async fn begin<'a>(&'a self, prompt: &[Part], turn: &'a Turn) -> Result<CodexTurn<'a>> {
-        let mut params = self.peer.with(|state| state.options.turn(&self.sandbox, &self.approval));
+        let mut params = self.peer.with_state(|state| state.options.turn(&self.sandbox, &self.approval));
         params.insert("threadId".into(), self.thread.as_str().into());
         params.insert("input".into(), self.input(prompt)?.into());
         let stderr_before = self.peer.process().stderr();
@@ -162,9 +162,9 @@ impl CodexTurn<'_> {
             }
             "error" => self.error = params["error"].take(),
             method => {
-                let mut items = peer.with(|state| std::mem::take(&mut state.items));
+                let mut items = peer.with_state(|state| std::mem::take(&mut state.items));
                 items.record(method, &params, events, name).await;
-                peer.with(|state| state.items = items);
+                peer.with_state(|state| state.items = items);
             }
         }
     }

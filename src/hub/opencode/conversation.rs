@@ -186,7 +186,7 @@ impl OpencodeConversation {
     }
 
     /// Reads or changes the state.
-    pub(super) fn with<R>(&self, read: impl FnOnce(&mut OpencodeState) -> R) -> R {
+    pub(super) fn with_state<R>(&self, read: impl FnOnce(&mut OpencodeState) -> R) -> R {
         read(&mut self.state.lock())
     }
 }
@@ -213,7 +213,7 @@ impl HostedConversation for OpencodeConversation {
     }
 
     fn report(&self) -> AgentReport {
-        let OpencodeState { agent, model, window, .. } = self.with(|state| state.clone());
+        let OpencodeState { agent, model, window, .. } = self.with_state(|state| state.clone());
         AgentReport {
             login: None,
             version: self.version.clone(),
@@ -227,8 +227,8 @@ impl HostedConversation for OpencodeConversation {
         Box::pin(async move {
             let value = Some(value.to_owned());
             match id {
-                "mode" => self.with(|state| state.agent = value),
-                "model" => self.with(|state| state.model = value),
+                "mode" => self.with_state(|state| state.agent = value),
+                "model" => self.with_state(|state| state.model = value),
                 _ => return Err(Error::invalid_params(format!("agent {}: no option {id}", self.name))),
             }
             Ok(())

@@ -80,7 +80,7 @@ impl OpencodeConversation {
 
     /// Creates the request for a prompt, or for a slash command of OpenCode.
     fn request(&self, parts: &[Part]) -> Result<StartRequest> {
-        let OpencodeState { agent, model, .. } = self.with(|state| state.clone());
+        let OpencodeState { agent, model, .. } = self.with_state(|state| state.clone());
         let is_known = |name: &str| self.catalog.commands.iter().any(|command| command.name == name);
         let command = commands::parse(parts).filter(|(name, _)| parts.len() == 1 && is_known(name));
         let mut request = match command {
@@ -165,7 +165,7 @@ impl OpencodeConversation {
             Some(request) => request.own.clone(),
             None => turn.prompt.iter().map(|part| Some(part.as_text())).collect(),
         };
-        let (sessions, after) = self.with(|state| (state.sessions.clone(), state.last.clone()));
+        let (sessions, after) = self.with_state(|state| (state.sessions.clone(), state.last.clone()));
         let mut recorder = OpencodeRecorder::new(sessions, after, own, &self.name, self.catalog.windows.clone());
         recorder.began = request.is_none();
         let stream = ServerEvents::open(self.server().clone()).await?;
@@ -190,13 +190,13 @@ impl OpencodeConversation {
     /// Returns whether a call would change files although the agent `plan` is set. OpenCode asks
     /// about such a call instead of denying it, because the session's rules follow the agent's own.
     fn is_denied_by_mode(&self, kind: ToolKind) -> bool {
-        kind == ToolKind::Edit && self.with(|state| state.agent.as_deref() == Some(PLAN))
+        kind == ToolKind::Edit && self.with_state(|state| state.agent.as_deref() == Some(PLAN))
     }
 
     /// Waits until the server works on a message that nuncio did not send.
     pub(super) async fn wait_for_external_turn(&self) -> Result<ExternalTurn> {
         let mut stream = ServerEvents::open(self.server().clone()).await?;
-        let after = self.with(|state| state.last.clone());
+        let after = self.with_state(|state| state.last.clone());
         loop {
             // Events from before the stream was opened are in the state only.
             if let Some(prompt) = external_prompt(&self.state().await?, &self.session, &after) {
@@ -286,7 +286,8 @@ impl Drop for OpencodeTurn<'_> {
     /// Keeps what later turns need.
     fn drop(&mut self) {
         let OpencodeRecorder { sessions, last, window, .. } = &self.recorder;
-        self.conversation.with(|state| (state.sessions, state.last, state.window) = (sessions.clone(), last.clone(), *window));
+        self.conversation
+            .with_state(|state| (state.sessions, state.last, state.window) = (sessions.clone(), last.clone(), *window));
     }
 }
 

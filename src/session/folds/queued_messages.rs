@@ -35,7 +35,7 @@ impl QueuedMessages {
                 seq: event.seq,
             }),
             Body::MessageEdited { message_id, parts, delivery, by: _ } => {
-                if let Some(queued) = self.waiting.iter_mut().find(|queued| queued.is(message_id)) {
+                if let Some(queued) = self.waiting.iter_mut().find(|queued| queued.has_id(message_id)) {
                     queued.edit(parts.clone(), *delivery);
                 }
             }
@@ -49,7 +49,7 @@ impl QueuedMessages {
 
     fn end(&mut self, id: &MessageId, how: LeftQueue) {
         let before = self.waiting.len();
-        self.waiting.retain(|queued| !queued.is(id));
+        self.waiting.retain(|queued| !queued.has_id(id));
         if self.waiting.len() < before {
             self.ended.truncate(limits::QUEUED_MESSAGES_MAX - 1);
             self.ended.push_front((id.clone(), how));

@@ -66,7 +66,7 @@ enum Waiting {
 
 impl Waiting {
     fn is_message(&self, id: &MessageId) -> bool {
-        matches!(self, Waiting::Message(queued) if queued.is(id))
+        matches!(self, Waiting::Message(queued) if queued.has_id(id))
     }
 }
 
@@ -205,7 +205,7 @@ impl SessionCore {
     pub fn end_committed(&mut self, turn: &TurnId, queue: &[QueuedMessage]) {
         self.release(turn);
         for (_, taken) in self.taken.extract_if(.., |(taken_by, _)| taken_by.as_ref() == Some(turn)).collect::<Vec<_>>() {
-            if queue.iter().any(|queued| queued.is(&taken.what.message.id)) {
+            if queue.iter().any(|queued| queued.has_id(&taken.what.message.id)) {
                 self.wait_again(taken);
             }
         }
@@ -239,13 +239,13 @@ impl SessionCore {
         // The messages of an earlier owner arrived first.
         let mut number = 1;
         for queued in queue {
-            number = numbers.iter().find(|(_, id)| queued.is(id)).map_or(number, |(known, _)| *known);
-            if !self.taken.iter().any(|(_, taken)| queued.is(&taken.what.message.id)) {
+            number = numbers.iter().find(|(_, id)| queued.has_id(id)).map_or(number, |(known, _)| *known);
+            if !self.taken.iter().any(|(_, taken)| queued.has_id(&taken.what.message.id)) {
                 self.wait_again(Arrival { number, what: queued.clone() });
             }
         }
         self.held = self.arrivals;
-        self.taken.iter().all(|(_, taken)| queue.iter().any(|queued| queued.is(&taken.what.message.id)))
+        self.taken.iter().all(|(_, taken)| queue.iter().any(|queued| queued.has_id(&taken.what.message.id)))
     }
 
     /// Cancels the running turn and the waiting prompts. If no turn runs, the messages that wait
@@ -279,7 +279,7 @@ impl SessionCore {
 
     /// Returns whether the message waits, and can be changed or removed.
     pub fn is_waiting(&self, id: &MessageId) -> bool {
-        self.messages().any(|(_, queued)| queued.is(id))
+        self.messages().any(|(_, queued)| queued.has_id(id))
     }
 
     /// Changes or removes a waiting message.
@@ -322,7 +322,7 @@ impl SessionCore {
 
     /// Returns a message that was taken and not delivered to its place among the waiting messages.
     pub fn put_back(&mut self, id: &MessageId) {
-        if let Some(place) = self.taken.iter().position(|(_, taken)| taken.what.is(id)) {
+        if let Some(place) = self.taken.iter().position(|(_, taken)| taken.what.has_id(id)) {
             let (_, taken) = self.taken.remove(place);
             self.wait_again(taken);
         }

@@ -213,7 +213,7 @@ impl Session {
     }
 
     fn not_queued(&self, id: &MessageId) -> Error {
-        let (queued, left) = self.log.state(|state| (state.queue.iter().any(|queued| queued.is(id)), state.queue.left(id)));
+        let (queued, left) = self.log.state(|state| (state.queue.iter().any(|queued| queued.has_id(id)), state.queue.left(id)));
         Error::not_found(match left {
             Some(LeftQueue::Delivered) => format!("message {id} was already delivered"),
             Some(LeftQueue::Removed) => format!("message {id} was already removed"),

@@ -49,7 +49,7 @@ pub struct QueuedMessage {
 
 impl QueuedMessage {
     /// Returns whether this is the message `id`.
-    pub(in crate::session) fn is(&self, id: &MessageId) -> bool {
+    pub(in crate::session) fn has_id(&self, id: &MessageId) -> bool {
         self.message.id == *id
     }
 
