@@ -36,7 +36,7 @@ pub use poll::poll;
 pub use process_end::gone;
 pub use proxy::{Direction, Proxy};
 pub use random::Random;
-pub use running::Running;
+pub use running::RunningCommand;
 pub use server::Server;
 pub use site::Site;
 pub use socket::Socket;

@@ -21,7 +21,7 @@ use nuncio::web::HttpClients;
 use serde_json::Value;
 use wires::{WIRES, Wire};
 
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 pub fn request(messages: Vec<Message>) -> Request {
     Request {
@@ -82,7 +82,7 @@ pub async fn ask(model: &dyn Model, request: Request) -> Answer {
 
 /// Sends one request to a provider with these exchanges. Returns the answer and the requests that
 /// the provider received.
-async fn exchange(wire: &Wire, exchanges: Vec<Exchange>) -> (Answer, Vec<Received>) {
+async fn exchange(wire: &Wire, exchanges: Vec<Exchange>) -> (Answer, Vec<ReceivedRequest>) {
     let provider = Provider::start(wire.protocol, exchanges).await;
     let model = open(wire, &provider.base_url);
     let answer = ask(model.as_ref(), request(hi())).await;

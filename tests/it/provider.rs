@@ -104,7 +104,7 @@ impl Exchange {
 
 /// A received request.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     /// Names in lower case.
@@ -116,19 +116,19 @@ pub struct Received {
     pub connection: usize,
 }
 
-impl Received {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// Creates the response to a request.
-type Responder = Box<dyn FnMut(&Received) -> Exchange + Send>;
+type Responder = Box<dyn FnMut(&ReceivedRequest) -> Exchange + Send>;
 
 #[derive(Default)]
 struct Log {
     exchanges: VecDeque<Exchange>,
-    received: Vec<Received>,
+    received: Vec<ReceivedRequest>,
     /// The response to requests after the last exchange.
     otherwise: Option<Exchange>,
     /// Creates the responses to requests after the last exchange.
@@ -177,7 +177,7 @@ impl Provider {
     }
 
     /// Answers every request after the last exchange with the response that `responder` creates.
-    pub fn respond(&self, responder: impl FnMut(&Received) -> Exchange + Send + 'static) {
+    pub fn respond(&self, responder: impl FnMut(&ReceivedRequest) -> Exchange + Send + 'static) {
         self.log.lock().expect("no panic").responder = Some(Box::new(responder));
     }
 
@@ -200,7 +200,7 @@ impl Provider {
 
     /// Waits until the caller has closed every hanging exchange, checks the requests, and returns
     /// them.
-    pub async fn finish(self) -> Vec<Received> {
+    pub async fn finish(self) -> Vec<ReceivedRequest> {
         let protocol = self.protocol;
         let received = self.finish_unchecked().await;
         for received in &received {
@@ -221,7 +221,7 @@ impl Provider {
     }
 
     /// Waits until the caller has closed every hanging exchange, and returns the requests.
-    pub async fn finish_unchecked(self) -> Vec<Received> {
+    pub async fn finish_unchecked(self) -> Vec<ReceivedRequest> {
         let _ = self.stop.send(());
         tokio::time::timeout(PATIENCE, self.task).await.expect("the caller hangs up").expect("no panic in the provider");
         let log = self.log.lock().expect("no panic");
@@ -366,7 +366,7 @@ fn chunk(piece: &[u8]) -> Vec<u8> {
 }
 
 /// Reads the next request of a connection; `None` at its end.
-async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize) -> Option<Received> {
+async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize) -> Option<ReceivedRequest> {
     let end = loop {
         if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             break at + 4;
@@ -392,5 +392,5 @@ async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize
         _ => serde_json::from_slice(&buffer[end..end + length]).expect("a body in JSON"),
     };
     buffer.drain(..end + length);
-    Some(Received { method, path, headers, body, text, connection })
+    Some(ReceivedRequest { method, path, headers, body, text, connection })
 }

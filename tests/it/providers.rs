@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, notices, text, tool};
 use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 /// A home with the model of the provider. The key comes from a command, because the environment of
 /// a test has no key.
@@ -52,7 +52,7 @@ pub async fn connect(home: &Home) -> Agent {
 }
 
 /// Returns the conversation in a request body of any protocol.
-pub fn conversation(received: &Received) -> Vec<Value> {
+pub fn conversation(received: &ReceivedRequest) -> Vec<Value> {
     let body = &received.body;
     let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array());
     list.unwrap_or_else(|| panic!("no conversation in {body}")).clone()

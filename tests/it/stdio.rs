@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use crate::harness::{Agent, Home};
 
 /// The expected answer to a bad line: id, code and a word of the message. None: no answer.
-type Expected = Option<(Value, i64, &'static str)>;
+type ExpectedAnswer = Option<(Value, i64, &'static str)>;
 
-async fn check(agent: &mut Agent, line: &[u8], expected: Expected) {
+async fn check(agent: &mut Agent, line: &[u8], expected: ExpectedAnswer) {
     let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
     let before = agent.frames.len();
     if let Some((id, _, _)) = &expected
@@ -56,7 +56,7 @@ async fn bad_lines_are_answered_and_connection_continues() {
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let null = |code, word| Some((Value::Null, code, word));
     let seven = |code, word| Some((json!(7), code, word));
-    let cases: &[(&str, Expected)] = &[
+    let cases: &[(&str, ExpectedAnswer)] = &[
         // Invalid JSON.
         ("{", null(-32700, "not JSON")),
         ("nonsense", null(-32700, "not JSON")),
@@ -137,7 +137,7 @@ async fn bad_lines_are_answered_and_connection_continues() {
     for (line, expected) in cases {
         check(&mut agent, format!("{line}\n").as_bytes(), expected.clone()).await;
     }
-    let bytes: &[(&[u8], Expected)] = &[
+    let bytes: &[(&[u8], ExpectedAnswer)] = &[
         (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}\n", seven(-32700, "UTF-8")),
         (b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no/such\"}\n", seven(-32601, "no/such")),
         (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no/such\"}\r\n", seven(-32601, "no/such")),

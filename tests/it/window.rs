@@ -10,7 +10,7 @@ use nuncio::config::Protocol;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home};
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 /// Bytes per token of the test model.
 const BYTES_PER_TOKEN: usize = 4;
@@ -37,22 +37,22 @@ async fn connect(home: &Home) -> Agent {
 }
 
 /// The tokens of a request.
-fn tokens(received: &Received) -> usize {
+fn tokens(received: &ReceivedRequest) -> usize {
     received.text.len() / BYTES_PER_TOKEN
 }
 
 /// An answer with text.
-pub fn says(received: &Received, text: &str) -> Exchange {
+pub fn says(received: &ReceivedRequest, text: &str) -> Exchange {
     answer(received, json!({ "content": text }), "stop")
 }
 
 /// An answer that calls a tool.
-pub fn calls(received: &Received, id: &str, name: &str, input: Value) -> Exchange {
+pub fn calls(received: &ReceivedRequest, id: &str, name: &str, input: Value) -> Exchange {
     let function = json!({ "name": name, "arguments": input.to_string() });
     answer(received, json!({ "tool_calls": [{ "index": 0, "id": id, "type": "function", "function": function }] }), "tool_calls")
 }
 
-fn answer(received: &Received, delta: Value, reason: &str) -> Exchange {
+fn answer(received: &ReceivedRequest, delta: Value, reason: &str) -> Exchange {
     let usage = json!({ "prompt_tokens": tokens(received), "completion_tokens": delta.to_string().len() / BYTES_PER_TOKEN });
     let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": reason }] }).to_string();
     let end = json!({ "choices": [], "usage": usage }).to_string();
@@ -67,23 +67,23 @@ fn rejection(tokens: usize, window: usize) -> Exchange {
     Exchange::error(400, &json!({ "error": error }).to_string())
 }
 
-fn messages(received: &Received) -> &[Value] {
+fn messages(received: &ReceivedRequest) -> &[Value] {
     received.body["messages"].as_array().expect("messages")
 }
 
 /// Returns whether the request asks for a summary.
-fn asks_for_summary(received: &Received) -> bool {
+fn asks_for_summary(received: &ReceivedRequest) -> bool {
     last_text(received).contains(SUMMARY_REQUEST)
 }
 
 /// The text of the last message.
-fn last_text(received: &Received) -> String {
+fn last_text(received: &ReceivedRequest) -> String {
     messages(received).last().map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
 /// Checks that each tool call of the request is followed by its result, and each result follows its
 /// call.
-fn paired(received: &Received) -> bool {
+fn paired(received: &ReceivedRequest) -> bool {
     let mut open: Vec<String> = Vec::new();
     for message in messages(received) {
         if message["role"] == "tool" {

@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Home, Running};
+use crate::harness::{Home, RunningCommand};
 use crate::subagents::{bash, calls, define, says};
 
 fn in_background(command: &str) -> Value {
@@ -20,7 +20,7 @@ async fn report_of_background_subagent_starts_a_turn_of_run() {
     let task = json!({"name": "task", "input": {"agent": "worker", "prompt": "work", "background": true}});
     let steps = json!([calls(&[task]), {"text": "I wait for it."}, says("The number is 42.", "It is 42.")]);
     let model = home.script(steps);
-    let mut running = Running::start(&home, &["run", "--model", &model, "--mode", "auto", "--json", "go"]);
+    let mut running = RunningCommand::start(&home, &["run", "--model", &model, "--mode", "auto", "--json", "go"]);
     running.end_input();
     running.until("turn.completed").await;
     home.put("go", "");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Home, Running};
+use crate::harness::{Home, RunningCommand};
 
 fn types(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["body"]["type"].as_str().unwrap()).collect()
@@ -100,7 +100,7 @@ async fn json_input_contains_messages_and_interrupts() {
     let home = Home::new();
     let long = json!({"text": "words ".repeat(1000), "delay_ms": 20});
     let model = home.script(json!([{"text": "one"}, long, {"text": "three"}, {"text": "four"}]));
-    let mut running = Running::start(&home, &["run", "--model", &model, "--json", "-"]);
+    let mut running = RunningCommand::start(&home, &["run", "--model", &model, "--json", "-"]);
     // An interrupt without a running turn has no effect.
     running.say(json!({"type": "interrupt"})).await;
     running.say(json!({"type": "message", "content": "first"})).await;
@@ -122,7 +122,7 @@ async fn json_input_contains_messages_and_interrupts() {
     assert_eq!(ends, ["turn.completed", "turn.cancelled", "turn.completed", "turn.completed"]);
 
     for bad in [json!({"type": "massage", "content": "x"}), json!({"content": "x"}), json!(7)] {
-        let mut running = Running::start(&home, &["run", "--model", &model, "--json", "-"]);
+        let mut running = RunningCommand::start(&home, &["run", "--model", &model, "--json", "-"]);
         running.say(bad.clone()).await;
         assert_eq!(running.end().await, 2, "{bad}");
     }
@@ -134,7 +134,7 @@ async fn signals_cancel_turn() {
     let home = Home::new();
     for signal in [Signal::INT, Signal::TERM] {
         let model = home.script(json!([{"text": "words ".repeat(1000), "delay_ms": 20}]));
-        let mut running = Running::start(&home, &["run", "--model", &model, "--json", "go"]);
+        let mut running = RunningCommand::start(&home, &["run", "--model", &model, "--json", "go"]);
         // Piped input is part of the prompt: the turn starts after its end.
         running.end_input();
         running.until("message.delta").await;

@@ -11,20 +11,20 @@ use crate::harness::{Home, notices, text};
 
 /// A read lock on all of `nuncio.db-shm`. Any process of the user can take the lock, and it blocks
 /// all writers.
-struct Locked(File);
+struct ReadLock(File);
 
-async fn lock(home: &Home) -> Locked {
+async fn lock(home: &Home) -> ReadLock {
     let path = home.data().join("nuncio.db-shm");
     tokio::task::spawn_blocking(move || {
         let file = File::open(path).unwrap();
         fcntl_lock(&file, FlockOperation::LockShared).unwrap();
-        Locked(file)
+        ReadLock(file)
     })
     .await
     .unwrap()
 }
 
-impl Locked {
+impl ReadLock {
     fn release(self) {
         fcntl_lock(&self.0, FlockOperation::Unlock).unwrap();
     }

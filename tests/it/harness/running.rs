@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use super::{Home, bounded, gone};
 use crate::process::marker;
 
-pub struct Running {
+pub struct RunningCommand {
     child: Child,
     pub pid: u32,
     stdin: Option<ChildStdin>,
@@ -22,14 +22,14 @@ pub struct Running {
     pub events: Vec<Value>,
 }
 
-impl Running {
-    pub fn start(home: &Home, arguments: &[&str]) -> Running {
+impl RunningCommand {
+    pub fn start(home: &Home, arguments: &[&str]) -> RunningCommand {
         let marker = marker();
         let mut command = home.command(arguments);
         command.env("NUNCIO_TEST", &marker).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Running { pid: child.id().unwrap(), stdin: child.stdin.take(), child, lines, marker, events: Vec::new() }
+        RunningCommand { pid: child.id().unwrap(), stdin: child.stdin.take(), child, lines, marker, events: Vec::new() }
     }
 
     /// Writes a line to standard input. Fails if the command has ended.

@@ -10,12 +10,12 @@ use tokio::sync::watch;
 pub struct Site {
     /// `127.0.0.1:PORT`
     pub host: String,
-    shared: Arc<Shared>,
+    shared: Arc<SiteState>,
     accepting: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SiteState {
     pages: Mutex<HashMap<String, Vec<u8>>>,
     /// The heads of the received requests.
     asked: Mutex<Vec<String>>,
@@ -28,7 +28,7 @@ impl Site {
     pub async fn start() -> Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
-        let shared: Arc<Shared> = Arc::default();
+        let shared: Arc<SiteState> = Arc::default();
         let served = shared.clone();
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -75,7 +75,7 @@ impl Drop for Site {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, shared: Arc<SiteState>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -7,7 +7,7 @@ use crate::harness::{Agent, Bridge, Events, Home, Reply, Shown, text};
 
 /// An editor that does not answer permission requests by default, the HTTP API of the same process,
 /// a session, and the streams of a controller and an observer.
-struct Shared {
+struct SharedSession {
     home: Home,
     agent: Agent,
     bridge: Bridge,
@@ -16,8 +16,8 @@ struct Shared {
     streams: [Events; 2],
 }
 
-impl Shared {
-    async fn new(steps: Value, flags: &[&str]) -> Shared {
+impl SharedSession {
+    async fn new(steps: Value, flags: &[&str]) -> SharedSession {
         let home = Home::new();
         let model = home.script(steps);
         let (mut agent, bridge) = home.start_with_bridge(&[&["--model", &model], flags].concat()).await;
@@ -27,7 +27,7 @@ impl Shared {
         let made = home.run(&["token", "new", "watcher", "--role", "observer"], "").await;
         let observer = bridge.with_token(made.stdout.trim());
         let streams = [bridge.follow(&session).events().await, observer.follow(&session).events().await];
-        Shared { home, agent, bridge, observer, session, streams }
+        SharedSession { home, agent, bridge, observer, session, streams }
     }
 
     /// Events of both streams up to an event of type `kind`. Both streams show the same events.
@@ -68,7 +68,7 @@ fn resolved(shown: &[Shown]) -> &Value {
 #[tokio::test]
 async fn every_client_sees_each_event_once() {
     let say = |text: &str| json!({"text": text, "chunk_chars": 1, "delay_ms": 1});
-    let mut shared = Shared::new(json!([say("abcdefghij"), say("klmnopqrst"), say("uvwxyz")]), &[]).await;
+    let mut shared = SharedSession::new(json!([say("abcdefghij"), say("klmnopqrst"), say("uvwxyz")]), &[]).await;
     let session = shared.session.clone();
     // The editor prompts, then an HTTP client, then an HTTP client that disconnects.
     assert_eq!(shared.agent.turn(&session, "a").await.0, "end_turn");
@@ -91,7 +91,7 @@ async fn every_client_sees_each_event_once() {
 
 #[tokio::test]
 async fn http_client_answers_permission_first() {
-    let mut shared = Shared::new(permission_steps(1), &[]).await;
+    let mut shared = SharedSession::new(permission_steps(1), &[]).await;
     let session = shared.session.clone();
     let prompt = shared.agent.prompt(&session, "go").await;
     let id = shared.permission_requested().await;
@@ -118,7 +118,7 @@ async fn http_client_answers_permission_first() {
 
 #[tokio::test]
 async fn editor_answers_permission_first() {
-    let mut shared = Shared::new(permission_steps(1), &[]).await;
+    let mut shared = SharedSession::new(permission_steps(1), &[]).await;
     let session = shared.session.clone();
     shared.agent.replies.push_back(Reply::Pick("reject_once"));
     let prompt = shared.agent.prompt(&session, "go").await;
@@ -137,7 +137,7 @@ async fn editor_answers_permission_first() {
 #[tokio::test]
 async fn one_of_two_simultaneous_answers_counts() {
     const ROUNDS: usize = 20;
-    let mut shared = Shared::new(permission_steps(ROUNDS), &[]).await;
+    let mut shared = SharedSession::new(permission_steps(ROUNDS), &[]).await;
     let session = shared.session.clone();
     shared.agent.may_cross = true;
     let mut wins = [0, 0];
@@ -176,7 +176,7 @@ async fn one_of_two_simultaneous_answers_counts() {
 /// Permission requests of a turn that an HTTP client started go to that client and to the editor.
 #[tokio::test]
 async fn http_client_answers_permission_of_its_own_prompt() {
-    let mut shared = Shared::new(permission_steps(2), &[]).await;
+    let mut shared = SharedSession::new(permission_steps(2), &[]).await;
     let session = shared.session.clone();
     for (number, form) in ["respond-async", "wait=1"].into_iter().enumerate() {
         let mut waiting = shared.bridge.prompt(&session, "go").header("prefer", form).open().await;

@@ -16,7 +16,7 @@ fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// A turn of a hosted agent that waits for the answer to the command `touch made`, with two clients.
-struct Asked {
+struct WaitingTurn {
     kind: &'static str,
     home: Home,
     agent: Agent,
@@ -53,8 +53,8 @@ async fn open(bridge: &Bridge, session: &str) -> Vec<String> {
     ids.map(|permission| permission["permissionId"].as_str().unwrap().to_owned()).collect()
 }
 
-impl Asked {
-    async fn new(kind: &'static str, settings: &str) -> Asked {
+impl WaitingTurn {
+    async fn new(kind: &'static str, settings: &str) -> WaitingTurn {
         let home = Home::new();
         let agent = match PLAYED.iter().find(|(played, _)| *played == kind) {
             Some((_, script)) => played("other", kind, script, &[]),
@@ -69,7 +69,7 @@ impl Asked {
         let (mut agent, bridge) = start(&home).await;
         let (session, prompt, question) = ask(&mut agent, &home.work()).await;
         let permission = open(&bridge, &session).await.remove(0);
-        Asked { kind, home, agent, bridge, session, prompt, question, permission }
+        WaitingTurn { kind, home, agent, bridge, session, prompt, question, permission }
     }
 
     /// Answers over stdio.
@@ -129,7 +129,7 @@ async fn resolutions(home: &Home, session: &str, permission: &str) -> Vec<(Strin
 #[tokio::test]
 async fn answer_after_a_cancel_has_no_effect() {
     for (kind, _) in kinds() {
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         asked.agent.notify("session/cancel", json!({"sessionId": asked.session})).await;
         assert_eq!(asked.end().await, "cancelled", "{kind}");
         asked.was_refused("cancelled", "cancel").await;
@@ -139,7 +139,7 @@ async fn answer_after_a_cancel_has_no_effect() {
 #[tokio::test]
 async fn answer_after_the_deadline_has_no_effect() {
     for (kind, _) in kinds() {
-        let mut asked = Asked::new(kind, "[permissions]\ntimeout_s = 3\n").await;
+        let mut asked = WaitingTurn::new(kind, "[permissions]\ntimeout_s = 3\n").await;
         assert_eq!(asked.end().await, "end_turn", "{kind}");
         asked.was_refused("denied", "deadline").await;
     }
@@ -149,13 +149,13 @@ async fn answer_after_the_deadline_has_no_effect() {
 async fn second_answer_has_no_effect() {
     for (kind, _) in kinds() {
         // Another client answers first.
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         assert_eq!(asked.post(&asked.permission, json!({"outcome": "reject_once"})).await, 200, "{kind}");
         asked.reply("allow_once").await;
         assert_eq!(asked.end().await, "end_turn", "{kind}");
         asked.was_refused("reject_once", "owner").await;
         // The same client answers twice.
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         asked.reply("reject_once").await;
         asked.reply("allow_once").await;
         assert_eq!(asked.end().await, "end_turn", "{kind}");
@@ -166,7 +166,7 @@ async fn second_answer_has_no_effect() {
 #[tokio::test]
 async fn one_of_two_concurrent_answers_counts() {
     for (kind, _) in kinds() {
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         let rejecting = asked.bridge.post(&format!("/v1/permissions/{}", asked.permission), &json!({"outcome": "reject_once"}));
         let (answer, ()) = tokio::join!(rejecting.send(), reply(&mut asked.agent, &asked.question, "allow_once"));
         assert_eq!(asked.end().await, "end_turn", "{kind}");
@@ -181,7 +181,7 @@ async fn one_of_two_concurrent_answers_counts() {
 #[tokio::test]
 async fn wrong_answers_are_refused() {
     for (kind, _) in kinds() {
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         let id = asked.question["id"].clone();
         // A request with another id was never sent.
         respond(&mut asked.agent, &json!(987_654), &json!("yes")).await;
@@ -203,7 +203,7 @@ async fn wrong_answers_are_refused() {
 #[tokio::test]
 async fn answer_counts_only_for_its_session() {
     for (kind, _) in kinds() {
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         let directory = asked.home.put("sub/file", "").parent().unwrap().to_owned();
         let (second, prompt, question) = ask(&mut asked.agent, &directory).await;
         reply(&mut asked.agent, &question, "allow_once").await;
@@ -221,7 +221,7 @@ async fn answer_counts_only_for_its_session() {
 #[tokio::test]
 async fn question_is_denied_when_the_client_disconnects() {
     for (kind, _) in kinds() {
-        let Asked { home, agent, session, permission, .. } = Asked::new(kind, "").await;
+        let WaitingTurn { home, agent, session, permission, .. } = WaitingTurn::new(kind, "").await;
         agent.finish().await;
         assert_eq!(home.get("made"), None, "{kind}");
         assert_eq!(resolutions(&home, &session, &permission).await, [("denied".into(), "disconnect".into())], "{kind}");
@@ -231,7 +231,7 @@ async fn question_is_denied_when_the_client_disconnects() {
 #[tokio::test]
 async fn question_ends_when_the_agent_crashes() {
     for (kind, word) in kinds() {
-        let mut asked = Asked::new(kind, "").await;
+        let mut asked = WaitingTurn::new(kind, "").await;
         let agents = running(&asked.agent.marker, word);
         assert_eq!(agents.len(), 1, "{kind}");
         rustix::process::kill_process(rustix::process::Pid::from_raw(agents[0] as i32).unwrap(), rustix::process::Signal::KILL)
@@ -244,10 +244,10 @@ async fn question_ends_when_the_agent_crashes() {
 #[tokio::test]
 async fn question_ends_when_nuncio_is_killed() {
     for (kind, _) in kinds() {
-        let asked = Asked::new(kind, "").await;
+        let asked = WaitingTurn::new(kind, "").await;
         asked.agent.kill().await;
         let (agent, bridge) = start(&asked.home).await;
-        let mut asked = Asked { agent, bridge, ..asked };
+        let mut asked = WaitingTurn { agent, bridge, ..asked };
         assert_eq!(asked.post(&asked.permission, json!({"outcome": "allow_once"})).await, 404, "{kind}");
         asked.agent.load(&asked.home, &asked.session).await;
         assert_eq!(bodies(&asked.home, &asked.session, &["turn.interrupted"]).await.len(), 1, "{kind}");

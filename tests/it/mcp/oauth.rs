@@ -14,20 +14,20 @@ use crate::harness::{Agent, Answer, Bridge, Home, bounded};
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/oauth.py");
 
 /// The server with its authorization server, which ends with this value.
-pub(super) struct Guarded {
+pub(super) struct OauthServer {
     address: SocketAddr,
     log: PathBuf,
     child: Child,
 }
 
-impl Guarded {
+impl OauthServer {
     /// Starts it, and adds it to the settings as `docs`. Access tokens are valid for `seconds`.
-    async fn start(home: &Home, seconds: u32, settings: &str) -> Guarded {
-        Guarded::start_with(home, &[&seconds.to_string()], settings).await
+    async fn start(home: &Home, seconds: u32, settings: &str) -> OauthServer {
+        OauthServer::start_with(home, &[&seconds.to_string()], settings).await
     }
 
     /// Starts it with these arguments.
-    pub(super) async fn start_with(home: &Home, arguments: &[&str], settings: &str) -> Guarded {
+    pub(super) async fn start_with(home: &Home, arguments: &[&str], settings: &str) -> OauthServer {
         let log = home.put("oauth.log", "");
         let mut command = Command::new("python3");
         command.arg(SERVER).arg(&log).args(arguments).stdout(std::process::Stdio::piped()).kill_on_drop(true);
@@ -35,7 +35,7 @@ impl Guarded {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let port = bounded("the port of oauth.py", lines.next_line()).await.unwrap().unwrap();
         home.config(&format!("[mcp.docs]\nurl = \"http://127.0.0.1:{port}/mcp\"\n{settings}"));
-        Guarded { address: SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap())), log, child }
+        OauthServer { address: SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap())), log, child }
     }
 
     pub(super) fn log(&self) -> Vec<String> {
@@ -107,7 +107,7 @@ const REQUIRED: &str = "it requires authorization: nuncio mcp login docs";
 #[tokio::test]
 async fn login_stores_tokens_that_calls_use_until_logout() {
     let home = Home::new();
-    let guarded = Guarded::start(&home, 600, "").await;
+    let guarded = OauthServer::start(&home, 600, "").await;
     let (code, output) = check(&home).await;
     assert_eq!((code, output.contains(REQUIRED)), (1, true), "{output}");
     sign_in(&home).await;
@@ -132,7 +132,7 @@ async fn login_stores_tokens_that_calls_use_until_logout() {
 async fn expired_tokens_are_refreshed_once_by_concurrent_processes() {
     let home = Home::new();
     // Tokens count as expired 30 s before their end.
-    let guarded = Guarded::start(&home, 1, "").await;
+    let guarded = OauthServer::start(&home, 1, "").await;
     sign_in(&home).await;
     let (one, two, three) = tokio::join!(check(&home), check(&home), check(&home));
     assert_eq!([one.0, two.0, three.0], [0, 0, 0], "{one:?} {two:?} {three:?}");
@@ -145,7 +145,7 @@ async fn expired_tokens_are_refreshed_once_by_concurrent_processes() {
 #[tokio::test]
 async fn revoked_tokens_require_another_login() {
     let home = Home::new();
-    let guarded = Guarded::start(&home, 600, "").await;
+    let guarded = OauthServer::start(&home, 600, "").await;
     sign_in(&home).await;
     guarded.command("revoke").await;
     let (code, output) = check(&home).await;
@@ -160,7 +160,7 @@ async fn registered_client_and_pasted_address() {
     let home = Home::new();
     home.env("CLIENT_SECRET", "secret");
     let settings = "[mcp.docs.oauth]\nclient_id = \"known\"\nclient_secret_env = \"CLIENT_SECRET\"\nscopes = [\"tools\"]\n";
-    let guarded = Guarded::start(&home, 1, settings).await;
+    let guarded = OauthServer::start(&home, 1, settings).await;
     let mut login = Login::start(&home).await;
     assert!(login.address.contains("client_id=known") && login.address.contains("scope=tools"), "{}", login.address);
     let pasted = login.browse().await;
@@ -174,7 +174,7 @@ async fn registered_client_and_pasted_address() {
 #[tokio::test]
 async fn redirections_of_others_do_not_end_the_login() {
     let home = Home::new();
-    let guarded = Guarded::start(&home, 600, "").await;
+    let guarded = OauthServer::start(&home, 600, "").await;
     let login = Login::start(&home).await;
     let real = login.browse().await;
     let (callback, query) = real.split_once('?').unwrap();
@@ -197,7 +197,7 @@ async fn redirections_of_others_do_not_end_the_login() {
 async fn address_that_is_not_on_the_web_is_refused() {
     for address in ["javascript:alert(1)//", "file:///etc/passwd", "data:text/html,x"] {
         let home = Home::new();
-        let _guarded = Guarded::start_with(&home, &["600", &format!("authorize={address}")], "").await;
+        let _guarded = OauthServer::start_with(&home, &["600", &format!("authorize={address}")], "").await;
         let ran = home.run(&["mcp", "login", "docs"], "").await;
         assert!(ran.code != 0 && !ran.stdout.contains("open this address"), "{address}: {ran:?}");
     }
@@ -246,7 +246,7 @@ async fn ready(agent: &mut Agent, id: &str) -> String {
 #[tokio::test]
 async fn login_repairs_the_running_sessions() {
     let home = Home::new();
-    let _guarded = Guarded::start(&home, 600, "").await;
+    let _guarded = OauthServer::start(&home, 600, "").await;
     let (mut agent, first) = session(&home, json!([])).await;
     let second = agent.new_session(&home).await;
     for id in [&first, &second] {
@@ -263,7 +263,7 @@ async fn login_repairs_the_running_sessions() {
 #[tokio::test]
 async fn sign_in_that_ends_during_a_session_is_reported() {
     let home = Home::new();
-    let guarded = Guarded::start(&home, 600, "").await;
+    let guarded = OauthServer::start(&home, 600, "").await;
     sign_in(&home).await;
     let whoami = call("mcp__docs__whoami", json!({}));
     let steps = json!([whoami, {"text": "1"}, whoami, {"text": "2"}, whoami, {"text": "3"}]);
@@ -286,7 +286,7 @@ async fn sign_in_that_ends_during_a_session_is_reported() {
 #[tokio::test]
 async fn forgotten_registration_is_reported_with_the_login() {
     let home = Home::new();
-    let guarded = Guarded::start(&home, 1, "").await;
+    let guarded = OauthServer::start(&home, 1, "").await;
     sign_in(&home).await;
     guarded.command("forget").await;
     let (code, output) = check(&home).await;
@@ -298,7 +298,7 @@ async fn failures_of_the_exchange_have_exit_codes() {
     let home = Home::new();
     // The authorization server refuses the code, the tokens cannot be locked, it does not run.
     for (fault, code) in [("refused", 4), ("lock", 1), ("stopped", 1)] {
-        let mut guarded = Guarded::start(&home, 600, "").await;
+        let mut guarded = OauthServer::start(&home, 600, "").await;
         let login = Login::start(&home).await;
         let callback = login.browse().await;
         let directory = home.data().join("mcp-tokens");

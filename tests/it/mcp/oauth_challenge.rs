@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::oauth::{Guarded, Login, get};
+use super::oauth::{Login, OauthServer, get};
 use super::{call, calls, text};
 use crate::harness::Home;
 
@@ -21,7 +21,7 @@ async fn sign_in(home: &Home) -> Vec<String> {
 #[tokio::test]
 async fn login_uses_the_metadata_and_the_scope_of_the_refusal() {
     let home = Home::new();
-    let guarded = Guarded::start_with(&home, &["600", "challenge"], "").await;
+    let guarded = OauthServer::start_with(&home, &["600", "challenge"], "").await;
     assert_eq!(sign_in(&home).await, ["tools", "files"]);
     let checked = home.run(&["mcp", "check"], "").await;
     assert_eq!(checked.code, 0, "{checked:?}");
@@ -31,7 +31,7 @@ async fn login_uses_the_metadata_and_the_scope_of_the_refusal() {
 #[tokio::test]
 async fn call_without_the_scope_names_the_login_which_asks_for_it() {
     let home = Home::new();
-    let _guarded = Guarded::start_with(&home, &["600", "challenge"], "").await;
+    let _guarded = OauthServer::start_with(&home, &["600", "challenge"], "").await;
     sign_in(&home).await;
     let steps = [call("mcp__docs__admin", json!({})), call("mcp__docs__whoami", json!({}))];
     let finished = calls(&home, &steps).await;

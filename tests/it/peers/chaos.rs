@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{asks, assert_complete, editor, says};
-use crate::harness::{Agent, Home, LIMIT, Random, Running, Server, bounded};
+use crate::harness::{Agent, Home, LIMIT, Random, RunningCommand, Server, bounded};
 use crate::http::exactly_once::{Stage, assert_same, read};
 
 /// Number of rounds, unless `NUNCIO_ROUNDS` gives another one.
@@ -27,7 +27,7 @@ struct Processes {
     session: String,
     editor: Option<Agent>,
     server: Option<Server>,
-    run: Option<Running>,
+    run: Option<RunningCommand>,
     stage: watch::Sender<Stage>,
     random: Random,
     /// Number of prompts so far; each has its own text.
@@ -45,8 +45,8 @@ async fn start_editor(home: &Home, model: &str, session: &str) -> Agent {
     agent
 }
 
-fn start_run(home: &Home, model: &str, session: &str) -> Running {
-    Running::start(home, &["run", "--model", model, "--resume", session, "--json", "-"])
+fn start_run(home: &Home, model: &str, session: &str) -> RunningCommand {
+    RunningCommand::start(home, &["run", "--model", model, "--resume", session, "--json", "-"])
 }
 
 impl Processes {

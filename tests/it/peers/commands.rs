@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
 use super::{asks, assert_complete, endless, home, kind, kinds, message, prompt, release, says, waits};
-use crate::harness::{Home, Ran, Running};
+use crate::harness::{Home, Ran, RunningCommand};
 
 const OWNERS: [Kind; 3] = [Kind::Stdio, Kind::Rest, Kind::Run];
 
@@ -76,7 +76,7 @@ async fn interrupted_run_cancels_its_turn() {
             let steps = json!([says("base"), says("one"), endless(), says("after")]);
             let (home, owner, session) = owned(owner, steps, &[]).await;
             let arguments = [&["run", "--resume", &session, "--json", "-p", "go", "-p", "long"], flags].concat();
-            let mut command = Running::start(&home, &arguments);
+            let mut command = RunningCommand::start(&home, &arguments);
             command.end_input();
             command.until("turn.completed").await;
             command.until("message.delta").await;
@@ -90,7 +90,7 @@ async fn interrupted_run_cancels_its_turn() {
     }
 }
 
-fn interrupt(command: &Running) {
+fn interrupt(command: &RunningCommand) {
     use rustix::process::{Pid, Signal, kill_process};
     kill_process(Pid::from_raw(command.pid as i32).unwrap(), Signal::INT).unwrap();
 }
@@ -107,7 +107,7 @@ async fn run_does_not_take_a_busy_session() {
         server.until(&session, "running", |_| home.get("started").is_some()).await;
         let refused = run(&home, &session, TAKES).await;
         assert!(refused.code == 1 && refused.stderr.contains("in use in another process"), "{refused:?}");
-        let mut command = Running::start(&home, &["run", "--resume", &session, "--json", "from the command"]);
+        let mut command = RunningCommand::start(&home, &["run", "--resume", &session, "--json", "from the command"]);
         command.end_input();
         release(&home).await;
         while command.until("turn.completed").await["turnId"] == begun["turnId"] {}
@@ -125,7 +125,7 @@ async fn run_does_not_take_a_busy_session() {
 async fn show_follow_prints_the_events_of_another_process() {
     for owner in OWNERS {
         let (home, owner, session) = owned(owner, json!([says("base"), says("one")]), &[]).await;
-        let mut follow = Running::start(&home, &["sessions", "show", "--follow", "--json", &session]);
+        let mut follow = RunningCommand::start(&home, &["sessions", "show", "--follow", "--json", &session]);
         follow.until("turn.completed").await;
         check(&run(&home, &session, &[]).await, 0, "one\n");
         follow.until("turn.completed").await;
@@ -213,12 +213,12 @@ async fn commands_leave_the_session_to_its_owner() {
 async fn prompts_that_wait_in_a_run_are_not_lost_when_it_ends() {
     let home = home();
     let steps = json!([waits(), {"text": "first", "chunk_chars": 1000, "delay_ms": 2500}]);
-    let mut first = Running::start(&home, &["run", "--model", &home.script(steps), "--mode", "auto", "--json", "go"]);
+    let mut first = RunningCommand::start(&home, &["run", "--model", &home.script(steps), "--mode", "auto", "--json", "go"]);
     first.end_input();
     let session = first.until("turn.started").await["sessionId"].as_str().unwrap().to_owned();
     let model = home.script(json!([{"text": "next", "chunk_chars": 1000, "delay_ms": 2500}]));
     home.config(&format!("model = \"{model}\"\n"));
-    let waiting = ["second", "third"].map(|text| Running::start(&home, &["run", "--resume", &session, "--json", text]));
+    let waiting = ["second", "third"].map(|text| RunningCommand::start(&home, &["run", "--resume", &session, "--json", text]));
     release(&home).await;
     assert_eq!(first.end().await, 0);
     for mut command in waiting {

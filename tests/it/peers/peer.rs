@@ -5,7 +5,7 @@ use nuncio::api::METHODS;
 use serde_json::{Map, Value, json};
 
 use super::{editor, prompt};
-use crate::harness::{Agent, Bridge, Events, Home, Running, Server, Socket, bounded};
+use crate::harness::{Agent, Bridge, Events, Home, RunningCommand, Server, Socket, bounded};
 
 /// How a client reaches a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Peer {
     Rest(Server, Vec<Events>),
     /// The first socket makes the calls, the others follow sessions.
     Rpc(Server, Vec<Socket>),
-    Run(Running),
+    Run(RunningCommand),
 }
 
 impl Peer {
@@ -37,7 +37,7 @@ impl Peer {
                 let sockets = vec![server.socket().await];
                 Peer::Rpc(server, sockets)
             }
-            Kind::Run => Peer::Run(Running::start(home, &[&["run", "--json", "-"], flags.as_slice()].concat())),
+            Kind::Run => Peer::Run(RunningCommand::start(home, &[&["run", "--json", "-"], flags.as_slice()].concat())),
         }
     }
 

@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 use crate::harness::Home;
 
 /// Reports which of some directories and files were opened or read.
-struct Opened {
+struct OpenWatch {
     inotify: OwnedFd,
     watched: Vec<(i32, String)>,
 }
 
-impl Opened {
-    fn watch(home: &Home, paths: &[&str]) -> Opened {
+impl OpenWatch {
+    fn watch(home: &Home, paths: &[&str]) -> OpenWatch {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
         let watch = |path: &&str| {
             let watched = inotify::add_watch(&inotify, home.work().join(path), WatchFlags::OPEN | WatchFlags::ACCESS).unwrap();
             (watched, path.to_string())
         };
         let watched = paths.iter().map(watch).collect();
-        Opened { inotify, watched }
+        OpenWatch { inotify, watched }
     }
 
     /// Returns the paths that were opened since the last call.
@@ -54,7 +54,7 @@ async fn prompt_in_an_unchanged_project_opens_no_file_of_commands() {
     }
     let directories =
         [".", ".nuncio", ".nuncio/commands", ".nuncio/commands/git", ".claude", ".claude/skills", ".claude/skills/paint"];
-    let opened = Opened::watch(&home, &directories);
+    let opened = OpenWatch::watch(&home, &directories);
     agent.turn(&session, "go").await;
     assert_eq!(opened.paths(), [""; 0]);
     home.put(".nuncio/commands/new.md", "New.");

@@ -4,7 +4,7 @@ use ring::{digest, hmac};
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 const MODEL: &str = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
@@ -201,7 +201,7 @@ async fn errors_have_a_cause() {
 
 /// The signature that the headers and the body must have (AWS Signature Version 4), computed from
 /// the request as it was received.
-fn signature(received: &Received, secret: &str, host: &str) -> String {
+fn signature(received: &ReceivedRequest, secret: &str, host: &str) -> String {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let hash = |text: &str| hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref());
     let mac = |key: &[u8], text: &str| hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes());

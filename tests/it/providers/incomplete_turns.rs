@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{connect, conversation, home, unmarked};
 use crate::harness::Agent;
 use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, Received};
+use crate::provider::{Exchange, ReceivedRequest};
 
 /// The plain events of a protocol up to "Hel".
 fn beginning(wire: &Wire) -> &'static [&'static str] {
@@ -14,7 +14,7 @@ fn beginning(wire: &Wire) -> &'static [&'static str] {
     &wire.plain[..some]
 }
 
-fn told(received: &Received) -> String {
+fn told(received: &ReceivedRequest) -> String {
     json!(conversation(received)).to_string()
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::connect;
 use crate::harness::{Home, Ran, notices};
 use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 /// A server in tests/it/cases/local_servers.jsonl.
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ fn hello(wire: &Wire) -> Exchange {
     Exchange::events(wire.plain)
 }
 
-fn tools(received: &Received) -> usize {
+fn tools(received: &ReceivedRequest) -> usize {
     received.body["tools"].as_array().map_or(0, Vec::len)
 }
 

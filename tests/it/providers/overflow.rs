@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{connect, conversation, home};
 use crate::harness::text;
 use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, Received};
+use crate::provider::{Exchange, ReceivedRequest};
 
 use nuncio::config::Protocol;
 
@@ -40,7 +40,7 @@ fn rejection(wire: &Wire) -> Exchange {
     Exchange::error(status, &body.to_string())
 }
 
-fn told(received: &Received) -> String {
+fn told(received: &ReceivedRequest) -> String {
     json!(conversation(received)).to_string()
 }
 

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::{connect, conversation, home};
 use crate::models::wires::WIRES;
-use crate::provider::{Exchange, Received};
+use crate::provider::{Exchange, ReceivedRequest};
 
 /// The conversation of a request body, each item as it was sent, without marks of the cache.
-fn items(received: &Received) -> Vec<String> {
+fn items(received: &ReceivedRequest) -> Vec<String> {
     #[derive(Deserialize)]
     struct Body<'a> {
         #[serde(borrow, alias = "input", alias = "contents")]
@@ -22,7 +22,7 @@ fn items(received: &Received) -> Vec<String> {
 }
 
 /// The body without its conversation.
-fn rest(received: &Received) -> Value {
+fn rest(received: &ReceivedRequest) -> Value {
     let mut body = received.body.clone();
     ["messages", "input", "contents"].iter().for_each(|name| drop(body.as_object_mut().and_then(|body| body.remove(*name))));
     body
@@ -137,7 +137,7 @@ async fn models_of_mistral_receive_short_ids_from_every_provider() {
 }
 
 /// The roles of a chat conversation, with the number of calls.
-fn roles(received: &Received) -> Vec<String> {
+fn roles(received: &ReceivedRequest) -> Vec<String> {
     let role = |turn: &Value| {
         let calls = turn["tool_calls"].as_array().map_or(String::new(), |calls| format!(" {}", calls.len()));
         format!("{}{calls}", turn["role"].as_str().unwrap_or_default())

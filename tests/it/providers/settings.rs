@@ -11,11 +11,11 @@ use tokio_rustls::rustls::{ServerConfig, crypto};
 
 use crate::harness::Home;
 use crate::models::wires::WIRES;
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 /// Runs one prompt with a provider of the first chat model and with additional settings. `provider`
 /// extends `[providers.test]`; `rest` follows it.
-async fn run_with(protocol: Protocol, model: &str, provider: &str, rest: &str, flags: &[&str]) -> Received {
+async fn run_with(protocol: Protocol, model: &str, provider: &str, rest: &str, flags: &[&str]) -> ReceivedRequest {
     let wire = WIRES.iter().find(|wire| wire.protocol == protocol).unwrap();
     let server = Provider::start(protocol, vec![Exchange::events(wire.plain)]).await;
     let home = Home::new();

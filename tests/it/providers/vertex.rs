@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use super::connect;
 use crate::harness::{Home, Ran, text};
 use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, KEY, Provider, Received};
+use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 fn wire(protocol: Protocol) -> &'static Wire {
     WIRES.iter().find(|wire| wire.protocol == protocol).expect("a wire")
@@ -55,7 +55,7 @@ async fn ask(home: &Home, model: &str) -> Ran {
     home.run(&["run", "--model", model, "-p", "hi"], "").await
 }
 
-fn bearer(received: &Received) -> &str {
+fn bearer(received: &ReceivedRequest) -> &str {
     received.header("authorization").expect("a token").strip_prefix("Bearer ").expect("a bearer token")
 }
 

@@ -44,7 +44,7 @@ const ACTIONS: [&str; 24] = [
 ];
 
 /// A turn whose task runs.
-pub struct Running {
+pub struct RunningTurn {
     pub id: TurnId,
     pub cancel: CancellationToken,
     pub input: NewTurn,
@@ -73,7 +73,7 @@ pub struct History {
     pub queue: Vec<QueuedMessage>,
     /// Appends fail.
     pub lost: bool,
-    pub running: Option<Running>,
+    pub running: Option<RunningTurn>,
     /// Turns whose end is in the log's queue.
     pub ending: Vec<TurnId>,
     /// Turns whose end is committed (true) or lost, before their tasks notice it.
@@ -160,7 +160,7 @@ impl History {
         self.model.claim(&input.message.id);
         self.actions.push(format!("-> turn of {}, with messages before {}", input.message.id, input.after));
         self.starts += 1;
-        self.running = Some(Running { id, cancel, input, answered, is_open: false, _progress: progress });
+        self.running = Some(RunningTurn { id, cancel, input, answered, is_open: false, _progress: progress });
         handle
     }
 
@@ -218,7 +218,7 @@ impl History {
             self.model.remove(&id);
             self.append(Entry::Completed(id));
         }
-        self.running = Some(Running { is_open: true, ..running });
+        self.running = Some(RunningTurn { is_open: true, ..running });
     }
 
     /// The running turn takes the steering messages, and may fail to deliver one of them.

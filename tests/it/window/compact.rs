@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{answer, asks_for_summary, calls, connect, events, home, last_text, messages, says};
 use crate::harness::{Home, bounded, notices, text};
-use crate::provider::{Exchange, Received};
+use crate::provider::{Exchange, ReceivedRequest};
 
 /// A text without repetitions of about this number of bytes.
 fn filler(bytes: usize) -> String {
@@ -12,7 +12,7 @@ fn filler(bytes: usize) -> String {
 }
 
 /// The contents of the messages of a request, without the system prompt.
-fn contents(received: &Received) -> Vec<String> {
+fn contents(received: &ReceivedRequest) -> Vec<String> {
     messages(received).iter().filter(|message| message["role"] != "system").map(|message| message["content"].to_string()).collect()
 }
 
@@ -116,7 +116,7 @@ async fn conversation_is_compacted_during_turn_and_work_continues() {
 
 #[tokio::test]
 async fn compaction_that_fails_changes_nothing() {
-    type Summary = fn(&Received) -> Exchange;
+    type Summary = fn(&ReceivedRequest) -> Exchange;
     // Name, answer to the request for a summary, number of these requests.
     let cases: &[(&str, Summary, usize)] = &[
         ("an error", |_| Exchange::error(400, r#"{"error":{"message":"no"}}"#), 1),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{calls, home, messages, says};
-use crate::provider::Received;
+use crate::provider::ReceivedRequest;
 
 const STEPS: usize = 50;
 /// The part of a request, in percent, that the next request starts with.
@@ -11,8 +11,8 @@ const SHARE_MIN: usize = 95;
 
 /// The bytes of a request that the next one starts with, and all its bytes. Providers cache tools
 /// and instructions before messages.
-fn shared(before: &Received, after: &Received) -> (usize, usize) {
-    let rest = |received: &Received| -> Value {
+fn shared(before: &ReceivedRequest, after: &ReceivedRequest) -> (usize, usize) {
+    let rest = |received: &ReceivedRequest| -> Value {
         let mut body = received.body.clone();
         body.as_object_mut().unwrap().remove("messages");
         body
