@@ -11,7 +11,7 @@ mod table;
 mod turns;
 
 pub(crate) use app::App;
-pub(crate) use dispatch::call_context::{CallContext, TurnStarted};
+pub(crate) use dispatch::call_context::{CallContext, TurnStart};
 pub(crate) use dispatch::client::{Client, ClientRole};
 pub(crate) use dispatch::convert::to_rest;
 pub(crate) use dispatch::event_stream::{EventStream, FollowParams, StreamItem};

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Models, Services};
 use crate::api::App;
-use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, Loaded, Overrides, load_project, load_user};
+use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, LoadedSettings, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::http::{HttpOptions, HttpServer};
 use crate::hub::Hub;
@@ -36,7 +36,7 @@ pub(crate) struct CommonArgs {
 pub(crate) struct Bootstrap {
     pub environment: Environment,
     pub places: DataPaths,
-    pub loaded: Loaded,
+    pub loaded: LoadedSettings,
     pub overrides: Overrides,
     pub cwd: PathBuf,
     /// Names of the environment variables that contain API keys and tokens.

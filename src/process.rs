@@ -28,9 +28,9 @@ mod tree;
 use std::io;
 
 pub use child::{Child, Output};
-pub(crate) use child::{Ending, ProcessTree};
+pub(crate) use child::{ChildExit, ProcessTree};
 pub(crate) use command::CommandKind;
-pub use command::{Command, Confined};
+pub use command::{Command, ProgramConfinement};
 pub(crate) use exported::ExportedChange;
 pub(crate) use find::find_program;
 pub use fork_server::helper_main;

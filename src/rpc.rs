@@ -20,6 +20,6 @@ pub use dialect::{Dialect, WhenFull};
 pub use framing::Framing;
 pub use reader::Handler;
 pub use reader::{MessageReader, ReadError};
-pub use shared::ConnectionClosed;
+pub use shared::ClosedConnection;
 pub use writer::MessageWriter;
 pub use writer::{Feed, FrameWriter};

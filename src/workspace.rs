@@ -18,8 +18,8 @@ pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, is_zip, media_type};
 pub(crate) use private::{create_private, create_private_dir, replace_private, write_private};
 pub(crate) use roots::leads_out;
+pub(crate) use transaction::{ChangeFailure, create_parents};
 pub use transaction::{FileChange, commit};
-pub(crate) use transaction::{NotChanged, create_parents};
 pub(crate) use walk::{PathFilter, Walk};
 
 /// The directories of a session, free of symlinks.
@@ -169,7 +169,7 @@ impl Workspace {
             (Some(home), Some(rest)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
             _ => self.cwd.join(path),
         };
-        let roots::Followed { path, real, complete } = roots::follow(&written);
+        let roots::LinkTarget { path, real, complete } = roots::follow(&written);
         let inside = complete && self.roots.iter().any(|root| real.starts_with(root));
         let own = |directory: &PathBuf| real.starts_with(directory);
         let artifact = complete && (own(&self.artifacts) || self.attachments.iter().chain(&self.skills).any(own));

@@ -13,7 +13,7 @@ use super::mcp::access::AgentTokens;
 use super::mcp::wait::McpWait;
 use super::providers::model_lists::ModelLists;
 use super::providers::models::Models;
-use crate::config::{DataPaths, Environment, Loaded, Overrides, SessionVariables, load_project};
+use crate::config::{DataPaths, Environment, LoadedSettings, Overrides, SessionVariables, load_project};
 use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
 use crate::event::SessionParent;
@@ -30,7 +30,7 @@ use crate::tools::Tools;
 /// The process-wide services of the native agent. Tool calls, turns and API methods use them.
 pub struct Services {
     /// The user's settings, without the settings of a project.
-    pub user: Loaded,
+    pub user: LoadedSettings,
     pub places: DataPaths,
     pub environment: Environment,
     pub overrides: Overrides,
@@ -64,7 +64,7 @@ struct HttpAddress {
 impl Services {
     /// Creates services without starting a language server.
     pub(crate) fn new(
-        user: Loaded,
+        user: LoadedSettings,
         places: DataPaths,
         environment: Environment,
         overrides: Overrides,
@@ -147,7 +147,7 @@ impl Services {
     }
 
     /// Loads the settings in effect in `cwd`.
-    pub(crate) fn settings(&self, cwd: &Path) -> Result<Loaded> {
+    pub(crate) fn settings(&self, cwd: &Path) -> Result<LoadedSettings> {
         let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
         loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
         Ok(loaded)

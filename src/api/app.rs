@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::remote::routing::Routing;
+use super::remote::routing::SessionCalls;
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
 use crate::error::Result;
@@ -49,7 +49,7 @@ pub struct App {
     /// The application itself.
     this: Weak<App>,
     /// See [`App::routing`].
-    routing: parking_lot::Mutex<HashMap<SessionId, Weak<Routing>>>,
+    routing: parking_lot::Mutex<HashMap<SessionId, Weak<SessionCalls>>>,
 }
 
 impl App {
@@ -98,7 +98,7 @@ impl App {
     }
 
     /// Returns the calls of this process to a session that look for its owner.
-    pub(super) fn routing(&self, session: &SessionId) -> Arc<Routing> {
+    pub(super) fn routing(&self, session: &SessionId) -> Arc<SessionCalls> {
         let mut sessions = self.routing.lock();
         if let Some(routing) = sessions.get(session).and_then(Weak::upgrade) {
             return routing;

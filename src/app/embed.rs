@@ -17,7 +17,7 @@ use crate::model::ModelProvider;
 /// A program whose sessions run commands must begin its `main` like that of nuncio: if the first
 /// argument is [`crate::process::HELPER`], it calls [`crate::process::helper_main`].
 #[derive(Default)]
-pub struct Embedded {
+pub struct EmbedOptions {
     /// The variables that settings, keys and paths come from.
     pub environment: Environment,
     /// The data directory, instead of the default one.
@@ -30,7 +30,7 @@ pub struct Embedded {
     pub providers: Vec<(String, Arc<dyn ModelProvider>)>,
 }
 
-impl Embedded {
+impl EmbedOptions {
     /// Serves ACP to one client until the input ends or `stop` is cancelled. The running turns are
     /// then cancelled.
     pub async fn serve(

@@ -9,7 +9,7 @@ use super::data_paths::DataPaths;
 use super::narrow::narrow;
 use super::parse::parse;
 use super::settings::{Rule, Settings};
-use super::trust::{Trust, Trusted};
+use super::trust::{Trust, TrustStatus};
 use super::trust_record::TrustRecord;
 
 /// The restrictions of trusted settings.
@@ -27,7 +27,7 @@ impl Restrictions {
     /// known, returns the hooks of its `current` settings, with one that blocks all calls of tools.
     pub(super) fn new(
         trust: &Trust,
-        status: Trusted,
+        status: TrustStatus,
         places: &DataPaths,
         cwd: &Path,
         current: &Table,
@@ -36,7 +36,7 @@ impl Restrictions {
         let record = trust.record(places, cwd).and_then(|record| Restrictions::from_record(record, user));
         record.unwrap_or_else(|| {
             let mut hooks = current.get("hooks").and_then(Value::as_array).cloned().unwrap_or_default();
-            if status == Trusted::Changed {
+            if status == TrustStatus::Changed {
                 hooks.push(unknown_hooks());
             }
             Restrictions { table: Table::from_iter([("hooks".to_owned(), Value::Array(hooks))]), rules: Vec::new() }

@@ -17,7 +17,7 @@ use super::project_program::{ProgramKind, ProjectProgram};
 use super::rule_paths::add_resolved_paths;
 use super::secret::{CREDENTIALS_HINT, has_credentials};
 use super::settings::{Rule, Settings};
-use super::trust::{Trust, Trusted};
+use super::trust::{Trust, TrustStatus};
 use crate::error::{Error, Result};
 use crate::options::{Mode, Thinking};
 
@@ -70,7 +70,7 @@ impl Overrides {
 
 /// The settings of all layers, merged.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedSettings {
     pub settings: Settings,
     /// Permission rules of the project's file. The user's rules are in `settings`.
     pub project_rules: Vec<Rule>,
@@ -91,12 +91,17 @@ pub struct Loaded {
 
 /// Merges the defaults, the user's file, the environment and the flags. A missing file is an error
 /// only if it is `required`.
-pub(crate) fn load_user(places: &DataPaths, required: bool, environment: &Environment, overrides: &Overrides) -> Result<Loaded> {
+pub(crate) fn load_user(
+    places: &DataPaths,
+    required: bool,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<LoadedSettings> {
     if overrides.base_url.as_deref().is_some_and(has_credentials) {
         return Err(Error::invalid_params("--base-url has a user name or password").hint(CREDENTIALS_HINT));
     }
     let path = places.file.clone();
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedSettings::default();
     if let Some((mut table, _)) = read(&path, required)? {
         make_paths_absolute(&mut table, path.parent().unwrap_or(Path::new(".")));
         loaded.merge(table, &Origin::User(path.clone()));
@@ -110,19 +115,19 @@ pub(crate) fn load_user(places: &DataPaths, required: bool, environment: &Enviro
 /// Merges the settings like [`load_user`], with the project file of `cwd` between the user's file
 /// and the environment.
 pub(crate) fn load_project(
-    user: &Loaded,
+    user: &LoadedSettings,
     places: &DataPaths,
     cwd: &Path,
     environment: &Environment,
     overrides: &Overrides,
-) -> Result<Loaded> {
+) -> Result<LoadedSettings> {
     let (path, trust) = (project_file(cwd), Trust::load(places));
     // The settings of another user's directory have no effect.
     let foreign = path.ancestors().skip(1).take(2).any(|directory| places.is_of_other_user(directory));
     let found = if foreign { None } else { read(&path, false)? };
     let status = match foreign {
-        true if trust.lists(cwd) => Trusted::Changed,
-        true => Trusted::No,
+        true if trust.lists(cwd) => TrustStatus::Changed,
+        true => TrustStatus::No,
         false => trust.settings(cwd, found.as_ref().map(|(_, text)| text.as_bytes())),
     };
     if found.is_none() && status.why_not().is_none() {
@@ -132,9 +137,9 @@ pub(crate) fn load_project(
     }
     let (mut table, text) = found.unwrap_or_default();
     parse(&table, &path)?;
-    let mut loaded = Loaded { table: user.table.clone(), origins: user.origins.clone(), ..Loaded::default() };
+    let mut loaded = LoadedSettings { table: user.table.clone(), origins: user.origins.clone(), ..LoadedSettings::default() };
     loaded.distrusted = status.why_not();
-    if status == Trusted::Yes {
+    if status == TrustStatus::Yes {
         loaded.trusted = true;
         let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
         loaded.project_files = named_files(&real, Some(text.as_bytes())).into_iter().map(|file| file.path).collect();
@@ -192,7 +197,7 @@ fn without(table: Table, other: &Table) -> Table {
     differing.collect()
 }
 
-impl Loaded {
+impl LoadedSettings {
     /// Returns whether the project's file sets `name` or a setting below it.
     pub(crate) fn set_by_project(&self, name: &str) -> bool {
         let within = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -231,7 +236,7 @@ impl Loaded {
     }
 
     /// Marks the programs that the project's file names.
-    fn mark_project_programs(&mut self, user: &Loaded, places: &DataPaths, cwd: &Path) {
+    fn mark_project_programs(&mut self, user: &LoadedSettings, places: &DataPaths, cwd: &Path) {
         let program = |kind| Some(ProjectProgram::new(places, &user.settings.trust, cwd, kind, true));
         let mut settings = std::mem::take(&mut self.settings);
         if self.set_by_project("hooks") {
@@ -251,7 +256,7 @@ impl Loaded {
     }
 
     /// Marks the commands of the user that print keys, if a file that they name is in the project.
-    fn mark_own_tokens(&mut self, user: &Loaded, places: &DataPaths, cwd: &Path) {
+    fn mark_own_tokens(&mut self, user: &LoadedSettings, places: &DataPaths, cwd: &Path) {
         let here = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
         for provider in self.settings.providers.values_mut().filter(|provider| provider.project.is_none()) {
             let files = provider.api_key_command.iter().flat_map(|command| files_in_command(Path::new("/"), command));

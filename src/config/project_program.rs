@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data_paths::DataPaths;
-use super::trust::{Trust, Trusted};
+use super::trust::{Trust, TrustStatus};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::leads_out;
 
@@ -133,18 +133,18 @@ impl ProjectProgram {
         let shown = self.directory.display();
         let status = match self.named_by_project {
             true => trust.status(&self.directory),
-            false if trust.covers(&self.directory) => Trusted::Yes,
+            false if trust.covers(&self.directory) => TrustStatus::Yes,
             false => trust.status(&self.directory),
         };
         let message = match status {
-            Trusted::Yes => return Ok(()),
-            Trusted::No => format!("not started: {shown} is not trusted"),
-            Trusted::Changed | Trusted::NoDigest => {
+            TrustStatus::Yes => return Ok(()),
+            TrustStatus::No => format!("not started: {shown} is not trusted"),
+            TrustStatus::Changed | TrustStatus::NoDigest => {
                 format!("not started: files that the settings of {shown} name changed since they were trusted")
             }
         };
         let command =
-            if status == Trusted::Changed { "to see the changes: nuncio trust --diff" } else { "to trust it: nuncio trust" };
+            if status == TrustStatus::Changed { "to see the changes: nuncio trust --diff" } else { "to trust it: nuncio trust" };
         Err(Error::new(Kind::Forbidden, format!("{message} ({command} {shown})")))
     }
 

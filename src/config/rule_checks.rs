@@ -6,7 +6,7 @@ use std::path::Path;
 use globset::Glob;
 
 use super::data_paths::{DataPaths, project_file};
-use super::load::{Loaded, Origin};
+use super::load::{LoadedSettings, Origin};
 use super::parse::{closest, invalid};
 use super::settings::{AccessKind, Rule};
 use crate::error::Result;
@@ -66,7 +66,7 @@ pub(crate) struct KnownTool<'a> {
     pub access: &'static [AccessShape],
 }
 
-impl Loaded {
+impl LoadedSettings {
     /// Fails if a rule or a hook can never match: it names an unknown tool, or a rule has a field
     /// that calls of its tool do not have.
     pub(crate) fn check_tools(&self, tools: &[KnownTool<'_>], places: &DataPaths, cwd: &Path) -> Result<()> {

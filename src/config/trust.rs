@@ -25,7 +25,7 @@ pub(crate) struct Trust {
 
 /// The trust status of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trusted {
+pub(crate) enum TrustStatus {
     Yes,
     /// The directory is not in the list.
     No,
@@ -35,14 +35,14 @@ pub(crate) enum Trusted {
     NoDigest,
 }
 
-impl Trusted {
+impl TrustStatus {
     /// Returns the reason why a formerly trusted directory is no longer trusted. `None` if it is
     /// trusted, or is not in the list.
     pub(crate) fn why_not(self) -> Option<&'static str> {
         match self {
-            Trusted::Yes | Trusted::No => None,
-            Trusted::Changed => Some("they changed since they were trusted"),
-            Trusted::NoDigest => Some("they were trusted with an older version of nuncio, which did not record their content"),
+            TrustStatus::Yes | TrustStatus::No => None,
+            TrustStatus::Changed => Some("they changed since they were trusted"),
+            TrustStatus::NoDigest => Some("they were trusted with an older version of nuncio, which did not record their content"),
         }
     }
 }
@@ -69,13 +69,13 @@ impl Trust {
     /// Returns the trust status of the settings of `directory`. `content` is the content of its
     /// settings file, `None` if there is no file. Parent directories have no influence. Settings in
     /// a worktree of nuncio are also trusted if they equal the trusted settings of its repository.
-    pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> Trusted {
+    pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> TrustStatus {
         let directory = canonical(directory);
         self.compared(&self.place(&directory), || Ok(TrustedContent::read_with(&directory, content.map(<[u8]>::to_vec))))
     }
 
     /// Returns the trust status of the current content of `directory`.
-    pub(crate) fn status(&self, directory: &Path) -> Trusted {
+    pub(crate) fn status(&self, directory: &Path) -> TrustStatus {
         let directory = canonical(directory);
         self.compared(&self.place(&directory), || TrustedContent::read(&directory))
     }
@@ -96,13 +96,13 @@ impl Trust {
     }
 
     /// Compares content with the digest that is recorded for `recorded`.
-    fn compared(&self, recorded: &Path, content: impl FnOnce() -> std::io::Result<TrustedContent>) -> Trusted {
+    fn compared(&self, recorded: &Path, content: impl FnOnce() -> std::io::Result<TrustedContent>) -> TrustStatus {
         match self.digests.get(recorded) {
-            None => Trusted::No,
-            Some(None) => Trusted::NoDigest,
+            None => TrustStatus::No,
+            Some(None) => TrustStatus::NoDigest,
             Some(Some(trusted)) => match content() {
-                Ok(content) if content.digest().as_ref() == Ok(trusted) => Trusted::Yes,
-                Ok(_) | Err(_) => Trusted::Changed,
+                Ok(content) if content.digest().as_ref() == Ok(trusted) => TrustStatus::Yes,
+                Ok(_) | Err(_) => TrustStatus::Changed,
             },
         }
     }
@@ -129,13 +129,13 @@ impl Trust {
         }
         pairs.retain(|(recorded, _)| self.digests.contains_key(recorded));
         let covers = |recorded: &Path, actual: &Path| {
-            same_repository(actual, &directory) && self.compared(recorded, || TrustedContent::read(actual)) == Trusted::Yes
+            same_repository(actual, &directory) && self.compared(recorded, || TrustedContent::read(actual)) == TrustStatus::Yes
         };
         pairs.into_iter().find(|(recorded, actual)| covers(recorded, actual)).map(|(recorded, _)| recorded)
     }
 
     /// Returns the directories of the list, with their status.
-    pub(crate) fn list(&self) -> impl Iterator<Item = (&Path, Trusted)> {
+    pub(crate) fn list(&self) -> impl Iterator<Item = (&Path, TrustStatus)> {
         self.digests.keys().map(|directory| (directory.as_path(), self.compared(directory, || TrustedContent::read(directory))))
     }
 

@@ -16,7 +16,7 @@ use super::request::HookRequest;
 use crate::config::{FailurePolicy, HookSettings, SessionVariables, script_word};
 use crate::event::HookEvent;
 use crate::limits;
-use crate::process::{Child, Command, Confined, Ending, Output, ProcessLauncher};
+use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, ProgramConfinement};
 use crate::workspace::one_line;
 
 /// Maximum size of the request to a hook, in bytes.
@@ -69,7 +69,7 @@ impl CommandHook {
     }
 
     /// Confines the command, and sets environment variables.
-    pub(crate) fn confined(mut self, confined: &Confined, variables: Vec<(&'static str, OsString)>) -> CommandHook {
+    pub(crate) fn confined(mut self, confined: &ProgramConfinement, variables: Vec<(&'static str, OsString)>) -> CommandHook {
         self.command =
             variables.into_iter().fold(self.command, |command, (name, value)| command.env(name, value)).confined(confined);
         self
@@ -166,7 +166,7 @@ impl Hook for CommandHook {
 /// Writes the input, reads both outputs, and waits for the end of all processes of the command.
 /// Returns the exit code, the output and the beginning of the error output.
 async fn exchange(
-    ending: &mut Ending,
+    ending: &mut ChildExit,
     mut stdin: Sender,
     input: &[u8],
     output: Output,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::auth::token;
-use crate::api::{App, Client, TurnStarted};
+use crate::api::{App, Client, TurnStart};
 use crate::error::{Error, Kind, Result};
 use crate::session::clock::now_ms;
 use crate::store::IdempotencyRecord;
@@ -24,7 +24,7 @@ const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum StoredResult {
     Json { status: u16, body: Value },
-    Turn(TurnStarted),
+    Turn(TurnStart),
 }
 
 /// An idempotency key, scoped to a token: a new token with the name of a revoked token has its own

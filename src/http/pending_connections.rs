@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The unauthenticated connections, oldest first.
 #[derive(Default)]
-pub(crate) struct PendingConnections(Mutex<Waiting>);
+pub(crate) struct PendingConnections(Mutex<ConnectionTable>);
 
 #[derive(Default)]
-struct Waiting {
+struct ConnectionTable {
     next: u64,
     connections: BTreeMap<u64, CancellationToken>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct PendingConnection {
 }
 
 impl PendingConnections {
-    fn waiting<T>(&self, with: impl FnOnce(&mut Waiting) -> T) -> T {
+    fn waiting<T>(&self, with: impl FnOnce(&mut ConnectionTable) -> T) -> T {
         with(&mut self.0.lock())
     }
 

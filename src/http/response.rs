@@ -158,7 +158,7 @@ impl RequestRecord {
 
     /// Counts and logs the request.
     pub(crate) fn record(self, requests: &RequestMetrics, id: &str, response: &Response, took: Duration) {
-        let matched = response.extensions().get::<Matched>();
+        let matched = response.extensions().get::<RouteMatch>();
         let known = matched.map(|matched| matched.route.as_str()).filter(|route| !route.is_empty());
         requests.count(self.method.as_str(), known, response.status().as_u16(), took);
         let route = known.unwrap_or(&self.path);
@@ -175,7 +175,7 @@ impl RequestRecord {
 
 /// The matched route and the client of a request, for its log line.
 #[derive(Clone)]
-struct Matched {
+struct RouteMatch {
     route: String,
     client: Option<Arc<Client>>,
 }
@@ -186,6 +186,6 @@ pub(crate) async fn store_route(request: Request, next: axum::middleware::Next) 
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().into());
     let client = request.extensions().get::<Arc<Client>>().cloned();
     let mut response = next.run(request).await;
-    response.extensions_mut().insert(Matched { route, client });
+    response.extensions_mut().insert(RouteMatch { route, client });
     response
 }

@@ -80,7 +80,7 @@ pub(crate) fn respond(
     stream: EventStream,
     last: impl Fn(&Event) -> bool + Send + 'static,
 ) -> Response {
-    struct Reading<L> {
+    struct StreamReader<L> {
         state: Arc<AppState>,
         stream: EventStream,
         last: L,
@@ -89,7 +89,7 @@ pub(crate) fn respond(
         _open: GaugeGuard,
     }
     let _open = GaugeGuard::new(&state.requests.streams);
-    let reading = Reading { state, stream, last, recheck, over: false, _open };
+    let reading = StreamReader { state, stream, last, recheck, over: false, _open };
     let frames = futures_util::stream::unfold(reading, |mut reading| async move {
         if reading.over {
             return None;

@@ -18,7 +18,7 @@ use super::params::{self, RestFields};
 use super::responder::attach_responder;
 use super::state::AppState;
 use super::{response, sse};
-use crate::api::{CallContext, Client, EventStream, FollowParams, MethodRow, StreamItem, TurnStarted, turn_end};
+use crate::api::{CallContext, Client, EventStream, FollowParams, MethodRow, StreamItem, TurnStart, turn_end};
 use crate::error::{Error, Kind, Result};
 
 /// The form of the response.
@@ -84,7 +84,7 @@ fn form(request: &Request) -> Form {
 }
 
 /// Starts the turn. The call runs detached: it continues when the client disconnects.
-async fn start(row: &'static MethodRow, state: &AppState, cx: &CallContext, params: Value) -> Result<TurnStarted> {
+async fn start(row: &'static MethodRow, state: &AppState, cx: &CallContext, params: Value) -> Result<TurnStart> {
     let (sender, started) = oneshot::channel();
     let mut cx = CallContext { client: attach_responder(&cx.client), ..cx.clone() };
     cx.turn_started = Some(Arc::new(Mutex::new(Some(sender))));

@@ -19,7 +19,7 @@ use crate::session::{AgentChoice, AgentOption};
 use crate::web::HttpClients;
 
 /// The input for starting an agent for a session.
-pub(super) struct Opening {
+pub(super) struct OpenInput {
     pub name: String,
     pub settings: HostedAgent,
     /// The directory for files of the agent.
@@ -138,4 +138,4 @@ pub(super) fn slash_command(entry: &Value, hint: &Value) -> Option<SlashCommand>
 }
 
 /// Starts an agent, and creates or resumes its session.
-pub(super) type Open = fn(Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>>;
+pub(super) type Open = fn(OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>>;

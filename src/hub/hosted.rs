@@ -19,11 +19,11 @@ use super::open_requests::OpenRequests;
 use super::opencode::OpencodeServers;
 use super::permission::PermissionDecider;
 use super::process::AgentProcess;
-use super::start::{LiveSetup, Start, Started};
+use super::start::{LiveSetup, Start, StartedAgent};
 use super::turn_commands::{CommandTurn, TurnCommands};
 use super::{options, registry};
 use crate::agent::{AgentToken, Services};
-use crate::config::{self, HostedAgent, Loaded, McpServer};
+use crate::config::{self, HostedAgent, LoadedSettings, McpServer};
 use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::{Kind, Result};
@@ -114,7 +114,7 @@ impl HostedSession {
         result
     }
 
-    async fn work_in(&self, turn: &Turn, settings: &HostedAgent, loaded: &Loaded, cwd: &Path) -> Result<StopReason> {
+    async fn work_in(&self, turn: &Turn, settings: &HostedAgent, loaded: &LoadedSettings, cwd: &Path) -> Result<StopReason> {
         let lock = self.live.clone().lock_owned();
         let mut live = tokio::select! {
             biased;
@@ -180,7 +180,7 @@ impl HostedSession {
     }
 
     /// Returns the directories by which the calls of a turn are decided.
-    fn workspace(&self, turn: &Turn, loaded: &Loaded, cwd: &Path) -> Workspace {
+    fn workspace(&self, turn: &Turn, loaded: &LoadedSettings, cwd: &Path) -> Workspace {
         let places = &self.services.places;
         let roots = turn.log.state(|state| state.additional_directories.clone());
         let roots = roots.into_iter().chain(loaded.settings.allowed_paths.iter().cloned());
@@ -198,7 +198,7 @@ impl HostedSession {
         live: &mut Live,
         turn: &Turn,
         settings: &HostedAgent,
-        loaded: &Loaded,
+        loaded: &LoadedSettings,
         cwd: &Path,
     ) -> Result<Arc<dyn HostedConversation>> {
         let wanted = LiveSetup {
@@ -216,7 +216,7 @@ impl HostedSession {
         }
         let HostedSession { services, opencode, name, setup, .. } = self;
         let started = Start { services, opencode, name, session: setup, settings, loaded, turn }.open(&wanted).await;
-        let Started { conversation, token } = started.inspect_err(|_| {
+        let StartedAgent { conversation, token } = started.inspect_err(|_| {
             let delay = AGENT_RESTART * 2_u32.saturating_pow(live.failures.min(16));
             live.failures += 1;
             live.not_before = Some(Instant::now() + delay.min(AGENT_RESTART_MAX));

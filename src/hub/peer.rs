@@ -88,10 +88,10 @@ pub(super) trait PeerState: Send + 'static {
 pub(super) struct Peer<S> {
     name: String,
     process: AgentProcess,
-    shared: Arc<Shared<S>>,
+    shared: Arc<PeerCore<S>>,
 }
 
-struct Shared<S> {
+struct PeerCore<S> {
     next: AtomicU64,
     pending: Mutex<HashMap<Value, oneshot::Sender<Response>>>,
     /// The inbox of the running turn.
@@ -106,7 +106,7 @@ impl<S: PeerState> Peer<S> {
     pub(super) fn start(name: &str, launcher: &ProcessLauncher, command: &Command, state: S) -> Result<Arc<Peer<S>>> {
         let (refused, mut responses) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
         let (pending, turn, state) = (Mutex::default(), Mutex::default(), Mutex::new(state));
-        let shared = Arc::new(Shared { next: AtomicU64::new(1), pending, turn, state, refused });
+        let shared = Arc::new(PeerCore { next: AtomicU64::new(1), pending, turn, state, refused });
         let process = AgentProcess::start(name, launcher, command, shared.clone())?;
         let peer = Arc::new(Peer { name: name.into(), process, shared });
         let weak = Arc::downgrade(&peer);
@@ -220,7 +220,7 @@ impl<S: PeerState> Peer<S> {
     }
 }
 
-impl<S: PeerState> LineHandler for Shared<S> {
+impl<S: PeerState> LineHandler for PeerCore<S> {
     /// Fails the request that the message answers, or answers the request with an error.
     fn unreadable<'a>(&'a self, message: &'a InvalidMessage) -> BoxFuture<'a, bool> {
         Box::pin(async move {
@@ -244,7 +244,7 @@ impl<S: PeerState> LineHandler for Shared<S> {
     }
 }
 
-impl<S: PeerState> Shared<S> {
+impl<S: PeerState> PeerCore<S> {
     fn next_id(&self) -> Value {
         self.next.fetch_add(1, Ordering::Relaxed).into()
     }

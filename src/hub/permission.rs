@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::Call;
 use super::turn_size::TurnBytes;
-use crate::config::{AccessKind, Loaded, Policy};
+use crate::config::{AccessKind, LoadedSettings, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::PermissionId;
@@ -24,7 +24,7 @@ pub(super) struct PermissionDecider<'a> {
     turn: &'a Turn,
     /// The size of the events of the turn, to which the requests and answers are added.
     bytes: TurnBytes,
-    loaded: &'a Loaded,
+    loaded: &'a LoadedSettings,
     workspace: &'a Workspace,
 }
 
@@ -53,7 +53,12 @@ impl AgentRequest {
 }
 
 impl<'a> PermissionDecider<'a> {
-    pub(super) fn new(turn: &'a Turn, bytes: TurnBytes, loaded: &'a Loaded, workspace: &'a Workspace) -> PermissionDecider<'a> {
+    pub(super) fn new(
+        turn: &'a Turn,
+        bytes: TurnBytes,
+        loaded: &'a LoadedSettings,
+        workspace: &'a Workspace,
+    ) -> PermissionDecider<'a> {
         PermissionDecider { turn, bytes, loaded, workspace }
     }
 

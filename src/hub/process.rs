@@ -19,7 +19,7 @@ use super::stderr_tail::StderrTail;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::limits;
-use crate::process::{Child, Command, Ending, Output, ProcessLauncher, ProcessTree, StartTime};
+use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, ProcessTree, StartTime};
 use crate::rpc::lines::{Line, LineReader};
 use crate::rpc::message::InvalidMessage;
 
@@ -332,7 +332,7 @@ async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Optio
 }
 
 /// Ends the remaining processes. Returns the exit status, or `None` after a timeout.
-async fn terminate(mut ending: Ending) -> Option<i32> {
+async fn terminate(mut ending: ChildExit) -> Option<i32> {
     ending.cut();
     let ended = timeout(limits::END_WAIT, ending.wait()).await;
     ended.ok()?.ok().map(|status| status.code)

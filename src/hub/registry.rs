@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::conversation::Opening;
+use super::conversation::OpenInput;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::project_files::project_files;
@@ -56,9 +56,9 @@ pub(super) fn opening(
     settings: &HostedAgent,
     cwd: &Path,
     opencode: &Arc<OpencodeServers>,
-) -> Result<Opening> {
+) -> Result<OpenInput> {
     let data = data(services, name);
-    Ok(Opening {
+    Ok(OpenInput {
         name: name.into(),
         settings: settings.clone(),
         command: command(services, name, settings, cwd, &data)?,

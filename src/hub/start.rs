@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::conversation::{HostedConversation, Opening};
+use super::conversation::{HostedConversation, OpenInput};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::registry;
 use crate::agent::{AgentToken, McpAccess, Models, Services};
-use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer};
+use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, LoadedSettings, McpServer};
 use crate::error::Result;
 use crate::process::Command;
 use crate::session::{SessionSetup, Turn};
@@ -24,7 +24,7 @@ pub(super) struct LiveSetup {
 }
 
 /// A process that was started.
-pub(super) struct Started {
+pub(super) struct StartedAgent {
     pub conversation: Arc<dyn HostedConversation>,
     /// The token with which the process uses nuncio's MCP server.
     pub token: Option<AgentToken>,
@@ -38,13 +38,13 @@ pub(super) struct Start<'a> {
     pub session: &'a SessionSetup,
     pub settings: &'a HostedAgent,
     /// The settings in effect in the session's directory.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a LoadedSettings,
     pub turn: &'a Turn,
 }
 
 impl Start<'_> {
     /// Starts the agent, and creates or resumes its session.
-    pub(super) async fn open(&self, setup: &LiveSetup) -> Result<Started> {
+    pub(super) async fn open(&self, setup: &LiveSetup) -> Result<StartedAgent> {
         let Start { services, name, settings, turn, .. } = *self;
         let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
         let session = turn.log.state(|state| state.agent_session.clone());
@@ -60,7 +60,7 @@ impl Start<'_> {
                 token = mcp.add_http(services, access.without_requests())?;
             }
         }
-        let opening = Opening {
+        let opening = OpenInput {
             directories: setup.directories.clone(),
             session,
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
@@ -72,7 +72,7 @@ impl Start<'_> {
             let weak = Arc::downgrade(&conversation);
             token.valid_while(move || weak.upgrade().is_some_and(|conversation| !conversation.process().has_ended()));
         }
-        Ok(Started { conversation, token })
+        Ok(StartedAgent { conversation, token })
     }
 
     /// Completes the environment of the agent. Removes the secrets of the session's settings,

@@ -25,7 +25,7 @@ use super::uri;
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::rpc::{
-    Connection, ConnectionClosed, Dialect, Framing, Handler, MessageReader, MessageWriter, ReadError, RequestError, WhenFull,
+    ClosedConnection, Connection, Dialect, Framing, Handler, MessageReader, MessageWriter, ReadError, RequestError, WhenFull,
 };
 
 /// How long a language server must be silent before its diagnostics count as complete.
@@ -122,13 +122,13 @@ impl LanguageClient {
 
     fn publish(&self, params: Value) {
         #[derive(Deserialize)]
-        struct Published {
+        struct PublishParams {
             uri: String,
             #[serde(default)]
             version: Option<i32>,
             diagnostics: Vec<Value>,
         }
-        let Ok(Published { uri, version, diagnostics }) = Published::deserialize(params) else { return };
+        let Ok(PublishParams { uri, version, diagnostics }) = PublishParams::deserialize(params) else { return };
         let Some(path) = uri::path(&uri) else { return };
         let parsed = diagnostics.into_iter().filter_map(|diagnostic| serde_json::from_value(diagnostic).ok()).collect();
         self.documents().publish(path, version, parsed);
@@ -262,6 +262,6 @@ impl LanguageClient {
     }
 
     fn notify(&self, method: &str, params: impl Serialize) -> Result<(), String> {
-        self.connection.notify(method, params).map_err(|ConnectionClosed| "the language server does not read its input".into())
+        self.connection.notify(method, params).map_err(|ClosedConnection| "the language server does not read its input".into())
     }
 }

@@ -21,7 +21,7 @@ const LSP_WORKS_MAX: usize = 64;
 pub(crate) struct Documents {
     /// Open documents; the most recently used is last.
     open: Vec<Document>,
-    published: HashMap<PathBuf, Published>,
+    published: HashMap<PathBuf, PublishedDiagnostics>,
     /// Logical time at which each work item reported by the server began, by progress token.
     working: HashMap<String, u64>,
     /// Logical clock: increases with every change, publication and progress report.
@@ -39,7 +39,7 @@ struct Document {
     reported: Option<Vec<Diagnostic>>,
 }
 
-struct Published {
+struct PublishedDiagnostics {
     diagnostics: Vec<Diagnostic>,
     version: Option<i32>,
     clock: u64,
@@ -125,7 +125,7 @@ impl Documents {
             diagnostics.into_iter().filter_map(|raw| Diagnostic::read(&path, &lines, raw)).collect();
         diagnostic::sort(&mut diagnostics);
         diagnostics.truncate(LSP_FILE_DIAGNOSTICS_MAX);
-        self.published.insert(path, Published { diagnostics, version, clock: self.clock });
+        self.published.insert(path, PublishedDiagnostics { diagnostics, version, clock: self.clock });
     }
 
     /// Returns the diagnostics for the current content of an open file, or `None` if there are none

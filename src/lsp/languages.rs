@@ -32,7 +32,7 @@ const LSP_DOCUMENT_BYTES_MAX: u64 = 1 << 20;
 pub struct Languages {
     servers: Arc<Servers>,
     config: LanguageConfig,
-    used: Mutex<HashMap<Launch, Used>>,
+    used: Mutex<HashMap<Launch, ServerUse>>,
 }
 
 /// Returns the confinement of the server with a name and a command. The sandbox is that of the
@@ -63,7 +63,7 @@ pub(crate) struct ServerLimits<'a> {
     pub unasked: bool,
 }
 
-struct Used {
+struct ServerUse {
     server: Arc<Server>,
     /// True if the server's failure was reported to the session.
     failure_reported: bool,
@@ -172,7 +172,7 @@ impl Languages {
         }
         used.retain(|_, used| !used.server.is_stopped());
         let server = self.servers.server(&choice.launch)?;
-        used.insert(choice.launch.clone(), Used { server: server.clone(), failure_reported: false });
+        used.insert(choice.launch.clone(), ServerUse { server: server.clone(), failure_reported: false });
         Ok(server)
     }
 

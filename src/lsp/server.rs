@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::client::{LSP, LanguageClient};
 use crate::config::ProjectProgram;
 use crate::limits;
-use crate::process::{Child, Command, Ending, ProcessLauncher, Sandbox};
+use crate::process::{Child, ChildExit, Command, ProcessLauncher, Sandbox};
 
 /// Maximum number of restarts of a language server that crashes. After that, the server stays off.
 const LSP_RESTARTS_MAX: u32 = 3;
@@ -227,7 +227,7 @@ impl Launch {
 }
 
 /// Kills the remaining processes and returns the exit status, or `None` after a timeout.
-async fn terminate(mut ending: Ending) -> Option<i32> {
+async fn terminate(mut ending: ChildExit) -> Option<i32> {
     ending.cut();
     let ended = timeout(limits::END_WAIT, ending.wait()).await;
     ended.ok()?.ok().map(|status| status.code)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::process::{Command, Confined, ProcessLauncher};
+use crate::process::{Command, ProcessLauncher, ProgramConfinement};
 
 /// The configuration of a server with the directories of its sessions. Sessions with an equal
 /// `McpLaunch` share one server. Has no `Debug`, because it contains secrets.
@@ -29,7 +29,7 @@ pub enum McpTransport {
         /// The directory in which the program runs.
         cwd: PathBuf,
         /// Set if the program runs in a project.
-        confined: Option<Confined>,
+        confined: Option<ProgramConfinement>,
         /// A sentence about the place of the program, for messages about failures.
         hint: Option<String>,
     },
@@ -51,7 +51,7 @@ pub struct TokenProgram {
     pub cwd: PathBuf,
     pub env: Vec<(&'static str, OsString)>,
     /// Set if a project's settings name the command.
-    pub confined: Option<Confined>,
+    pub confined: Option<ProgramConfinement>,
 }
 
 impl TokenProgram {

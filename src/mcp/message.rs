@@ -9,7 +9,7 @@ use crate::content::shortened;
 use crate::error::{Error, Kind};
 use crate::json;
 use crate::limits;
-use crate::rpc::message::{Id, Incoming, InvalidMessage};
+use crate::rpc::message::{Id, InvalidMessage, ReceivedMessage};
 use crate::workspace::one_line;
 
 /// Number of bytes of output that is not a message which are shown.
@@ -29,9 +29,9 @@ pub(super) fn read(text: &[u8]) -> ServerText {
     if text.trim_ascii().is_empty() {
         return ServerText::Nothing;
     }
-    match Incoming::parse(text) {
+    match ReceivedMessage::parse(text) {
         // A program that echoes its input, such as `cat`.
-        Ok(Incoming::Request { method, .. }) if method == "initialize" || method == "server/discover" => garbage(text),
+        Ok(ReceivedMessage::Request { method, .. }) if method == "initialize" || method == "server/discover" => garbage(text),
         Ok(_) => parse(text),
         Err(invalid) => unreadable(text, invalid),
     }

@@ -5,7 +5,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::timeout;
 
 use crate::limits;
-use crate::process::Ending;
+use crate::process::ChildExit;
 use crate::workspace::one_line;
 
 /// Maximum number of lines of stderr that are logged of one run of an MCP server.
@@ -13,7 +13,7 @@ const MCP_LOG_LINES_MAX: usize = 1_000;
 
 /// Waits a limited time for the process to exit by itself, because its input is closed, then kills
 /// it. Returns the exit status, if known.
-pub(super) async fn terminate(mut ending: Ending) -> Option<i32> {
+pub(super) async fn terminate(mut ending: ChildExit) -> Option<i32> {
     let mut ended = timeout(limits::MCP_GOODBYE, ending.wait()).await;
     if ended.is_err() {
         ending.cut();

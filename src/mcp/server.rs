@@ -21,7 +21,7 @@ use super::process_end::{log_stderr, terminate};
 use super::stdio::{Garbage, StdioTransport, describe_line};
 use super::tokens::{McpTokens, UrlTokens};
 use crate::limits;
-use crate::process::{Child, Command, Ending, ProcessLauncher};
+use crate::process::{Child, ChildExit, Command, ProcessLauncher};
 use crate::web::HttpClients;
 
 /// How long the first turn waits for a server whose first output is not a message of MCP.
@@ -261,7 +261,7 @@ impl Supervision<'_> {
     async fn serve_process(
         &self,
         transport: impl IntoTransport<RoleClient, std::io::Error, rmcp::transport::TransportAdapterIdentity>,
-        ending: &mut Ending,
+        ending: &mut ChildExit,
         start: RunStart,
     ) -> RunEnd {
         let mut served = std::pin::pin!(self.serve(transport, start));

@@ -120,7 +120,7 @@ struct InferenceConfig {
 
 /// Which parts of a request may end with a cache breakpoint.
 #[derive(Clone, Copy, PartialEq)]
-enum Caching {
+enum CacheSupport {
     Nothing,
     /// Amazon Nova: the system prompt and messages.
     Prompts,
@@ -133,13 +133,13 @@ enum Caching {
 const WITHOUT_CACHE: &[&str] =
     &["claude-v2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-3-5-sonnet-20240620"];
 
-impl Caching {
-    fn from_model(model: &str) -> Caching {
+impl CacheSupport {
+    fn from_model(model: &str) -> CacheSupport {
         match claude(model) {
-            Some(name) if WITHOUT_CACHE.iter().any(|prefix| name.starts_with(prefix)) => Caching::Nothing,
-            Some(_) => Caching::Everything,
-            None if model.contains("amazon.nova") => Caching::Prompts,
-            None => Caching::Nothing,
+            Some(name) if WITHOUT_CACHE.iter().any(|prefix| name.starts_with(prefix)) => CacheSupport::Nothing,
+            Some(_) => CacheSupport::Everything,
+            None if model.contains("amazon.nova") => CacheSupport::Prompts,
+            None => CacheSupport::Nothing,
         }
     }
 }
@@ -152,7 +152,7 @@ fn claude(model: &str) -> Option<&str> {
 
 /// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
-    let (claude, caching) = (claude(&endpoint.model), Caching::from_model(&endpoint.model));
+    let (claude, caching) = (claude(&endpoint.model), CacheSupport::from_model(&endpoint.model));
     let max_tokens = endpoint.max_output_tokens.or(claude.map(|_| max_tokens(endpoint)));
     let ttl = (endpoint.cache_ttl == CacheTtl::OneHour && claude.is_some()).then_some("1h");
     let breakpoint = CachePoint { r#type: "default", ttl };
@@ -169,7 +169,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
             input_schema: InputSchema { json: &tool.input_schema },
         })
         .collect();
-    if caching != Caching::Nothing {
+    if caching != CacheSupport::Nothing {
         if !system.is_empty() {
             system.push(Content::CachePoint(breakpoint));
         }
@@ -178,7 +178,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
             turn.content.push(Content::CachePoint(breakpoint));
         }
     }
-    if caching == Caching::Everything && !tools.is_empty() {
+    if caching == CacheSupport::Everything && !tools.is_empty() {
         tools.push(Tool::CachePoint(breakpoint));
     }
     let body = Body {

@@ -14,7 +14,7 @@ use super::error::{ModelError, Retry};
 use super::local::{LocalServers, Properties};
 use super::media::Media;
 use super::request::Request;
-use super::retry::Retrying;
+use super::retry::RetryModel;
 use super::send::{SendError, send};
 use super::wire_formats::wire_format;
 use super::{output_limit, single_calls};
@@ -23,7 +23,7 @@ use crate::web::HttpClients;
 /// Opens a model that retries failed requests. `servers` keeps what servers report and reveal.
 pub fn open(endpoint: Endpoint, clients: &HttpClients, servers: &LocalServers) -> Arc<dyn Model> {
     let wait = endpoint.wait;
-    Arc::new(Retrying::new(HttpModel::new(endpoint, clients, servers), wait))
+    Arc::new(RetryModel::new(HttpModel::new(endpoint, clients, servers), wait))
 }
 
 /// The model of an endpoint, without retries: each stream is one attempt.

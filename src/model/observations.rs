@@ -25,10 +25,10 @@ const VERSION: u32 = 1;
 
 /// The facts by base URL and model, shared by all clones.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Observations(Arc<Shared>);
+pub(super) struct Observations(Arc<ObservationFile>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ObservationFile {
     /// Unset: the facts are kept for this process only.
     file: OnceLock<PathBuf>,
     /// `None`: the file was not read yet.

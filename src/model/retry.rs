@@ -36,11 +36,11 @@ const MODEL_LOCAL_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A model with retries. Text and thinking are forwarded immediately, and [`Chunk::Retry`] discards
 /// them. From the first tool call on, all chunks are held back until the answer is complete, so
 /// that no call of an incomplete answer runs. Usage is forwarded even if the attempt fails.
-pub(crate) struct Retrying<M> {
-    shared: Arc<Shared<M>>,
+pub(crate) struct RetryModel<M> {
+    shared: Arc<RetryState<M>>,
 }
 
-struct Shared<M> {
+struct RetryState<M> {
     model: M,
     /// How long a request waits for an overloaded provider.
     wait: Duration,
@@ -48,14 +48,14 @@ struct Shared<M> {
     answered: AtomicBool,
 }
 
-impl<M: Model> Retrying<M> {
+impl<M: Model> RetryModel<M> {
     /// Adds retries to `model`. A request waits up to `wait` for an overloaded provider.
     pub(crate) fn new(model: M, wait: Duration) -> Self {
-        Self { shared: Arc::new(Shared { model, wait, answered: AtomicBool::new(false) }) }
+        Self { shared: Arc::new(RetryState { model, wait, answered: AtomicBool::new(false) }) }
     }
 }
 
-impl<M: Model> Model for Retrying<M> {
+impl<M: Model> Model for RetryModel<M> {
     fn id(&self) -> &str {
         self.shared.model.id()
     }
@@ -90,7 +90,7 @@ impl<M: Model> Model for Retrying<M> {
 }
 
 struct Attempts<M> {
-    shared: Arc<Shared<M>>,
+    shared: Arc<RetryState<M>>,
     request: Request,
     /// Number of the current or next attempt, from 1.
     number: u32,
@@ -181,18 +181,18 @@ struct Pause {
 struct Failures {
     once: u32,
     backoff: u32,
-    refused: Repeated,
-    waiting: Repeated,
+    refused: FailureCount,
+    waiting: FailureCount,
 }
 
 /// Failures that are retried for a time.
 #[derive(Default)]
-struct Repeated {
+struct FailureCount {
     count: u32,
     first: Option<Instant>,
 }
 
-impl Repeated {
+impl FailureCount {
     /// Counts a failure. Returns the rest of `time`, which starts with the first failure.
     fn count(&mut self, time: Duration) -> Duration {
         self.count += 1;

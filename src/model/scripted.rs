@@ -15,7 +15,7 @@ use super::classify::classify;
 use super::error::{ModelError, Retry};
 use super::message::{Block, Message};
 use super::request::Request;
-use super::retry::Retrying;
+use super::retry::RetryModel;
 use crate::content::{StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
 use crate::id::ToolCallId;
@@ -93,10 +93,10 @@ impl Script {
 
 /// Opens the model for one session, at the first step.
 pub fn open(id: impl Into<String>, script: Script) -> Arc<dyn Model> {
-    Arc::new(Retrying::new(Scripted { id: id.into(), script: Arc::new(script), position: Arc::default() }, MODEL_WAIT))
+    Arc::new(RetryModel::new(ScriptedModel { id: id.into(), script: Arc::new(script), position: Arc::default() }, MODEL_WAIT))
 }
 
-struct Scripted {
+struct ScriptedModel {
     id: String,
     script: Arc<Script>,
     position: Arc<Mutex<Position>>,
@@ -112,7 +112,7 @@ struct Position {
 /// Context window that the model reports, in tokens.
 const CONTEXT_WINDOW: u64 = 200_000;
 
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn id(&self) -> &str {
         &self.id
     }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::calls::RunningCalls;
 use crate::api::{
     self, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, Client, ForwardedCall, ForwardedReply, MethodKind, RELEASE,
-    Release, SHOWN, STARTED, Scope, Shown, TurnStarted,
+    Release, SHOWN, STARTED, Scope, Shown, TurnStart,
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -214,7 +214,7 @@ impl Handler<()> for PeerHandler {
     }
 }
 
-fn report_started(connection: &Connection<()>, call: u64, turn: &TurnStarted) {
+fn report_started(connection: &Connection<()>, call: u64, turn: &TurnStart) {
     let mut params = json!(turn);
     params["call"] = call.into();
     let _ = connection.notify(STARTED, params);

@@ -24,7 +24,7 @@ pub struct Child {
     /// Standard output and standard error in one pipe, so that their order is kept.
     pub output: Output,
     /// Waits for the exit status. [`Child::end`] and dropping the child terminate the command.
-    pub ending: Ending,
+    pub ending: ChildExit,
 }
 
 /// The output of a command.
@@ -52,18 +52,18 @@ impl AsyncRead for Output {
 /// The exit status of a [`Child`], separate from its output so that both can be awaited
 /// concurrently.
 #[derive(Debug)]
-pub struct Ending {
+pub struct ChildExit {
     lifeline: UnixStream,
     report: Vec<u8>,
     processes: ProcessTree,
     server: ForkServer,
     /// The number of the command in orders to the fork server.
     number: u64,
-    /// True until the command has exited or its lifeline was closed with [`Ending::cut`].
+    /// True until the command has exited or its lifeline was closed with [`ChildExit::cut`].
     active: bool,
 }
 
-/// The processes of a running command, known while the [`Ending`] is awaited.
+/// The processes of a running command, known while the [`ChildExit`] is awaited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessTree {
     /// The process id of the supervisor, or 0.
@@ -82,7 +82,7 @@ impl ProcessTree {
 
 impl Child {
     pub(super) fn new(lifeline: UnixStream, output: Receiver, server: ForkServer, number: u64) -> Child {
-        let ending = Ending { lifeline, report: Vec::new(), processes: ProcessTree::default(), server, number, active: true };
+        let ending = ChildExit { lifeline, report: Vec::new(), processes: ProcessTree::default(), server, number, active: true };
         Child { output: Output::new(output), ending }
     }
 
@@ -103,7 +103,7 @@ impl Child {
     }
 }
 
-impl Ending {
+impl ChildExit {
     /// Waits like [`Child::wait`]. Also fails if processes may still be running.
     pub(crate) async fn wait(&mut self) -> Result<ExitStatus> {
         // If a supervisor is killed while it has unread input, the kernel resets the socket. Treat
@@ -135,7 +135,7 @@ impl Ending {
     }
 
     /// Closes the lifeline, so that the supervisor starts to terminate the command.
-    /// [`Ending::wait`] returns when the command has exited.
+    /// [`ChildExit::wait`] returns when the command has exited.
     pub(crate) fn cut(&mut self) {
         if !std::mem::take(&mut self.active) {
             return;
@@ -146,7 +146,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for ChildExit {
     fn drop(&mut self) {
         self.cut();
     }

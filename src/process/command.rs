@@ -27,7 +27,7 @@ pub struct Command {
 
 /// The confinement of a program that runs in a project without a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Confined {
+pub struct ProgramConfinement {
     pub sandbox: Sandbox,
     pub program: ProjectProgram,
 }
@@ -95,7 +95,7 @@ impl Command {
     }
 
     /// Confines a program of a project.
-    pub fn confined(self, confined: &Confined) -> Command {
+    pub fn confined(self, confined: &ProgramConfinement) -> Command {
         Command { project: Some(confined.program.clone()), ..self.sandbox(Some(confined.sandbox.clone())) }
     }
 

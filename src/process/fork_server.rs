@@ -44,9 +44,9 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
 
 /// The running supervisors, by process id.
 #[derive(Default)]
-struct Supervisors(HashMap<u32, Supervised>);
+struct Supervisors(HashMap<u32, SupervisedCommand>);
 
-struct Supervised {
+struct SupervisedCommand {
     number: u64,
     /// The files that the command cannot change. Their placeholders are removed after it.
     control: ControlFiles,
@@ -86,7 +86,7 @@ impl Supervisors {
             Some(Order::Run(number, command)) => {
                 let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
                 if let Some(pid) = fork(*command, &control, descriptors, open_files) {
-                    self.0.insert(pid, Supervised { number, control, until: None });
+                    self.0.insert(pid, SupervisedCommand { number, control, until: None });
                 }
             }
             Some(Order::Cut(number)) => self.cut(|known| known == number),

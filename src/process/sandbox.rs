@@ -81,7 +81,7 @@ const UNSUPPORTED: [(ABI, &str); 3] =
 
 /// The restrictions in effect, as long as the command runs.
 #[derive(Debug, Default)]
-pub(super) struct Applied {
+pub(super) struct ActiveSandbox {
     /// The restrictions that this kernel does not support.
     pub unsupported: Vec<&'static str>,
     /// The files to restore after the command.
@@ -113,7 +113,7 @@ impl Sandbox {
 
     /// Restricts this process, which must have one thread, and its descendants. The error contains
     /// the reason why the restrictions do not apply.
-    pub(super) fn apply(&self, control: &ControlFiles) -> Result<Applied, String> {
+    pub(super) fn apply(&self, control: &ControlFiles) -> Result<ActiveSandbox, String> {
         limit_resources();
         let split = Split::new(&self.private);
         let masked = self.mask(&split);
@@ -127,7 +127,7 @@ impl Sandbox {
         if syscalls::confine(self.network).is_err() {
             unsupported.push(if abi < ABI::V4 { "the network" } else { "sockets other than TCP" });
         }
-        Ok(Applied { unsupported, snapshot, _locks: locks })
+        Ok(ActiveSandbox { unsupported, snapshot, _locks: locks })
     }
 
     /// Hides the private paths inside writable directories. If this returns false, Landlock must

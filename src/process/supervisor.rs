@@ -15,7 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 use super::command::{self, CommandKind};
 use super::git_control::ControlFiles;
 use super::oom::OomScore;
-use super::sandbox::Applied;
+use super::sandbox::ActiveSandbox;
 use super::signals::Signals;
 use super::{report, tree};
 
@@ -84,9 +84,9 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
     };
     let signals = Signals::block()?;
     let mut score = OomScore::open();
-    let applied = match command.sandbox.as_ref().map_or(Ok(Applied::default()), |sandbox| sandbox.apply(control)) {
+    let applied = match command.sandbox.as_ref().map_or(Ok(ActiveSandbox::default()), |sandbox| sandbox.apply(control)) {
         Ok(applied) => applied,
-        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => Applied::default(),
+        Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => ActiveSandbox::default(),
         Err(why) => {
             send_report(&report::refused(&why));
             return Ok(NOT_RUN);

@@ -10,21 +10,21 @@ use tokio::sync::{mpsc, oneshot};
 use super::dialect::Dialect;
 use super::message::Id;
 use super::reader::MessageReader;
-use super::shared::{ConnectionClosed, Outgoing, Shared};
+use super::shared::{ClosedConnection, ConnectionState, OutgoingMessage};
 use super::writer::MessageWriter;
 
 /// Sends messages to the other side. Clones share one connection and do not keep it open. The
 /// connection ends when its [`MessageWriter`] is dropped, or when its [`MessageReader`] and all
 /// running handlers are dropped.
 pub struct Connection<B> {
-    shared: Arc<Shared>,
-    queue: mpsc::WeakSender<Outgoing<B>>,
+    shared: Arc<ConnectionState>,
+    queue: mpsc::WeakSender<OutgoingMessage<B>>,
 }
 
 /// Creates the parts of a connection. A barrier of type `B` is attached to each message: see
 /// [`super::Feed::Barrier`].
 pub fn connection<B: Send>(dialect: Dialect) -> (Connection<B>, MessageReader<B>, MessageWriter<B>) {
-    let shared = Arc::new(Shared::new(dialect));
+    let shared = Arc::new(ConnectionState::new(dialect));
     let (sender, receiver) = mpsc::channel(dialect.messages_queued_max);
     let connection = Connection { shared: shared.clone(), queue: sender.downgrade() };
     (connection, MessageReader::new(shared.clone(), sender), MessageWriter::new(shared, receiver))
@@ -47,8 +47,8 @@ pub enum RequestError {
     Invalid(serde_json::Error),
 }
 
-impl From<ConnectionClosed> for RequestError {
-    fn from(ConnectionClosed: ConnectionClosed) -> Self {
+impl From<ClosedConnection> for RequestError {
+    fn from(ClosedConnection: ClosedConnection) -> Self {
         RequestError::Closed
     }
 }
@@ -71,21 +71,21 @@ impl<B: Default + Send + 'static> Connection<B> {
     }
 
     /// Sends a request and ignores its response.
-    pub fn request_without_response(&self, method: &str, params: impl Serialize) -> Result<(), ConnectionClosed> {
+    pub fn request_without_response(&self, method: &str, params: impl Serialize) -> Result<(), ClosedConnection> {
         let mut message = Vec::new();
         self.shared.dialect.framing.request(&self.shared.requests.next_id(), method, params, &mut message);
         self.send(message, B::default())
     }
 
     /// Sends a notification.
-    pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), ConnectionClosed> {
+    pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), ClosedConnection> {
         let mut message = Vec::new();
         self.shared.dialect.framing.notification(method, params, &mut message);
         self.send(message, B::default())
     }
 
     /// Queues a barrier without a message.
-    pub fn send_barrier(&self, barrier: B) -> Result<(), ConnectionClosed> {
+    pub fn send_barrier(&self, barrier: B) -> Result<(), ClosedConnection> {
         self.send(Vec::new(), barrier)
     }
 
@@ -94,9 +94,9 @@ impl<B: Default + Send + 'static> Connection<B> {
         self.shared.closed.cancelled().await;
     }
 
-    fn send(&self, message: Vec<u8>, barrier: B) -> Result<(), ConnectionClosed> {
-        let queue = self.queue.upgrade().ok_or(ConnectionClosed)?;
-        self.shared.send(&queue, Outgoing { message, barrier })
+    fn send(&self, message: Vec<u8>, barrier: B) -> Result<(), ClosedConnection> {
+        let queue = self.queue.upgrade().ok_or(ClosedConnection)?;
+        self.shared.send(&queue, OutgoingMessage { message, barrier })
     }
 }
 

@@ -56,7 +56,7 @@ impl fmt::Display for Id {
 
 /// A received message. `params` is null if it is absent.
 #[derive(Debug, PartialEq)]
-pub enum Incoming {
+pub enum ReceivedMessage {
     /// A call that requires a response.
     Request { id: Id, method: String, params: Value },
     /// A call without a response.
@@ -85,9 +85,9 @@ impl InvalidMessage {
     }
 }
 
-impl Incoming {
+impl ReceivedMessage {
     /// Parses one message.
-    pub fn parse(line: &[u8]) -> Result<Incoming, InvalidMessage> {
+    pub fn parse(line: &[u8]) -> Result<ReceivedMessage, InvalidMessage> {
         let unreadable = |message: String| InvalidMessage::unreadable(line, Error::new(Kind::ParseError, message));
         if let Err(error) = std::str::from_utf8(line) {
             return Err(unreadable(format!("message is not UTF-8 after byte {}", error.valid_up_to())));
@@ -123,8 +123,8 @@ impl Incoming {
         }
         let params = object.remove("params").unwrap_or(Value::Null);
         match (object.remove("method"), id) {
-            (Some(Value::String(method)), Some(id)) => Ok(Incoming::Request { id, method, params }),
-            (Some(Value::String(method)), None) => Ok(Incoming::Notification { method, params }),
+            (Some(Value::String(method)), Some(id)) => Ok(ReceivedMessage::Request { id, method, params }),
+            (Some(Value::String(method)), None) => Ok(ReceivedMessage::Notification { method, params }),
             (Some(_), _) => Err(invalid(&known_id, "method: must be a string")),
             (None, Some(id)) => response(id, object).map_err(|message| invalid(&known_id, message)),
             (None, None) => Err(invalid(&Id::Null, "neither a request nor a response: method is missing")),
@@ -132,10 +132,10 @@ impl Incoming {
     }
 }
 
-fn response(id: Id, mut object: Map<String, Value>) -> Result<Incoming, &'static str> {
+fn response(id: Id, mut object: Map<String, Value>) -> Result<ReceivedMessage, &'static str> {
     match (object.remove("result"), object.remove("error")) {
-        (Some(result), None) => Ok(Incoming::Response { id, result: Ok(result) }),
-        (None, Some(error)) => Ok(Incoming::Response { id, result: Err(error) }),
+        (Some(result), None) => Ok(ReceivedMessage::Response { id, result: Ok(result) }),
+        (None, Some(error)) => Ok(ReceivedMessage::Response { id, result: Err(error) }),
         (None, None) => Err("neither a request nor a response: method, result and error are missing"),
         (Some(_), Some(_)) => Err("the response has both a result and an error"),
     }

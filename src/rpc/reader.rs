@@ -15,8 +15,8 @@ use super::dialect::WhenFull;
 use super::framing::Framing;
 use super::headers::HeaderReader;
 use super::lines::{Line, LineReader};
-use super::message::{Id, Incoming, InvalidMessage, error_object};
-use super::shared::{Outgoing, Shared};
+use super::message::{Id, InvalidMessage, ReceivedMessage, error_object};
+use super::shared::{ConnectionState, OutgoingMessage};
 use crate::error::{Error, Kind, Result};
 
 /// Handles the messages of a connection. The read loop polls each returned future once before it
@@ -49,8 +49,8 @@ pub enum ReadError {
 
 /// Reads the messages of a connection. The connection stays open while the reader exists.
 pub struct MessageReader<B> {
-    shared: Arc<Shared>,
-    queue: mpsc::Sender<Outgoing<B>>,
+    shared: Arc<ConnectionState>,
+    queue: mpsc::Sender<OutgoingMessage<B>>,
     /// Cancels the requests and notifications that are being handled.
     cancel: CancellationToken,
 }
@@ -124,15 +124,15 @@ impl<B: Default + Send + 'static> MessageReader<B> {
     }
 
     fn handle(&self, message: &[u8], handler: &impl Handler<B>) {
-        match Incoming::parse(message) {
-            Ok(Incoming::Request { id, method, params }) => self.request(id, method, params, handler),
-            Ok(Incoming::Notification { method, params }) if method == self.shared.dialect.cancel_method => {
+        match ReceivedMessage::parse(message) {
+            Ok(ReceivedMessage::Request { id, method, params }) => self.request(id, method, params, handler),
+            Ok(ReceivedMessage::Notification { method, params }) if method == self.shared.dialect.cancel_method => {
                 self.cancel_request(&params);
             }
-            Ok(Incoming::Notification { method, params }) => {
+            Ok(ReceivedMessage::Notification { method, params }) => {
                 self.start(handler.notification(method, params, self.cancel.child_token()));
             }
-            Ok(Incoming::Response { id, result }) => {
+            Ok(ReceivedMessage::Response { id, result }) => {
                 if !self.shared.requests.resolve(&id, result) {
                     tracing::debug!(%id, "response to a request that is not pending");
                 }
@@ -192,14 +192,20 @@ impl<B: Default + Send + 'static> MessageReader<B> {
 }
 
 impl<B> MessageReader<B> {
-    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Sender<Outgoing<B>>) -> MessageReader<B> {
+    pub(super) fn new(shared: Arc<ConnectionState>, queue: mpsc::Sender<OutgoingMessage<B>>) -> MessageReader<B> {
         MessageReader { shared, queue, cancel: CancellationToken::new() }
     }
 }
 
-fn respond<B: Send + 'static>(shared: &Shared, queue: &mpsc::Sender<Outgoing<B>>, id: &Id, result: &Result<Value>, barrier: B) {
+fn respond<B: Send + 'static>(
+    shared: &ConnectionState,
+    queue: &mpsc::Sender<OutgoingMessage<B>>,
+    id: &Id,
+    result: &Result<Value>,
+    barrier: B,
+) {
     let mut message = Vec::new();
     shared.dialect.framing.response(id, result, &mut message);
     // The error is ignored: a closed connection needs no response.
-    let _ = shared.send(queue, Outgoing { message, barrier });
+    let _ = shared.send(queue, OutgoingMessage { message, barrier });
 }

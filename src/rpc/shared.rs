@@ -9,11 +9,11 @@ use crate::task::TaskTracker;
 
 /// The connection has ended, so the message was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionClosed;
+pub struct ClosedConnection;
 
 /// An encoded message, and the barrier that determines which events are written before and after
 /// it.
-pub(super) struct Outgoing<B> {
+pub(super) struct OutgoingMessage<B> {
     /// The message with its framing; may be empty.
     pub message: Vec<u8>,
     /// See [`super::writer::Feed::Barrier`].
@@ -21,7 +21,7 @@ pub(super) struct Outgoing<B> {
 }
 
 /// The state that the parts of a connection share.
-pub(super) struct Shared {
+pub(super) struct ConnectionState {
     pub dialect: Dialect,
     pub requests: PendingRequests,
     /// Tasks that run handlers, and tasks that wait for room in the queue to send a message.
@@ -32,10 +32,10 @@ pub(super) struct Shared {
     pub closed: CancellationToken,
 }
 
-impl Shared {
+impl ConnectionState {
     /// Creates the state of a new connection.
-    pub(crate) fn new(dialect: Dialect) -> Shared {
-        Shared {
+    pub(crate) fn new(dialect: Dialect) -> ConnectionState {
+        ConnectionState {
             dialect,
             requests: PendingRequests::default(),
             tasks: TaskTracker::default(),
@@ -47,12 +47,12 @@ impl Shared {
     /// Queues a message without waiting.
     pub(crate) fn send<B: Send + 'static>(
         &self,
-        queue: &mpsc::Sender<Outgoing<B>>,
-        outgoing: Outgoing<B>,
-    ) -> Result<(), ConnectionClosed> {
+        queue: &mpsc::Sender<OutgoingMessage<B>>,
+        outgoing: OutgoingMessage<B>,
+    ) -> Result<(), ClosedConnection> {
         match (queue.try_send(outgoing), self.dialect.when_full) {
             (Ok(()), _) => Ok(()),
-            (Err(mpsc::error::TrySendError::Closed(_)), _) => Err(ConnectionClosed),
+            (Err(mpsc::error::TrySendError::Closed(_)), _) => Err(ClosedConnection),
             // The number of tasks is bounded, because the reader waits for room before it accepts
             // more requests.
             (Err(mpsc::error::TrySendError::Full(outgoing)), WhenFull::PauseReading(_)) => {
@@ -64,7 +64,7 @@ impl Shared {
             }
             (Err(mpsc::error::TrySendError::Full(_)), WhenFull::End) => {
                 self.overflowed.cancel();
-                Err(ConnectionClosed)
+                Err(ClosedConnection)
             }
         }
     }

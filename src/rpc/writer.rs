@@ -10,7 +10,7 @@ use tokio_util::sync::DropGuard;
 
 use super::message::Id;
 use super::requests::ResponseHandler;
-use super::shared::{Outgoing, Shared};
+use super::shared::{ConnectionState, OutgoingMessage};
 
 /// A source of messages that are not queued but produced when there is room to write them, such as
 /// session events. The feed `()` produces no messages.
@@ -63,13 +63,13 @@ impl Feed for () {
 
 /// Writes the queued messages of a connection and the messages of its feed.
 pub struct MessageWriter<B> {
-    shared: Arc<Shared>,
-    queue: mpsc::Receiver<Outgoing<B>>,
+    shared: Arc<ConnectionState>,
+    queue: mpsc::Receiver<OutgoingMessage<B>>,
     _closed: DropGuard,
 }
 
 impl<B: Send> MessageWriter<B> {
-    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Outgoing<B>>) -> MessageWriter<B> {
+    pub(super) fn new(shared: Arc<ConnectionState>, queue: mpsc::Receiver<OutgoingMessage<B>>) -> MessageWriter<B> {
         let closed = shared.closed.clone().drop_guard();
         MessageWriter { shared, queue, _closed: closed }
     }
@@ -87,7 +87,7 @@ impl<B: Send> MessageWriter<B> {
             tokio::select! {
                 biased;
                 outgoing = self.queue.recv() => match outgoing {
-                    Some(Outgoing { message, barrier }) => {
+                    Some(OutgoingMessage { message, barrier }) => {
                         feed.before(&barrier, &mut out).await?;
                         out.buffer.extend_from_slice(&message);
                         feed.after(barrier, &mut out).await;
@@ -112,7 +112,7 @@ const FLUSH_BYTES: usize = 64 << 10;
 
 /// Encodes messages into a buffer and writes the buffer to the output.
 pub struct FrameWriter {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionState>,
     output: Box<dyn AsyncWrite + Unpin + Send>,
     buffer: Vec<u8>,
 }
@@ -132,7 +132,7 @@ impl FrameWriter {
 
     /// Cancels a request, unless the other side has responded.
     pub fn cancel_request(&mut self, id: &Id) {
-        let Shared { requests, dialect, .. } = &*self.shared;
+        let ConnectionState { requests, dialect, .. } = &*self.shared;
         if requests.withdraw(id) {
             dialect.framing.notification(dialect.cancel_method, dialect.cancel_params(id), &mut self.buffer);
         }

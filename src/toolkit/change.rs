@@ -12,7 +12,7 @@ use super::text::Encoding;
 use super::turn_changes::{ChangedBy, TurnFile};
 use crate::content::{Location, ToolContent};
 use crate::patch::{self, Diff, Side};
-use crate::workspace::{self, FileChange, NotChanged, ResolvedPath};
+use crate::workspace::{self, ChangeFailure, FileChange, ResolvedPath};
 
 /// Maximum size of a file that `edit` changes, in bytes.
 const EDIT_BYTES_MAX: u64 = 64 << 20;
@@ -292,7 +292,7 @@ fn replace_now(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedP
     kept
 }
 
-fn not_changed(failed: NotChanged, context: &ToolContext) -> ToolError {
+fn not_changed(failed: ChangeFailure, context: &ToolContext) -> ToolError {
     let all = if failed.left.is_empty() { "; nothing was changed" } else { "" };
     let mut error = context.failed("writing", &failed.real, format!("{}{all}", failed.error));
     for (file, former) in failed.left {

@@ -31,10 +31,10 @@ const FETCH_CONNECT: Duration = Duration::from_secs(10);
 /// The HTTP clients of the process, shared by all clones. Each is created on first use (about 2
 /// ms).
 #[derive(Clone, Debug, Default)]
-pub struct HttpClients(Arc<Shared>);
+pub struct HttpClients(Arc<ClientPool>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ClientPool {
     /// The clients without options, by destination.
     usual: [OnceLock<Client>; 6],
     /// The clients with options. Their number is bounded by the number of providers in the

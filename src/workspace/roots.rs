@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 const LINKS_MAX: usize = 40;
 
 /// A path after symlink resolution.
-pub(crate) struct Followed {
+pub(crate) struct LinkTarget {
     /// Absolute, without `.` and `..`. Symlinks are kept, except where a `..` leads out of one.
     pub path: PathBuf,
     /// The path without symlinks, as far as it exists.
@@ -31,7 +31,7 @@ fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> {
 }
 
 /// Resolves the absolute path `path`.
-pub(crate) fn follow(path: &Path) -> Followed {
+pub(crate) fn follow(path: &Path) -> LinkTarget {
     let mut shown = PathBuf::from("/");
     let mut real = PathBuf::from("/");
     let mut complete = true;
@@ -52,7 +52,7 @@ pub(crate) fn follow(path: &Path) -> Followed {
             }
         }
     }
-    Followed { path: shown, real, complete }
+    LinkTarget { path: shown, real, complete }
 }
 
 /// Appends `name` to `real`, following symlinks. Returns false if there are too many symlinks.
@@ -92,6 +92,6 @@ pub(crate) fn real(path: &Path) -> PathBuf {
 pub(crate) fn leads_out(path: &Path, roots: &[PathBuf]) -> bool {
     let inside = |real: &Path| roots.iter().any(|root| real.starts_with(root));
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let Followed { path: shown, real: end, .. } = follow(&absolute);
+    let LinkTarget { path: shown, real: end, .. } = follow(&absolute);
     !inside(&end) && shown.ancestors().any(|above| inside(&real(above)))
 }

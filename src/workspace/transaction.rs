@@ -35,7 +35,7 @@ impl FileChange<'_> {
 
 /// The change that failed. No change was made, except for the files in `left`.
 #[derive(Debug)]
-pub struct NotChanged {
+pub struct ChangeFailure {
     pub real: PathBuf,
     pub error: io::Error,
     /// Files that could not be restored, each with the path of its former content.
@@ -46,9 +46,9 @@ pub struct NotChanged {
 /// before the first rename; if a later step fails, completed changes are undone. Only a crash
 /// between two renames leaves the changes incomplete, with the remaining files as `.nuncio-*` next
 /// to their targets.
-pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
+pub fn commit(changes: &[FileChange<'_>]) -> Result<(), ChangeFailure> {
     let mut transaction = Transaction::default();
-    let failed = |change: &FileChange<'_>, error, left| Err(NotChanged { real: change.real().to_owned(), error, left });
+    let failed = |change: &FileChange<'_>, error, left| Err(ChangeFailure { real: change.real().to_owned(), error, left });
     for change in changes {
         if let Err(error) = transaction.stage(change) {
             return failed(change, error, transaction.roll_back(0));
@@ -65,7 +65,7 @@ pub fn commit(changes: &[FileChange<'_>]) -> Result<(), NotChanged> {
             return failed(change, error.into(), transaction.roll_back(changes.len()));
         }
     }
-    transaction.staged.iter().for_each(Staged::remove_temporary);
+    transaction.staged.iter().for_each(StagedChange::remove_temporary);
     Ok(())
 }
 
@@ -90,13 +90,13 @@ impl CreatedParents {
 
 #[derive(Default)]
 struct Transaction<'a> {
-    staged: Vec<Staged<'a>>,
+    staged: Vec<StagedChange<'a>>,
     /// Directories that the transaction created, as parent and name, outermost first.
     made: Vec<(OwnedFd, PathBuf)>,
 }
 
 /// A prepared change to one file.
-struct Staged<'a> {
+struct StagedChange<'a> {
     directory: OwnedFd,
     real: &'a Path,
     name: &'a OsStr,
@@ -142,7 +142,7 @@ impl<'a> Transaction<'a> {
         }
         let temporary = format!(".nuncio-{}", uuid::Uuid::now_v7().simple());
         let put = matches!(change, FileChange::Put { .. });
-        self.staged.push(Staged { directory, real, name, exists: before.is_some(), put, temporary, done: Done::Nothing });
+        self.staged.push(StagedChange { directory, real, name, exists: before.is_some(), put, temporary, done: Done::Nothing });
         let Some(staged) = self.staged.last() else { return Ok(()) };
         match *change {
             FileChange::Put { bytes, like: None, .. } => staged.write(bytes, before),
@@ -187,7 +187,7 @@ impl<'a> Transaction<'a> {
                 left.push((staged.real.to_owned(), staged.real.with_file_name(&staged.temporary)));
             }
         }
-        self.staged.iter().filter(|staged| staged.done == Done::Nothing).for_each(Staged::remove_temporary);
+        self.staged.iter().filter(|staged| staged.done == Done::Nothing).for_each(StagedChange::remove_temporary);
         for (parent, name) in self.made.into_iter().rev() {
             // The directory stays if another process has put files into it.
             let _ = unlinkat(&parent, name, AtFlags::REMOVEDIR);
@@ -202,7 +202,7 @@ fn stat_no_symlinks(real: &Path) -> io::Result<Stat> {
     Ok(rustix::fs::fstat(open_no_symlinks(real, OFlags::PATH)?)?)
 }
 
-impl Staged<'_> {
+impl StagedChange<'_> {
     /// Writes the new content to the temporary file.
     fn write(&self, bytes: &[u8], like: Option<Stat>) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -218,7 +218,7 @@ impl Staged<'_> {
 
     /// Makes the change atomically. With `keep`, the former file is kept under `temporary`.
     fn make(&mut self, keep: bool) -> io::Result<()> {
-        let Staged { directory, name, temporary, .. } = &*self;
+        let StagedChange { directory, name, temporary, .. } = &*self;
         self.done = match (self.put, self.exists, keep) {
             (false, ..) => renameat(directory, *name, directory, temporary).map(|()| Done::Kept)?,
             (true, false, _) => self.add().map(|()| Done::Created)?,
@@ -231,7 +231,7 @@ impl Staged<'_> {
     /// Renames the new content to the file's name, unless another process created the file in the
     /// meantime.
     fn add(&self) -> io::Result<()> {
-        let Staged { directory, name, temporary, .. } = self;
+        let StagedChange { directory, name, temporary, .. } = self;
         match renameat_with(directory, temporary, directory, *name, RenameFlags::NOREPLACE) {
             // The file system does not support RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(directory, temporary, directory, *name)?),
@@ -241,7 +241,7 @@ impl Staged<'_> {
 
     /// Swaps the new content and the former file, which is then under `temporary`.
     fn exchange(&self) -> io::Result<()> {
-        let Staged { directory, name, temporary, .. } = self;
+        let StagedChange { directory, name, temporary, .. } = self;
         match renameat_with(directory, temporary, directory, *name, RenameFlags::EXCHANGE) {
             // Without support for RENAME_EXCHANGE, the file is missing for a moment.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}

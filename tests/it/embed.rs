@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
-use nuncio::app::embed::Embedded;
+use nuncio::app::embed::EmbedOptions;
 use nuncio::config::FailurePolicy;
 use nuncio::content::{Part, StopReason, plain_text};
 use nuncio::event::HookEvent;
@@ -116,12 +116,12 @@ async fn embedder_adds_a_model_provider_and_a_hook() {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (input, output) = tokio::io::split(theirs);
     let variables = [("NUNCIO_HOME", home.data().to_str().unwrap()), ("HOME", home.data().to_str().unwrap())].into();
-    let embedded = Embedded {
+    let embedded = EmbedOptions {
         environment: variables,
         cwd: Some(home.work()),
         hooks: vec![Arc::new(Redact)],
         providers: vec![("echo".into(), Arc::new(Echo))],
-        ..Embedded::default()
+        ..EmbedOptions::default()
     };
     let served = tokio::spawn(embedded.serve(input, output, CancellationToken::new()));
     let (input, output) = tokio::io::split(ours);

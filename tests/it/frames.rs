@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use nuncio::limits::LINE_START_BYTES;
 use nuncio::rpc::Framing;
 use nuncio::rpc::lines::{Line, LineReader};
-use nuncio::rpc::message::Incoming;
+use nuncio::rpc::message::ReceivedMessage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -100,21 +100,21 @@ fn lines_do_not_depend_on_chunks() {
 #[test]
 fn parsed_message_survives_a_round_trip() {
     proptest!(config(), |(bytes in vec(any::<u8>(), 0..64), text in message())| {
-        let _ = Incoming::parse(&bytes);
+        let _ = ReceivedMessage::parse(&bytes);
         // A parsed message is the same after it is written and parsed again.
-        if let Ok(incoming) = Incoming::parse(text.as_bytes()) {
+        if let Ok(incoming) = ReceivedMessage::parse(text.as_bytes()) {
             let mut written = Vec::new();
             match &incoming {
-                Incoming::Request { id, method, params } => Framing::Lines.request(id, method, params, &mut written),
-                Incoming::Notification { method, params } => Framing::Lines.notification(method, params, &mut written),
-                Incoming::Response { id, result: Ok(result) } => {
+                ReceivedMessage::Request { id, method, params } => Framing::Lines.request(id, method, params, &mut written),
+                ReceivedMessage::Notification { method, params } => Framing::Lines.notification(method, params, &mut written),
+                ReceivedMessage::Response { id, result: Ok(result) } => {
                     Framing::Lines.response(id, &Ok(result.clone()), &mut written);
                 }
-                Incoming::Response { result: Err(_), .. } => return Ok(()),
+                ReceivedMessage::Response { result: Err(_), .. } => return Ok(()),
             }
             prop_assert_eq!(written.pop(), Some(b'\n'));
             prop_assert!(!written.contains(&b'\n'));
-            prop_assert_eq!(Incoming::parse(&written).ok(), Some(incoming));
+            prop_assert_eq!(ReceivedMessage::parse(&written).ok(), Some(incoming));
         }
     });
 }

@@ -15,7 +15,7 @@ use crate::agent::programs::program_place::{command_hook, named_by_user};
 use crate::agent::providers::models::Models;
 use crate::agent::services::Services;
 use crate::config::{
-    self, AccessKind, DataPaths, HookSettings, Loaded, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables,
+    self, AccessKind, DataPaths, HookSettings, LoadedSettings, ProgramKind, ProjectProgram, Rule, SandboxMode, SessionVariables,
 };
 use crate::context::project_dirs::ProjectDirs;
 use crate::error::Result;
@@ -27,7 +27,7 @@ use crate::model::Model;
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::rules::{Rules, allows_writes};
-use crate::process::{Confined, Sandbox};
+use crate::process::{ProgramConfinement, Sandbox};
 use crate::toolkit::{CheckSettings, FilesSeen, PreparedCall, Shell, ToolContext, ToolError, TurnChanges};
 use crate::tools::task;
 use crate::workspace::{Workspace, leads_out, linked_git_dirs};
@@ -38,7 +38,7 @@ const NO_SESSION: &str = "tool";
 /// The environment of one session. It is built again when the session's directories change.
 pub(crate) struct SessionEnvironment {
     pub(in crate::agent) services: Arc<Services>,
-    pub(in crate::agent) loaded: Loaded,
+    pub(in crate::agent) loaded: LoadedSettings,
     pub(in crate::agent) workspace: Arc<Workspace>,
     pub(in crate::agent) shell: Arc<Shell>,
     /// The tools that models can call in this session.
@@ -273,7 +273,7 @@ impl SessionEnvironment {
 }
 
 /// Configures the language servers that a session may start.
-fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Workspace) -> LanguageConfig {
+fn language_config(services: &Arc<Services>, loaded: &LoadedSettings, workspace: &Workspace) -> LanguageConfig {
     let (all, cwd, roots) = (services.clone(), workspace.cwd.clone(), workspace.named_roots.clone());
     let confine = move |name: &str, launch: &Launch, commands: Option<&Sandbox>| {
         let grants = &all.user.settings.trust;
@@ -287,7 +287,7 @@ fn language_config(services: &Arc<Services>, loaded: &Loaded, workspace: &Worksp
             _ => &roots,
         };
         let variables = confinement::variables(&program, &launch.command);
-        let Confined { sandbox, program } = confinement::confined(program, roots);
+        let ProgramConfinement { sandbox, program } = confinement::confined(program, roots);
         Confinement { sandbox, variables, hint: program.hint() }
     };
     LanguageConfig {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::programs::confinement::{confined, variables};
 use crate::config::{ProgramKind, ProjectProgram, SandboxMode};
-use crate::process::{Confined, Sandbox};
+use crate::process::{ProgramConfinement, Sandbox};
 use crate::toolkit::{CheckConfinement, ToolContext};
 
 /// Confines the checks of a call. The user's `[sandbox]` settings and the grant of the project's
@@ -23,7 +23,7 @@ pub(in crate::agent) fn apply(context: &mut ToolContext, environment: &SessionEn
     program.grant.network |= settings.network;
     let variables = variables(&program, &[]);
     let writable: &[PathBuf] = if settings.mode == Some(SandboxMode::ReadOnly) { &[] } else { &environment.writable };
-    let Confined { sandbox, program } = confined(program, writable);
+    let ProgramConfinement { sandbox, program } = confined(program, writable);
     context.sandbox = Some(sandbox);
     context.check_confinement = Some(CheckConfinement { variables, hint: program.hint() });
     Ok(())

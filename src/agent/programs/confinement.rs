@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::config::ProjectProgram;
-use crate::process::{Command, Confined, Sandbox};
+use crate::process::{Command, ProgramConfinement, Sandbox};
 use crate::workspace::{create_private_dir, linked_git_dirs};
 
 /// Variables with the directories in which package managers keep their caches. The user's own
@@ -40,7 +40,7 @@ const CACHE: &str = "cache";
 const TEMP: &str = "tmp";
 
 /// Returns the confinement of a program that may write below `roots`.
-pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> Confined {
+pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> ProgramConfinement {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     // The program can write in these two directories, but not replace them by links: their parent
     // is not writable. A link there is not resolved, so that the sandbox refuses it.
@@ -63,7 +63,7 @@ pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> Confined {
         network: program.grant.network,
         required: true,
     };
-    Confined { sandbox, program }
+    ProgramConfinement { sandbox, program }
 }
 
 /// Returns the environment variables of a confined program: its caches, and without network the

@@ -10,7 +10,7 @@ use crate::config::{
     DataPaths, HookSettings, ProgramKind, ProjectProgram, SessionVariables, Settings, files_in_command, script_word,
 };
 use crate::hooks::CommandHook;
-use crate::process::{Confined, find_program};
+use crate::process::{ProgramConfinement, find_program};
 use crate::workspace::Workspace;
 
 /// A program that a setting names.
@@ -29,7 +29,7 @@ pub(in crate::agent) struct NamedProgram<'a> {
 pub(in crate::agent) struct ProgramPlace {
     pub cwd: PathBuf,
     /// Set if the program runs in the project, confined.
-    pub confined: Option<Confined>,
+    pub confined: Option<ProgramConfinement>,
     /// A sentence for messages about failures.
     pub hint: Option<String>,
 }

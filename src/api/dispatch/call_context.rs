@@ -24,7 +24,7 @@ pub struct CallContext {
     pub answered: CancellationToken,
     /// Receives the started turn, for a transport that streams the turn's events while the prompt
     /// call is still running.
-    pub turn_started: Option<Arc<Mutex<Option<oneshot::Sender<TurnStarted>>>>>,
+    pub turn_started: Option<Arc<Mutex<Option<oneshot::Sender<TurnStart>>>>>,
     /// The id of the message that the call adds to a session. If the owner of the session dies
     /// during the call, the id tells whether the message was recorded.
     pub message_id: MessageId,
@@ -37,7 +37,7 @@ pub struct CallContext {
 
 /// A turn that has just started. The seqs of the turn's events are greater than `after`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TurnStarted {
+pub struct TurnStart {
     pub session: SessionId,
     pub turn: TurnId,
     pub after: Seq,
@@ -97,7 +97,7 @@ impl CallContext {
     }
 
     /// Sends the started turn to the transport, if the transport waits for the turn.
-    pub(in crate::api) fn report_started(&self, started: TurnStarted) {
+    pub(in crate::api) fn report_started(&self, started: TurnStart) {
         let waiting = self.turn_started.as_ref().and_then(|waiting| waiting.lock().take());
         if let Some(waiting) = waiting {
             let _ = waiting.send(started);

@@ -14,8 +14,8 @@ use super::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, Shown,
 };
 use super::recover;
-use super::routing::Routing;
-use crate::api::dispatch::call_context::{CallContext, TurnStarted};
+use super::routing::SessionCalls;
+use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::method::{FollowChange, MethodKind, MethodRow, Reply, Scope};
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
@@ -137,7 +137,7 @@ impl Attempt {
 }
 
 /// Runs the call once.
-async fn attempt(row: &MethodRow, cx: &CallContext, routing: &Routing, id: &SessionId, params: &Value) -> Result<Attempt> {
+async fn attempt(row: &MethodRow, cx: &CallContext, routing: &SessionCalls, id: &SessionId, params: &Value) -> Result<Attempt> {
     let order = routing.order().await;
     let run_here = async |order| match in_order(order, row.run_here(cx.clone(), params.clone())).await {
         Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
@@ -308,7 +308,7 @@ impl Call<'_> {
                 }
             }
             STARTED => {
-                if let Ok(started) = serde_json::from_value::<TurnStarted>(params) {
+                if let Ok(started) = serde_json::from_value::<TurnStart>(params) {
                     self.catch_up(Seq::MAX).await;
                     self.cx.report_started(started);
                 }

@@ -19,7 +19,7 @@ pub(crate) const CANCEL: &str = "cancel";
 /// The notification that the client's response is written ([`CallNumber`]).
 pub(crate) const ANSWERED: &str = "answered";
 /// The notification of the owner that a forwarded call started a turn. Its params are a
-/// [`TurnStarted`] with the number of the call. Sent if [`ForwardedCall::reports_start`] is set.
+/// [`TurnStart`] with the number of the call. Sent if [`ForwardedCall::reports_start`] is set.
 pub(crate) const STARTED: &str = "started";
 /// The notification of the owner that the client is to see the session ([`Shown`]).
 pub(crate) const SHOWN: &str = "shown";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api::dispatch::call_context::{CallContext, TurnStarted};
+use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::method::{MethodKind, MethodRow, Reply};
 use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
@@ -47,7 +47,7 @@ pub(in crate::api) async fn outcome(
     let Some(turn) = turn else {
         return Err(Error::new(Kind::Cancelled, format!("the message is queued in session {id}, whose owner ended")));
     };
-    cx.report_started(TurnStarted { session: id.clone(), turn: turn.clone(), after: before });
+    cx.report_started(TurnStart { session: id.clone(), turn: turn.clone(), after: before });
     let (stop, seq) = tokio::time::timeout(limits::FORWARD_ANSWER, end(&session, &turn, before))
         .await
         .unwrap_or_else(|_| Err(Error::new(Kind::Timeout, format!("turn {turn} has no end yet"))))?;

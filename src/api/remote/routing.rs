@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 /// The calls of this process to one session that look for its owner, or run there.
 #[derive(Default)]
-pub(in crate::api) struct Routing {
+pub(in crate::api) struct SessionCalls {
     order: Arc<tokio::sync::Mutex<()>>,
     /// The tokens that cancel the prompts.
     prompts: Mutex<Vec<CancellationToken>>,
 }
 
-impl Routing {
+impl SessionCalls {
     /// Locks the order of the calls. A call holds the lock until it has started in the owner, so
     /// that the calls of one client to a session keep their order.
     pub(in crate::api) async fn order(&self) -> OwnedMutexGuard<()> {
@@ -37,7 +37,7 @@ impl Routing {
 
 /// RAII guard: a registered prompt.
 pub(in crate::api) struct RoutedPrompt {
-    routing: Arc<Routing>,
+    routing: Arc<SessionCalls>,
     cancel: CancellationToken,
 }
 

@@ -36,7 +36,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 
 /// The event of a change.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Changed {
+pub(crate) struct ChangeResult {
     /// Seq of the event.
     seq: Seq,
 }
@@ -46,14 +46,14 @@ pub(crate) struct ConfigureSession;
 
 impl Method for ConfigureSession {
     type Params = ConfigureParams;
-    type Result = Changed;
+    type Result = ChangeResult;
     const NAME: &'static str = "_nuncio/session/configure";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "tools": ["read", "git_*"]}"#;
     const ROUTES: &'static [Route] = &[Route::patch("/v1/sessions/{sessionId}")];
     const SCOPE: Scope = Scope::Owner;
     const DOC: &'static str = "Changes the title, the system prompt or the tools of an idle session. Calls of other tools fail.";
 
-    async fn call(cx: CallContext, params: ConfigureParams) -> Result<Reply<Changed>> {
+    async fn call(cx: CallContext, params: ConfigureParams) -> Result<Reply<ChangeResult>> {
         cx.client.authorized()?;
         let ConfigureParams { session_id, title, system_prompt, tools } = params;
         for pattern in tools.iter().flatten().flatten() {
@@ -70,7 +70,7 @@ impl Method for ConfigureSession {
             return Err(Error::invalid_params("title, systemPrompt or tools is required"));
         }
         let seq = cx.owned(&session_id)?.change_between_turns(Body::SessionUpdated { change }).await?;
-        Ok(Reply::new(Changed { seq }))
+        Ok(Reply::new(ChangeResult { seq }))
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct ReplaceMessages;
 
 impl Method for ReplaceMessages {
     type Params = ReplaceParams;
-    type Result = Changed;
+    type Result = ChangeResult;
     const NAME: &'static str = "_nuncio/session/replace_messages";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "messages": [{"role": "user", "parts": [{"type": "text", "text": "We work on the parser."}]}]}"#;
     const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/messages")];
@@ -96,14 +96,14 @@ impl Method for ReplaceMessages {
     const DOC: &'static str = "Replaces the messages that the model of an idle session sees. The roles are user, system and assistant; an assistant's \
          message has only text. The log keeps all earlier messages.";
 
-    async fn call(cx: CallContext, params: ReplaceParams) -> Result<Reply<Changed>> {
+    async fn call(cx: CallContext, params: ReplaceParams) -> Result<Reply<ChangeResult>> {
         cx.client.authorized()?;
         for (index, message) in params.messages.iter().enumerate() {
             check(index, message).map_err(|problem| Error::invalid_params(format!("messages[{index}]: {problem}")))?;
         }
         let body = Body::MessagesReplaced { messages: params.messages };
         let seq = cx.owned(&params.session_id)?.change_between_turns(body).await?;
-        Ok(Reply::new(Changed { seq }))
+        Ok(Reply::new(ChangeResult { seq }))
     }
 }
 

@@ -41,7 +41,7 @@ struct ForkMeta {
 /// ACP's ForkSessionResponse.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Forked {
+pub(crate) struct ForkResult {
     session_id: SessionId,
     modes: acp::SessionModeState,
     config_options: Vec<acp::SessionConfigOption>,
@@ -52,14 +52,14 @@ pub(crate) struct ForkSession;
 
 impl Method for ForkSession {
     type Params = ForkParams;
-    type Result = Forked;
+    type Result = ForkResult;
     const NAME: &'static str = "session/fork";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/fork").status(201)];
     const DOC: &'static str =
         "Creates a session with the history of another one, up to the end of its last turn. `_meta.nuncio`: title.";
 
-    async fn call(cx: CallContext, params: ForkParams) -> Result<Reply<Forked>> {
+    async fn call(cx: CallContext, params: ForkParams) -> Result<Reply<ForkResult>> {
         cx.client.authorized()?;
         let ours = params.meta.as_ref().and_then(|meta| meta.get("nuncio")).cloned();
         let meta: ForkMeta = ours
@@ -81,7 +81,7 @@ impl Method for ForkSession {
         let session = sessions.fork(&params.session_id, change).await?;
         session.set_mcp_servers(servers);
         let id = session.log.id.clone();
-        let forked = Forked {
+        let forked = ForkResult {
             session_id: id.clone(),
             modes: session.log.state(modes),
             config_options: config_options(&cx.app, &cx.client, &session).await,

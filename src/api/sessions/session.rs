@@ -140,7 +140,7 @@ pub(in crate::api) async fn create_session(
 }
 
 /// The params that `session/load` and `session/resume` share.
-struct Reopening {
+struct ReopenParams {
     id: acp::SessionId,
     cwd: PathBuf,
     additional_directories: Vec<PathBuf>,
@@ -151,9 +151,9 @@ struct Reopening {
 
 /// Returns the session to open. If the call contains directories or a system prompt, they replace
 /// those of the session.
-async fn reopen(cx: &CallContext, params: Reopening) -> Result<Session> {
+async fn reopen(cx: &CallContext, params: ReopenParams) -> Result<Session> {
     cx.client.authorized()?;
-    let Reopening { id, cwd, additional_directories, servers, system_prompt, meta } = params;
+    let ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta } = params;
     let servers = mcp_servers(cx, servers)?;
     let prompt = SystemPromptChange::read(system_prompt, meta.as_ref())?;
     let session = cx.owned(&session_id(&id))?;
@@ -195,7 +195,7 @@ impl Method for LoadSession {
         let acp::LoadSessionRequest {
             session_id: id, cwd, additional_directories, mcp_servers: servers, system_prompt, meta, ..
         } = params;
-        let session = reopen(&cx, Reopening { id, cwd, additional_directories, servers, system_prompt, meta }).await?;
+        let session = reopen(&cx, ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta }).await?;
         let response = acp::LoadSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.app, &cx.client, &session).await);
@@ -234,7 +234,7 @@ impl Method for ResumeSession {
             meta,
             ..
         } = params;
-        let session = reopen(&cx, Reopening { id, cwd, additional_directories, servers, system_prompt, meta }).await?;
+        let session = reopen(&cx, ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta }).await?;
         let response = acp::ResumeSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.app, &cx.client, &session).await);

@@ -147,7 +147,7 @@ pub(crate) struct RetryParams {
 /// The turn that the retry started.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Retried {
+pub(crate) struct RetryResult {
     /// Id of the new turn.
     turn_id: TurnId,
 }
@@ -157,7 +157,7 @@ pub(crate) struct RetryTurn;
 
 impl Method for RetryTurn {
     type Params = RetryParams;
-    type Result = Retried;
+    type Result = RetryResult;
     const NAME: &'static str = "_nuncio/session/retry";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "turnId": "turn_01"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/turns/{turnId}/retry").status(202)];
@@ -166,7 +166,7 @@ impl Method for RetryTurn {
     const DOC: &'static str = "Starts a new turn with the prompt of an earlier turn, in the context of that turn: the model no longer sees the \
          earlier turn and the turns after it. Queued messages run after the new turn.";
 
-    async fn call(cx: CallContext, params: RetryParams) -> Result<Reply<Retried>> {
+    async fn call(cx: CallContext, params: RetryParams) -> Result<Reply<RetryResult>> {
         cx.client.authorized()?;
         let session = cx.owned(&params.session_id)?;
         if let Some(agent) = session.log.state(|state| state.agent.clone()) {
@@ -186,7 +186,7 @@ impl Method for RetryTurn {
         let mut turn = session.retry_turn(IncomingMessage::user(cx.message_id, prompt), &cx.client.id, params.turn_id)?;
         cx.client.show(&session, after);
         turn.opened().await?;
-        Ok(Reply::new(Retried { turn_id: turn.id }))
+        Ok(Reply::new(RetryResult { turn_id: turn.id }))
     }
 }
 

@@ -168,21 +168,21 @@ impl AnswerPermissionParams {
 
 /// The answer was accepted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Answered {}
+pub(crate) struct AnswerResult {}
 
 /// The method `_nuncio/permission/answer`.
 pub(crate) struct AnswerPermission;
 
 impl Method for AnswerPermission {
     type Params = AnswerPermissionParams;
-    type Result = Answered;
+    type Result = AnswerResult;
     const NAME: &'static str = "_nuncio/permission/answer";
     const EXAMPLE: &'static str = r#"{"permissionId": "perm_01", "outcome": "allow_once"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/permissions/{permissionId}")];
     const DOC: &'static str =
         "Answers a permission request. An option that the request does not offer is an error and leaves it open.";
 
-    async fn call(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<Answered>> {
+    async fn call(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<AnswerResult>> {
         let asks = |session: &Session| session.broker.is_open(&params.permission_id);
         let Some(session) = accessible(&cx).into_iter().find(asks) else { return answer_elsewhere(cx, params).await };
         let AnswerPermissionParams { permission_id: id, option_id, outcome, reason, hunks, edits } = params;
@@ -193,12 +193,12 @@ impl Method for AnswerPermission {
             (None, Some(kind)) => session.broker.answer_kind(&id, kind, by, choice)?,
             _ => return Err(Error::invalid_params("optionId: give either optionId or outcome")),
         }
-        Ok(Reply::new(Answered {}))
+        Ok(Reply::new(AnswerResult {}))
     }
 }
 
 /// Answers a request in a session that another process owns.
-async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<Answered>> {
+async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Result<Reply<AnswerResult>> {
     let id = &params.permission_id;
     let waits = |row: &SessionRow| SessionSummary::stored(row).open_permissions.contains(id);
     let elsewhere = if cx.forwarded { Vec::new() } else { waiting_elsewhere(&cx, waits).await? };
@@ -207,7 +207,7 @@ async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Re
             let encoded = serde_json::to_value(&params).map_err(|error| Error::internal(error.to_string()))?;
             let row = MethodRow::new::<AnswerPermission>();
             if let Some(Reply { result, after, .. }) = call_owner(&row, &cx, &session, &encoded).await? {
-                return Ok(Reply { after, ..Reply::from_result(result.map(|_| Answered {})) });
+                return Ok(Reply { after, ..Reply::from_result(result.map(|_| AnswerResult {})) });
             }
         }
     }

@@ -5,7 +5,7 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::api::dispatch::call_context::CallContext;
-use crate::api::dispatch::call_context::TurnStarted;
+use crate::api::dispatch::call_context::TurnStart;
 use crate::api::dispatch::convert::{into_meta, session_id};
 use crate::api::dispatch::method::{Method, MethodKind, Reply, Scope};
 use crate::api::dispatch::route::Route;
@@ -88,7 +88,7 @@ pub(in crate::api) async fn prompt_session(
     };
     if cx.turn_started.is_some() {
         turn.opened().await?;
-        cx.report_started(TurnStarted { session: id.clone(), turn: turn.id.clone(), after });
+        cx.report_started(TurnStart { session: id.clone(), turn: turn.id.clone(), after });
     }
     let end = tokio::select! {
         biased;

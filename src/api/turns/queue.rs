@@ -81,14 +81,14 @@ pub(crate) struct EditQueuedParams {
 
 /// The change was recorded before the message was delivered.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct QueueChanged {}
+pub(crate) struct QueueChangeResult {}
 
 /// The method `_nuncio/session/queue/edit`.
-pub(crate) struct EditQueued;
+pub(crate) struct EditQueue;
 
-impl Method for EditQueued {
+impl Method for EditQueue {
     type Params = EditQueuedParams;
-    type Result = QueueChanged;
+    type Result = QueueChangeResult;
     const NAME: &'static str = "_nuncio/session/queue/edit";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "messageId": "msg_01", "parts": [{"type": "text", "text": "And the docs, please."}], "delivery": "steer"}"#;
     const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/queue/{messageId}")];
@@ -96,7 +96,7 @@ impl Method for EditQueued {
     const DOC: &'static str = "Changes the content or the delivery of a queued message, which keeps its place. A message that was delivered or removed \
          is not_found.";
 
-    async fn call(cx: CallContext, params: EditQueuedParams) -> Result<Reply<QueueChanged>> {
+    async fn call(cx: CallContext, params: EditQueuedParams) -> Result<Reply<QueueChangeResult>> {
         cx.client.authorized()?;
         let EditQueuedParams { session_id: id, message_id, parts, delivery } = params;
         if parts.is_none() && delivery.is_none() {
@@ -119,11 +119,11 @@ pub(crate) struct RemoveQueuedParams {
 }
 
 /// The method `_nuncio/session/queue/remove`.
-pub(crate) struct RemoveQueued;
+pub(crate) struct RemoveFromQueue;
 
-impl Method for RemoveQueued {
+impl Method for RemoveFromQueue {
     type Params = RemoveQueuedParams;
-    type Result = QueueChanged;
+    type Result = QueueChangeResult;
     const NAME: &'static str = "_nuncio/session/queue/remove";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "messageId": "msg_01"}"#;
     const ROUTES: &'static [Route] = &[Route::delete("/v1/sessions/{sessionId}/queue/{messageId}")];
@@ -131,14 +131,14 @@ impl Method for RemoveQueued {
     const DOC: &'static str =
         "Removes a queued message, which is then not delivered. A message that was delivered or removed is not_found.";
 
-    async fn call(cx: CallContext, params: RemoveQueuedParams) -> Result<Reply<QueueChanged>> {
+    async fn call(cx: CallContext, params: RemoveQueuedParams) -> Result<Reply<QueueChangeResult>> {
         cx.client.authorized()?;
         change(cx, &params.session_id, params.message_id, QueueChange::Remove).await
     }
 }
 
-async fn change(cx: CallContext, session: &SessionId, message: MessageId, change: QueueChange) -> Result<Reply<QueueChanged>> {
+async fn change(cx: CallContext, session: &SessionId, message: MessageId, change: QueueChange) -> Result<Reply<QueueChangeResult>> {
     let session = cx.owned(session)?;
     let seq = session.change_queued(message, change, &cx.client.id).await?;
-    Ok(Reply::new(QueueChanged {}).after(session.log.id.clone(), seq))
+    Ok(Reply::new(QueueChangeResult {}).after(session.log.id.clone(), seq))
 }

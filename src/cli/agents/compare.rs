@@ -26,7 +26,7 @@ use crate::worktrees::BranchOnDelete;
 /// The result of one agent.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
-struct Compared {
+struct AgentResult {
     /// Name of the workspace; missing if it was deleted, because nothing was changed in it.
     workspace: Option<String>,
     /// `end_turn` or another stop reason of ACP; missing if a turn failed.
@@ -101,7 +101,7 @@ fn apply_commands(workspaces: &[String]) -> String {
     format!("To take the changes of one agent into this directory:\n{}", commands.collect::<String>())
 }
 
-async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<Compared> {
+async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<AgentResult> {
     let (mut stop_reason, mut error, mut code) = (None, None, 0);
     for prompt in prompts {
         let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt.clone()))];
@@ -127,7 +127,7 @@ async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], 
         }
     };
     let workspace = Some(entry.workspace).filter(|_| !is_deleted);
-    Ok(Compared { workspace, stop_reason, error, result, code })
+    Ok(AgentResult { workspace, stop_reason, error, result, code })
 }
 
 /// Deletes the workspace of an agent that has changed nothing. Returns whether it was deleted.
@@ -144,8 +144,8 @@ async fn delete_unchanged(client: &LocalClient, entry: &ComparedAgent) -> Result
     Ok(client.call::<DeleteWorkspace>(params(state.confirm)).await?.deleted)
 }
 
-fn text(compared: &Compared) -> String {
-    let Compared { workspace, stop_reason, error, result, code: _ } = compared;
+fn text(compared: &AgentResult) -> String {
+    let AgentResult { workspace, stop_reason, error, result, code: _ } = compared;
     let outcome = match (error, stop_reason) {
         (Some(error), _) => format!("failed: {error}"),
         (None, Some(reason)) => json!(reason).as_str().unwrap_or_default().replace('_', " "),

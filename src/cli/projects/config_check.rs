@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use crate::app::Bootstrap;
-use crate::config::{HookSettings, Loaded, NATIVE, below_home, mask_urls, most_similar};
+use crate::config::{HookSettings, LoadedSettings, NATIVE, below_home, mask_urls, most_similar};
 use crate::error::Error;
 use crate::process::find_program;
 
 /// Returns the settings that have no effect, each as an error with a hint.
-pub(in crate::cli) fn findings(bootstrap: &Bootstrap, loaded: &Loaded) -> Vec<Error> {
+pub(in crate::cli) fn findings(bootstrap: &Bootstrap, loaded: &LoadedSettings) -> Vec<Error> {
     let hooks = loaded.settings.hooks.iter().enumerate();
     let hooks = hooks.filter_map(|(index, hook)| missing_program(bootstrap, index, hook));
     allowed_agents(loaded).chain(urls(loaded)).chain(hooks).chain(granted_directories(bootstrap)).collect()
 }
 
 /// Finds names in `agents.allowed` that no agent has.
-fn allowed_agents(loaded: &Loaded) -> impl Iterator<Item = Error> {
+fn allowed_agents(loaded: &LoadedSettings) -> impl Iterator<Item = Error> {
     let agents = &loaded.settings.agents;
     let names: Vec<&str> = agents.agents.keys().map(String::as_str).collect();
     let unknown = agents.allowed.iter().filter(|name| *name != NATIVE && !agents.agents.contains_key(*name));
@@ -27,7 +27,7 @@ fn allowed_agents(loaded: &Loaded) -> impl Iterator<Item = Error> {
 }
 
 /// Finds base URLs that are not of HTTP. Other URLs are checked when the settings are read.
-fn urls(loaded: &Loaded) -> impl Iterator<Item = Error> {
+fn urls(loaded: &LoadedSettings) -> impl Iterator<Item = Error> {
     let urls = loaded.settings.providers.iter().filter_map(|(name, provider)| Some((name, provider.base_url.as_deref()?)));
     let wrong = urls.filter(|(_, url)| !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)));
     wrong.map(|(name, url)| {

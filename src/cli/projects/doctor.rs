@@ -10,7 +10,7 @@ use super::doctor_programs::{self, Finding};
 use crate::app::{self, Bootstrap};
 use crate::cli::sessions::inspect::with_project;
 use crate::cli::terminal::output::print;
-use crate::config::Loaded;
+use crate::config::LoadedSettings;
 use crate::content::Part;
 use crate::error::Result;
 use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, providers};
@@ -128,7 +128,7 @@ fn model_line(model: &dyn Model, base_url: Option<&str>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-fn settings_line(bootstrap: &Bootstrap, loaded: &Loaded) -> String {
+fn settings_line(bootstrap: &Bootstrap, loaded: &LoadedSettings) -> String {
     let file = &bootstrap.places.file;
     let user = if file.exists() { file.display().to_string() } else { format!("defaults ({} does not exist)", file.display()) };
     if loaded.ignored.is_empty() { user } else { format!("{user}; not used of this project: {}", loaded.ignored.join(", ")) }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::agent::SessionEnvironment;
 use crate::api::App;
 use crate::cli::servers::command::connect;
-use crate::config::{HookSettings, Loaded, SandboxMode};
+use crate::config::{HookSettings, LoadedSettings, SandboxMode};
 use crate::hub::{self, KnownAgent};
 use crate::lsp;
 use crate::process::{Command, Sandbox};
@@ -37,7 +37,7 @@ impl From<Result<String, String>> for Finding {
 type Check = (&'static str, Finding);
 
 /// Checks all programs of the settings.
-pub(in crate::cli) async fn check(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
+pub(in crate::cli) async fn check(app: &Arc<App>, loaded: &LoadedSettings) -> Vec<Check> {
     let path = app.services.environment.get("PATH").unwrap_or_default();
     let (servers, git) = tokio::join!(mcp_servers(app, loaded), git(app));
     let mut checks = servers;
@@ -49,7 +49,7 @@ pub(in crate::cli) async fn check(app: &Arc<App>, loaded: &Loaded) -> Vec<Check>
 }
 
 /// Starts the enabled MCP servers concurrently.
-async fn mcp_servers(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
+async fn mcp_servers(app: &Arc<App>, loaded: &LoadedSettings) -> Vec<Check> {
     let environment = SessionEnvironment::new(app.services.clone(), None, None, app.cwd.clone(), Vec::new(), None);
     // Invalid settings were reported.
     let Ok(environment) = environment else { return Vec::new() };
@@ -76,7 +76,7 @@ async fn mcp_servers(app: &Arc<App>, loaded: &Loaded) -> Vec<Check> {
 }
 
 /// Looks for the programs and scripts of hooks, without running them.
-fn hooks(app: &App, loaded: &Loaded, path: &str) -> Vec<Check> {
+fn hooks(app: &App, loaded: &LoadedSettings, path: &str) -> Vec<Check> {
     let check = |hook: &HookSettings| {
         let name = hook.command.join(" ");
         match hook.missing_file(&app.cwd, path) {
@@ -112,7 +112,7 @@ fn agents(app: &App, path: &str) -> Vec<Check> {
 }
 
 /// Looks for language servers, without starting them.
-fn language_servers(loaded: &Loaded, path: &str) -> Vec<Check> {
+fn language_servers(loaded: &LoadedSettings, path: &str) -> Vec<Check> {
     let (mut checks, mut found) = (Vec::new(), Vec::new());
     for (name, server) in &loaded.settings.lsp {
         match server.command.first() {
@@ -133,7 +133,7 @@ fn language_servers(loaded: &Loaded, path: &str) -> Vec<Check> {
 }
 
 /// Reports whether commands can be confined.
-fn sandbox(app: &App, loaded: &Loaded) -> Finding {
+fn sandbox(app: &App, loaded: &LoadedSettings) -> Finding {
     match (Sandbox::is_available(), loaded.settings.sandbox.mode) {
         (true, _) if !app.services.launcher.can_mount() => Finding::Note(
             "this system permits no mount namespaces: mode auto asks before commands in git repositories, and git's configuration and \

@@ -8,7 +8,7 @@ use super::trust_report::TrustReport;
 use crate::app::Bootstrap;
 use crate::cli::flags::TrustCommand;
 use crate::cli::terminal::output::{print, print_stderr};
-use crate::config::{Trust, Trusted, TrustedContent};
+use crate::config::{Trust, TrustStatus, TrustedContent};
 use crate::error::{Error, Kind, Result};
 use crate::patch::{Side, unified_diff};
 use crate::terminal_text::{output, output_line};
@@ -67,8 +67,8 @@ fn diff(bootstrap: &Bootstrap, dir: &Path) -> Result<u8> {
     let trust = Trust::load(&bootstrap.places);
     let Some(before) = trust.trusted_parts(&bootstrap.places, &directory) else {
         let why = match trust.status(&directory) {
-            Trusted::No => "is not trusted",
-            Trusted::Yes | Trusted::Changed | Trusted::NoDigest => {
+            TrustStatus::No => "is not trusted",
+            TrustStatus::Yes | TrustStatus::Changed | TrustStatus::NoDigest => {
                 "was trusted with an older version of nuncio, without the content"
             }
         };
@@ -106,9 +106,9 @@ fn list(bootstrap: &Bootstrap) -> Result<u8> {
     for (directory, status) in Trust::load(&bootstrap.places).list() {
         let directory = output_line(&directory.display().to_string());
         let note = match status {
-            Trusted::Yes | Trusted::No => "",
-            Trusted::Changed => "  (not in effect: its settings have changed)",
-            Trusted::NoDigest => "  (not in effect: trusted with an older version of nuncio, without the content)",
+            TrustStatus::Yes | TrustStatus::No => "",
+            TrustStatus::Changed => "  (not in effect: its settings have changed)",
+            TrustStatus::NoDigest => "  (not in effect: trusted with an older version of nuncio, without the content)",
         };
         print(format!("{directory}{note}\n"))?;
     }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::trust_programs::{ProgramRow, own_programs, path_servers, programs};
 use crate::app::Bootstrap;
-use crate::config::{Policy, Rule, Trust, Trusted, TrustedContent, mask_urls, project_settings};
+use crate::config::{Policy, Rule, Trust, TrustStatus, TrustedContent, mask_urls, project_settings};
 use crate::error::Result;
 use crate::hub::project_files::{ForeignConfig, project_files};
 use crate::limits;
@@ -78,10 +78,10 @@ impl TrustReport {
         Ok(TrustReport {
             directory: directory.display().to_string(),
             status: match Trust::load(&bootstrap.places).status(directory) {
-                Trusted::Yes => "trusted",
-                Trusted::No => "not trusted yet",
-                Trusted::Changed => "changed since it was trusted",
-                Trusted::NoDigest => "trusted with an older version of nuncio, without the content",
+                TrustStatus::Yes => "trusted",
+                TrustStatus::No => "not trusted yet",
+                TrustStatus::Changed => "changed since it was trusted",
+                TrustStatus::NoDigest => "trusted with an older version of nuncio, without the content",
             },
             runs,
             own_programs: own_programs(bootstrap, directory),

@@ -5,11 +5,11 @@ use crate::cli::errors::{exit_code, report};
 use crate::cli::flags::ConfigCommand;
 use crate::cli::projects::config_check::findings;
 use crate::cli::terminal::output::print;
-use crate::config::{Loaded, load_project, mask_urls};
+use crate::config::{LoadedSettings, load_project, mask_urls};
 use crate::error::{Error, Result};
 
 /// Loads the settings of the current directory, and checks the names of tools in them.
-pub(in crate::cli) fn with_project(bootstrap: &Bootstrap) -> Result<Loaded> {
+pub(in crate::cli) fn with_project(bootstrap: &Bootstrap) -> Result<LoadedSettings> {
     let loaded = load_project(&bootstrap.loaded, &bootstrap.places, &bootstrap.cwd, &bootstrap.environment, &bootstrap.overrides)?;
     loaded.check_tools(&bootstrap.tools.known(), &bootstrap.places, &bootstrap.cwd)?;
     Ok(loaded)

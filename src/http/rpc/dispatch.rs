@@ -31,7 +31,7 @@ const RPC_BATCH_MAX: u32 = 100;
 
 /// Marks a response whose errors are in nuncio's format.
 #[derive(Clone)]
-struct Converted;
+struct ConversionMark;
 
 /// Runs the calls of one message.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ enum Sender {
 pub(crate) async fn answer(request: HttpRequest, bytes_max: usize, dispatcher: Dispatcher) -> Result<HttpResponse> {
     let batches = BatchRequestConfig::Limit(RPC_BATCH_MAX);
     let response = http::call_with_service(request, batches, bytes_max as u32, dispatcher).await.map(Body::new);
-    if response.extensions().get::<Converted>().is_some() {
+    if response.extensions().get::<ConversionMark>().is_some() {
         return Ok(response);
     }
     // jsonrpsee created the error, for example for malformed JSON. Such a response is small, so it
@@ -233,7 +233,7 @@ impl Dispatcher {
 /// response's permits until it has been sent.
 fn marked(permits: Option<CallPermits>) -> Extensions {
     let mut extensions = Extensions::new();
-    extensions.insert(Converted);
+    extensions.insert(ConversionMark);
     if let Some(permits) = permits {
         extensions.insert(Arc::new(permits));
     }

@@ -24,13 +24,13 @@ const RPC_SUBSCRIPTIONS_MAX: usize = 32;
 pub(crate) type CallPermits = Vec<OwnedSemaphorePermit>;
 
 /// A message to the client. The permits are released when it is written.
-pub(crate) type Outgoing = (String, Option<Arc<CallPermits>>);
+pub(crate) type SocketMessage = (String, Option<Arc<CallPermits>>);
 
 /// A WebSocket and its limits.
 pub(crate) struct Socket {
     /// The headers that contain the token. The token is checked again for each call.
     headers: HeaderMap,
-    pub outgoing: mpsc::Sender<Outgoing>,
+    pub outgoing: mpsc::Sender<SocketMessage>,
     /// Cancelled when the client has disconnected.
     pub closed: CancellationToken,
     calls: Arc<Semaphore>,
@@ -48,7 +48,7 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// Creates a socket. `headers` contain the token; `unread` is shared by all sockets.
-    pub(crate) fn new(headers: HeaderMap, outgoing: mpsc::Sender<Outgoing>, unread: Arc<Semaphore>) -> Socket {
+    pub(crate) fn new(headers: HeaderMap, outgoing: mpsc::Sender<SocketMessage>, unread: Arc<Semaphore>) -> Socket {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Socket {
             headers,

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatch::{self, Dispatcher};
 use super::errors::{from_jsonrpsee, rpc_error};
-use super::socket::{CallPermits, Outgoing, Socket};
+use super::socket::{CallPermits, Socket, SocketMessage};
 use crate::error::{Error, Kind, Result};
 use crate::http::state::{AppState, ConnectionSlot};
 use crate::limits;
@@ -124,7 +124,7 @@ async fn answer(state: Arc<AppState>, socket: Arc<Socket>, message: Vec<u8>) {
 }
 
 /// Writes messages and pings until all senders are gone or a write fails, then closes the socket.
-async fn write(mut sender: Sender<Stream>, mut queue: mpsc::Receiver<Outgoing>) {
+async fn write(mut sender: Sender<Stream>, mut queue: mpsc::Receiver<SocketMessage>) {
     let mut pings = interval(limits::HEARTBEAT);
     loop {
         let written = tokio::select! {

@@ -11,7 +11,7 @@ use super::update::AcpState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
-use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
@@ -52,7 +52,7 @@ impl PeerState for AcpState {
 }
 
 /// Starts an agent, and creates or resumes its session.
-pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
+pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
         let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, AcpState::new(opening.cost))?;
         match start(&opening, &peer).await {
@@ -66,7 +66,7 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
 }
 
 /// Initializes the connection and the session.
-async fn start(opening: &Opening, peer: &Arc<Peer<AcpState>>) -> Result<AcpConversation> {
+async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpConversation> {
     let initialize = json!({
         "protocolVersion": 1,
         "clientCapabilities": {

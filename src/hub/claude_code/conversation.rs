@@ -10,7 +10,7 @@ use super::update::ClaudeState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::Result;
-use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::Peer;
 use crate::hub::private_file::PrivateFile;
@@ -46,7 +46,7 @@ pub(super) struct ClaudeConversation {
 }
 
 /// Starts Claude Code with a new or a known session.
-pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
+pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
         let session = opening.session.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let mut arguments = vec![if opening.session.is_some() { "--resume" } else { "--session-id" }.into(), session.clone()];

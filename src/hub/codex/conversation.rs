@@ -12,7 +12,7 @@ use super::update::CodexItems;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
-use crate::hub::conversation::{AgentReport, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, not_logged_in, unavailable};
@@ -77,7 +77,7 @@ pub(super) fn refusal(method: &str) -> Response {
 }
 
 /// Starts Codex, and creates or resumes its thread.
-pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
+pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
         let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, CodexState::default())?;
         match start(&opening, &peer).await {
@@ -91,7 +91,7 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
 }
 
 /// Initializes the connection and the thread.
-async fn start(opening: &Opening, peer: &Arc<Peer<CodexState>>) -> Result<CodexConversation> {
+async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<CodexConversation> {
     let initialize = json!({
         "clientInfo": { "name": "nuncio", "title": "nuncio", "version": env!("CARGO_PKG_VERSION") },
     });
@@ -166,7 +166,7 @@ async fn login(name: &str, peer: &Peer<CodexState>, thread: &Value) -> Result<Op
 
 /// Creates the configuration of the thread: the setting `config`, the untrusted projects and the
 /// MCP servers.
-fn config(opening: &Opening) -> Result<Map<String, Value>> {
+fn config(opening: &OpenInput) -> Result<Map<String, Value>> {
     let mut config = match &opening.config {
         Some(text) => serde_json::from_str(text).map_err(|error| unavailable(&opening.name, format_args!("config: {error}")))?,
         None => Map::new(),

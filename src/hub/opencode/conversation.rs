@@ -13,7 +13,7 @@ use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, McpServer, SESSION_VARIA
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::hub::attach;
-use crate::hub::conversation::{AgentReport, ExternalTurn, HostedConversation, Opening};
+use crate::hub::conversation::{AgentReport, ExternalTurn, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
@@ -69,7 +69,7 @@ const NOT_ASKED: [(&str, &str); 12] = [
 ];
 
 /// Starts a server or uses the running one, and creates or resumes the session.
-pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
+pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
         let key = |what: &str| format!("{}\n{what}", opening.name);
         let workspace = (opening.settings.scope == AgentScope::Workspace).then(|| key(&opening.cwd.to_string_lossy()));
@@ -107,7 +107,7 @@ pub(in crate::hub) fn open(opening: Opening) -> BoxFuture<'static, Result<Arc<dy
 }
 
 /// Returns the command that starts a server, with the environment variables that nuncio sets.
-fn command(opening: &Opening) -> crate::process::Command {
+fn command(opening: &OpenInput) -> crate::process::Command {
     let mut command = opening.command.clone();
     if opening.settings.scope == AgentScope::Workspace {
         command.env_set.retain(|(name, _)| !OF_SESSION.iter().any(|of_session| name == of_session));
@@ -127,7 +127,7 @@ fn command(opening: &Opening) -> crate::process::Command {
 }
 
 /// Adds the MCP servers. Returns the names of those that OpenCode does not use.
-async fn add_servers(opening: &Opening, server: &OpencodeServer) -> Vec<String> {
+async fn add_servers(opening: &OpenInput, server: &OpencodeServer) -> Vec<String> {
     let mut unused = Vec::new();
     for (name, mcp) in opening.mcp.usable(true).0 {
         let added = server.post("/mcp", &json!({ "name": name, "config": mcp_config(&mcp, opening.settings.scope) })).await;
@@ -141,7 +141,7 @@ async fn add_servers(opening: &Opening, server: &OpencodeServer) -> Vec<String> 
 
 /// Creates or resumes the session. Returns its id, the id of its last message and the server's
 /// version.
-async fn begin(opening: &Opening, server: &OpencodeServer) -> Result<(String, String, Option<String>)> {
+async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, String, Option<String>)> {
     let (session, last) = match &opening.session {
         Some(session) => {
             let found = server.get(&format!("/session/{session}"), &[]).await;

@@ -154,14 +154,14 @@ pub(crate) fn leading_variable(raw: &str) -> Option<&str> {
 /// values. The uses are checked after the complete line has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
-    assigned: Vec<Assigned>,
-    used: Vec<Used>,
+    assigned: Vec<Assignment>,
+    used: Vec<VariableUse>,
     /// Any variable may have been assigned an unknown value.
     pub unknown: bool,
 }
 
 #[derive(Debug)]
-struct Assigned {
+struct Assignment {
     name: String,
     value: Value,
     /// The part of the line in which the assignment has certainly happened; may be empty.
@@ -169,7 +169,7 @@ struct Assigned {
 }
 
 #[derive(Debug)]
-struct Used {
+struct VariableUse {
     name: String,
     place: usize,
     holds: fn(&Value) -> bool,
@@ -181,7 +181,7 @@ impl Variables {
     /// Records an assignment. `before` is the part of the line in which the assignment has
     /// certainly happened.
     pub(crate) fn assign(&mut self, name: &str, value: Value, before: Range<usize>) {
-        self.assigned.push(Assigned { name: name.into(), value, before });
+        self.assigned.push(Assignment { name: name.into(), value, before });
     }
 
     /// Records that arithmetic at `place` evaluates the variable.
@@ -196,7 +196,7 @@ impl Variables {
     fn use_as(&mut self, name: &str, place: usize, holds: fn(&Value) -> bool, assigned: bool) {
         let set_by_shell = is_one_of(SET_BY_SHELL, name);
         let holds = if set_by_shell { |_: &Value| false } else { holds };
-        self.used.push(Used { name: name.into(), place, holds, assigned: assigned || set_by_shell });
+        self.used.push(VariableUse { name: name.into(), place, holds, assigned: assigned || set_by_shell });
     }
 
     /// Records that the name of a file written at `place` starts with the variable.
@@ -209,7 +209,7 @@ impl Variables {
         // `$_` is the last argument of the previous command.
         let known = name != "_";
         let holds = if known { |value: &Value| !value.device } else { |_: &Value| false };
-        self.used.push(Used { name: name.into(), place, holds, assigned: !known });
+        self.used.push(VariableUse { name: name.into(), place, holds, assigned: !known });
     }
 
     /// Records that unknown text is appended to the variable at `place`.

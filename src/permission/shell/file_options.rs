@@ -208,7 +208,7 @@ pub(super) fn writes(program: &Program<'_>, words: &[Word], raw: &str) -> Vec<Sh
     let Some(row) = PROGRAMS.iter().find(|row| is_one_of(row.programs, program.name)) else { return Vec::new() };
     // The option letters of tar can be given without a dash.
     let bare = words.get(1).filter(|word| program.name == "tar" && !word.known_prefix().starts_with('-'));
-    let mut reading = Reading::new(row, words.get(1..).unwrap_or_default(), words, raw);
+    let mut reading = ArgumentReader::new(row, words.get(1..).unwrap_or_default(), words, raw);
     for letter in bare.iter().flat_map(|word| &word.text) {
         if letter.is_none_or(|letter| is_one_of(row.writes, &format!("-{letter}"))) {
             reading.effect("");
@@ -220,11 +220,11 @@ pub(super) fn writes(program: &Program<'_>, words: &[Word], raw: &str) -> Vec<Sh
 /// Returns the writes of a subcommand of git. `operands` are the words after its name.
 pub(super) fn git_writes(name: &str, operands: &[Word], words: &[Word], raw: &str) -> Vec<ShellCommand> {
     let Some(row) = GIT.iter().find(|row| is_one_of(row.programs, name)) else { return Vec::new() };
-    Reading::new(row, operands, words, raw).read(true)
+    ArgumentReader::new(row, operands, words, raw).read(true)
 }
 
 /// The arguments of one program while they are read.
-struct Reading<'a> {
+struct ArgumentReader<'a> {
     row: &'a FileOptions,
     arguments: std::slice::Iter<'a, Word>,
     operands: Vec<Word>,
@@ -235,9 +235,9 @@ struct Reading<'a> {
     found: Vec<ShellCommand>,
 }
 
-impl<'a> Reading<'a> {
-    fn new(row: &'a FileOptions, arguments: &'a [Word], words: &'a [Word], raw: &'a str) -> Reading<'a> {
-        Reading { row, arguments: arguments.iter(), operands: Vec::new(), in_place: None, words, raw, found: Vec::new() }
+impl<'a> ArgumentReader<'a> {
+    fn new(row: &'a FileOptions, arguments: &'a [Word], words: &'a [Word], raw: &'a str) -> ArgumentReader<'a> {
+        ArgumentReader { row, arguments: arguments.iter(), operands: Vec::new(), in_place: None, words, raw, found: Vec::new() }
     }
 
     fn read(mut self, ends: bool) -> Vec<ShellCommand> {

@@ -84,14 +84,14 @@ impl Word {
     pub(crate) fn read(source: &str, range: Range<usize>, holes: &[Range<usize>]) -> (Word, bool) {
         let raw = &source[range.clone()];
         let holes = holes.iter().map(|hole| hole.start - range.start..hole.end - range.start).collect();
-        let mut reading = Reading { text: Text::new(), characters: raw.char_indices().peekable(), holes, braces: false };
+        let mut reading = WordReader { text: Text::new(), characters: raw.char_indices().peekable(), holes, braces: false };
         let whole = reading.unquoted().is_some();
         let text = if reading.braces { vec![None] } else { reading.text };
         (Word { text, raw: raw.into() }, whole)
     }
 }
 
-struct Reading<'a> {
+struct WordReader<'a> {
     text: Text,
     characters: Peekable<CharIndices<'a>>,
     holes: Vec<Range<usize>>,
@@ -99,7 +99,7 @@ struct Reading<'a> {
     braces: bool,
 }
 
-impl Reading<'_> {
+impl WordReader<'_> {
     fn push(&mut self, character: char) {
         self.text.push(Some(character));
     }

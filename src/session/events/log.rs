@@ -18,7 +18,7 @@ use crate::session::owner::lock;
 use crate::store::{SessionRow, Store};
 
 /// An event to be written.
-pub(in crate::session) struct Pending {
+pub(in crate::session) struct PendingEvent {
     pub log: Arc<SessionLog>,
     pub turn: Option<TurnId>,
     pub body: Body,
@@ -41,7 +41,7 @@ pub struct SessionLog {
     pub(in crate::session) summarized: AtomicI64,
     live: Mutex<Live>,
     pub(in crate::session) head: watch::Sender<Seq>,
-    pending: mpsc::Sender<Pending>,
+    pending: mpsc::Sender<PendingEvent>,
     store: Arc<Store>,
     catching_up: Mutex<()>,
     /// True after an append was lost, until the session is owned again.
@@ -61,7 +61,11 @@ struct Live {
 impl SessionLog {
     /// Opens the log of the session described by `row` and computes the session's state from the
     /// stored events. `pending` is the sender of the writer's queue.
-    pub(in crate::session) fn open(row: &SessionRow, store: Arc<Store>, pending: mpsc::Sender<Pending>) -> Result<Arc<SessionLog>> {
+    pub(in crate::session) fn open(
+        row: &SessionRow,
+        store: Arc<Store>,
+        pending: mpsc::Sender<PendingEvent>,
+    ) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
             id: row.id.clone(),
             key: row.key,
@@ -104,15 +108,21 @@ impl SessionLog {
     /// Appends an event without waiting for its commit; waits only for room in the queue. If the
     /// event is lost, the next [`SessionLog::commit`] returns an error.
     pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let pending = Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None };
+        let pending = PendingEvent { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None };
         // Fails only while the process exits, because the writer runs until then.
         let _ = self.pending.send(pending).await;
     }
 
     /// Appends an event if the queue has room; otherwise the event is dropped.
     pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let _ =
-            self.pending.try_send(Pending { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None });
+        let _ = self.pending.try_send(PendingEvent {
+            log: self.clone(),
+            turn,
+            durable: body.is_durable(),
+            body,
+            done: None,
+            call: None,
+        });
     }
 
     /// Appends an event and waits until it, and all events emitted before it, are committed.
@@ -143,7 +153,7 @@ impl SessionLog {
         durable: bool,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn, body, durable, done: Some(done), call };
+        let pending = PendingEvent { log: self.clone(), turn, body, durable, done: Some(done), call };
         self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
     }
 
@@ -156,7 +166,7 @@ impl SessionLog {
         hold: impl FnOnce() -> T,
     ) -> Result<Seq> {
         let (done, end) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn: Some(turn), body, durable: true, done: Some(done), call: None };
+        let pending = PendingEvent { log: self.clone(), turn: Some(turn), body, durable: true, done: Some(done), call: None };
         let room = self.pending.reserve().await.map_err(|_| writer_gone())?;
         let held = hold();
         room.send(pending);
@@ -177,7 +187,7 @@ impl SessionLog {
         call: Option<MessageId>,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let pending = Pending { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
+        let pending = PendingEvent { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
         let sent = self.pending.try_send(pending);
         sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
     }

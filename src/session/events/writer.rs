@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::log::{Pending, SessionLog, fenced};
+use super::log::{PendingEvent, SessionLog, fenced};
 use super::metrics::SessionMetrics;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
@@ -28,7 +28,7 @@ const STORE_RETRY: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub(in crate::session) struct Log {
     store: Arc<Store>,
-    pending: mpsc::Sender<Pending>,
+    pending: mpsc::Sender<PendingEvent>,
     commits: watch::Sender<u64>,
     metrics: Arc<SessionMetrics>,
 }
@@ -81,7 +81,7 @@ struct Group {
 /// all sessions.
 fn run(
     mut writer: Writer,
-    mut queue: mpsc::Receiver<Pending>,
+    mut queue: mpsc::Receiver<PendingEvent>,
     durability: Durability,
     commits: watch::Sender<u64>,
     metrics: &SessionMetrics,
@@ -89,7 +89,7 @@ fn run(
     let mut batch = Vec::new();
     while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
         let durable = match durability {
-            Durability::Auto => batch.iter().any(|pending: &Pending| pending.durable),
+            Durability::Auto => batch.iter().any(|pending: &PendingEvent| pending.durable),
             Durability::Normal => false,
             Durability::Full => true,
         };
@@ -100,10 +100,10 @@ fn run(
 }
 
 /// Groups the events by session, numbers them and merges adjacent deltas of one message.
-fn group(batch: &mut Vec<Pending>) -> Vec<Group> {
+fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
     let at_ms = now_ms();
     let mut groups: Vec<Group> = Vec::new();
-    for Pending { log, turn, body, done, durable: _, call } in batch.drain(..) {
+    for PendingEvent { log, turn, body, done, durable: _, call } in batch.drain(..) {
         if let Some(error) = log.failed() {
             if let Some(done) = done {
                 let _ = done.send(Err(error));

@@ -20,7 +20,7 @@ const SUBAGENTS_SESSION_MAX: usize = 16;
 #[derive(Default)]
 pub(crate) struct RunningChildren {
     count: watch::Sender<usize>,
-    used: Mutex<Used>,
+    used: Mutex<UnrecordedUsage>,
     /// Cancels the subagents that are running now.
     cancel: Mutex<CancellationToken>,
     /// Locked while a request of the session or of one of its subagents is reserved. All sessions
@@ -43,16 +43,16 @@ pub(in crate::session) struct RefusedBudget {
 
 /// The amounts that the log of a session does not contain.
 #[derive(Default)]
-struct Used {
+struct UnrecordedUsage {
     /// The subagents that are running.
-    running: Vec<UsedByChild>,
+    running: Vec<ChildUsage>,
     /// The number of requests of the running turn, with those that were reserved and whose start is
     /// not in the log yet.
     reserved: Option<(TurnId, u64)>,
 }
 
 /// A running subagent. Its log contains the amounts that it has used.
-struct UsedByChild {
+struct ChildUsage {
     /// The turn that started the subagent.
     turn: TurnId,
     log: Arc<SessionLog>,
@@ -86,7 +86,7 @@ impl RunningChildren {
         Ok(ChildGuard { children: self.clone(), session: None, cancel })
     }
 
-    fn used(&self) -> MutexGuard<'_, Used> {
+    fn used(&self) -> MutexGuard<'_, UnrecordedUsage> {
         self.used.lock()
     }
 
@@ -109,7 +109,7 @@ impl RunningChildren {
             let open: Vec<SessionId> = state.open_children.iter().map(|child| child.child_session_id.clone()).collect();
             (recorded, open)
         });
-        let counts = |child: &&UsedByChild| turn.is_none_or(|turn| child.turn == *turn) && open.contains(&child.log.id);
+        let counts = |child: &&ChildUsage| turn.is_none_or(|turn| child.turn == *turn) && open.contains(&child.log.id);
         let running = used.running.iter().filter(counts);
         running.map(|child| child.children.spent(&child.log, None)).fold(recorded, Spending::plus)
     }
@@ -144,7 +144,7 @@ impl ChildGuard {
     /// Counts the amounts that the subagent uses for `turn` of the parent.
     pub(in crate::session) fn count(&mut self, turn: TurnId, log: Arc<SessionLog>, children: Arc<RunningChildren>) {
         self.session = Some(log.id.clone());
-        self.children.used().running.push(UsedByChild { turn, log, children });
+        self.children.used().running.push(ChildUsage { turn, log, children });
     }
 }
 

@@ -30,7 +30,7 @@ pub struct SessionCore {
     phase: Phase,
     /// Messages and prompts, in the order of their arrival. A waiting prompt that is dropped is
     /// answered with `cancelled`.
-    waiting: Vec<Arrival<Waiting>>,
+    waiting: Vec<Arrival<QueueEntry>>,
     /// Messages that a turn delivers; `None`: the turn that starts next.
     taken: Vec<(Option<TurnId>, Arrival<QueuedMessage>)>,
     /// The number of the last arrival. Messages of earlier owners have the number 1.
@@ -59,14 +59,14 @@ struct Arrival<T> {
     what: T,
 }
 
-enum Waiting {
+enum QueueEntry {
     Message(QueuedMessage),
     Prompt(QueuedPrompt),
 }
 
-impl Waiting {
+impl QueueEntry {
     fn is_message(&self, id: &MessageId) -> bool {
-        matches!(self, Waiting::Message(queued) if queued.has_id(id))
+        matches!(self, QueueEntry::Message(queued) if queued.has_id(id))
     }
 }
 
@@ -150,7 +150,7 @@ impl SessionCore {
     /// Adds a message to the waiting messages.
     pub fn queue_message(&mut self, queued: QueuedMessage) {
         let number = self.arrive();
-        self.waiting.push(Arrival { number, what: Waiting::Message(queued) });
+        self.waiting.push(Arrival { number, what: QueueEntry::Message(queued) });
     }
 
     /// Creates a turn for a message that arrives now. Queued messages precede it.
@@ -166,7 +166,7 @@ impl SessionCore {
             return Err(Error::new(Kind::SessionBusy, message).hint("wait for the running turn to end, or cancel it"));
         }
         let number = self.arrive();
-        self.waiting.push(Arrival { number, what: Waiting::Prompt(prompt) });
+        self.waiting.push(Arrival { number, what: QueueEntry::Prompt(prompt) });
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl SessionCore {
         let taken = self.taken.iter().map(|(_, taken)| (taken.number, &taken.what));
         let numbers: Vec<(u64, MessageId)> =
             self.messages().chain(taken).map(|(number, queued)| (number, queued.message.id.clone())).collect();
-        self.waiting.retain(|waiting| matches!(waiting.what, Waiting::Prompt(_)));
+        self.waiting.retain(|waiting| matches!(waiting.what, QueueEntry::Prompt(_)));
         let claimed = self.running().map(|turn| turn.id.clone());
         self.taken.retain(|(taken_by, _)| claimed.is_some() && *taken_by == claimed);
         // The messages of an earlier owner arrived first.
@@ -267,12 +267,12 @@ impl SessionCore {
 
     /// Removes and returns the waiting prompts for which `removes` is true.
     pub fn remove_prompts(&mut self, removes: impl Fn(&QueuedPrompt) -> bool) -> Vec<QueuedPrompt> {
-        let removes = |waiting: &mut Arrival<Waiting>| matches!(&waiting.what, Waiting::Prompt(prompt) if removes(prompt));
+        let removes = |waiting: &mut Arrival<QueueEntry>| matches!(&waiting.what, QueueEntry::Prompt(prompt) if removes(prompt));
         let removed = self.waiting.extract_if(.., removes);
         removed
             .filter_map(|waiting| match waiting.what {
-                Waiting::Prompt(prompt) => Some(prompt),
-                Waiting::Message(_) => None,
+                QueueEntry::Prompt(prompt) => Some(prompt),
+                QueueEntry::Message(_) => None,
             })
             .collect()
     }
@@ -288,7 +288,7 @@ impl SessionCore {
             QueueChange::Remove => self.waiting.retain(|waiting| !waiting.what.is_message(id)),
             QueueChange::Edit { parts, delivery } => {
                 let found = self.waiting.iter_mut().find(|waiting| waiting.what.is_message(id));
-                if let Some(Arrival { what: Waiting::Message(queued), .. }) = found {
+                if let Some(Arrival { what: QueueEntry::Message(queued), .. }) = found {
                     queued.edit(parts, delivery);
                 }
             }
@@ -299,20 +299,19 @@ impl SessionCore {
     /// adds them to the conversation.
     pub fn append_silent(&mut self, mut append: impl FnMut(&QueuedMessage) -> bool) {
         self.waiting.retain(|waiting| match &waiting.what {
-            Waiting::Message(queued) => queued.auto_run || !append(queued),
-            Waiting::Prompt(_) => true,
+            QueueEntry::Message(queued) => queued.auto_run || !append(queued),
+            QueueEntry::Prompt(_) => true,
         });
     }
 
     /// Takes the waiting messages for which `takes` is true: the caller appends the events that
     /// deliver them.
     pub fn take(&mut self, takes: impl Fn(u64, &QueuedMessage) -> bool) -> Vec<QueuedMessage> {
-        let takes =
-            |waiting: &mut Arrival<Waiting>| matches!(&waiting.what, Waiting::Message(queued) if takes(waiting.number, queued));
+        let takes = |waiting: &mut Arrival<QueueEntry>| matches!(&waiting.what, QueueEntry::Message(queued) if takes(waiting.number, queued));
         let turn = self.running().map(|turn| turn.id.clone());
         let mut messages = Vec::new();
         for Arrival { number, what } in self.waiting.extract_if(.., takes) {
-            if let Waiting::Message(what) = what {
+            if let QueueEntry::Message(what) = what {
                 messages.push(what.clone());
                 self.taken.push((turn.clone(), Arrival { number, what }));
             }
@@ -330,7 +329,7 @@ impl SessionCore {
 
     fn wait_again(&mut self, Arrival { number, what }: Arrival<QueuedMessage>) {
         let place = self.waiting.partition_point(|waiting| waiting.number <= number);
-        self.waiting.insert(place, Arrival { number, what: Waiting::Message(what) });
+        self.waiting.insert(place, Arrival { number, what: QueueEntry::Message(what) });
     }
 
     /// Decides what the session does next. A prompt whose client has cancelled it is removed.
@@ -347,12 +346,12 @@ impl SessionCore {
         }
         let Arrival { number: after, what } = self.waiting.remove(place);
         match what {
-            Waiting::Message(queued) => {
+            QueueEntry::Message(queued) => {
                 let QueuedMessage { message, by, .. } = queued.clone();
                 self.taken.push((None, Arrival { number: after, what: queued }));
                 Next::Start(Box::new(NewTurn::new(message, by, after)), None)
             }
-            Waiting::Prompt(QueuedPrompt { message, request, started }) => {
+            QueueEntry::Prompt(QueuedPrompt { message, request, started }) => {
                 let PromptRequest { by, budget, answered, .. } = request;
                 let turn = NewTurn { budget, answered: Some(answered), ..NewTurn::new(message, Some(by), after) };
                 Next::Start(Box::new(turn), Some(started))
@@ -363,22 +362,22 @@ impl SessionCore {
     /// Returns the place of the message or the prompt that starts the next turn.
     fn first_runnable(&self) -> Option<usize> {
         self.waiting.iter().position(|waiting| match &waiting.what {
-            Waiting::Message(queued) => queued.auto_run && waiting.number > self.held,
-            Waiting::Prompt(_) => true,
+            QueueEntry::Message(queued) => queued.auto_run && waiting.number > self.held,
+            QueueEntry::Prompt(_) => true,
         })
     }
 
     fn messages(&self) -> impl Iterator<Item = (u64, &QueuedMessage)> {
         self.waiting.iter().filter_map(|waiting| match &waiting.what {
-            Waiting::Message(queued) => Some((waiting.number, queued)),
-            Waiting::Prompt(_) => None,
+            QueueEntry::Message(queued) => Some((waiting.number, queued)),
+            QueueEntry::Prompt(_) => None,
         })
     }
 
     fn prompts(&self) -> impl Iterator<Item = &QueuedPrompt> {
         self.waiting.iter().filter_map(|waiting| match &waiting.what {
-            Waiting::Prompt(prompt) => Some(prompt),
-            Waiting::Message(_) => None,
+            QueueEntry::Prompt(prompt) => Some(prompt),
+            QueueEntry::Message(_) => None,
         })
     }
 }

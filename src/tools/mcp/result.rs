@@ -47,7 +47,7 @@ pub(super) async fn output(
     tool: &str,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let mut converted = Converted::new(context);
+    let mut converted = ResultParts::new(context);
     for block in result.content {
         converted.add(block).await?;
     }
@@ -69,7 +69,7 @@ pub(super) async fn resource_output(
     server: &str,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let mut converted = Converted::new(context);
+    let mut converted = ResultParts::new(context);
     for content in contents {
         if converted.has_room() {
             converted.resource(content).await?;
@@ -79,7 +79,7 @@ pub(super) async fn resource_output(
 }
 
 /// The parts of a result, of limited number and size.
-struct Converted<'a> {
+struct ResultParts<'a> {
     context: &'a ToolContext,
     parts: Vec<Part>,
     artifacts: Vec<PathBuf>,
@@ -91,10 +91,10 @@ struct Converted<'a> {
     left_out: usize,
 }
 
-impl Converted<'_> {
-    fn new(context: &ToolContext) -> Converted<'_> {
+impl ResultParts<'_> {
+    fn new(context: &ToolContext) -> ResultParts<'_> {
         let (text_bytes, image_chars) = (limits::MCP_RESULT_TEXT_BYTES_MAX, limits::MCP_RESULT_IMAGE_CHARS_MAX);
-        Converted { context, parts: Vec::new(), artifacts: Vec::new(), text_bytes, image_chars, left_out: 0 }
+        ResultParts { context, parts: Vec::new(), artifacts: Vec::new(), text_bytes, image_chars, left_out: 0 }
     }
 
     /// Returns whether another part can be added, and counts it as left out if not.
@@ -203,7 +203,7 @@ impl Converted<'_> {
     }
 
     fn finish(self, is_error: bool, server: &str, tool: &str, structured_content: Option<Value>) -> Result<ToolOutput, ToolError> {
-        let Converted { mut parts, artifacts, left_out, .. } = self;
+        let ResultParts { mut parts, artifacts, left_out, .. } = self;
         if left_out > 0 {
             parts.push(Part::text(format!("[{left_out} more parts are left out]")));
         }
