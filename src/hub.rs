@@ -45,7 +45,7 @@ pub(crate) use terminal_sessions::{TerminalHook, TerminalSession, TerminalSessio
 
 use crate::agent::{NativeAgents, Services};
 use crate::error::Result;
-use crate::session::{AdoptTurn, Agent, AgentInfo, Agents, SessionSetup};
+use crate::session::{Agent, AgentInfo, Agents, ExternalTurnStarter, SessionSetup};
 
 /// The agents of this process: nuncio's own, and the hosted agents of the settings.
 pub(crate) struct Hub {
@@ -67,10 +67,10 @@ impl Agents for Hub {
         agents
     }
 
-    fn open(&self, setup: SessionSetup, adopt: AdoptTurn) -> Arc<dyn Agent> {
+    fn open(&self, setup: SessionSetup, start_external: ExternalTurnStarter) -> Arc<dyn Agent> {
         match setup.agent.clone() {
-            Some(name) => HostedSession::new(self.services.clone(), self.opencode.clone(), name, setup, adopt),
-            None => self.native.open(setup, adopt),
+            Some(name) => HostedSession::new(self.services.clone(), self.opencode.clone(), name, setup, start_external),
+            None => self.native.open(setup, start_external),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::session::context_report::ContextReport;
 use crate::session::work::message::IncomingMessage;
-use crate::session::{AdoptTurn, Agent, AgentInfo, AgentSetup, Agents, BackgroundJob, SessionLog, SessionSetup, Turn};
+use crate::session::{Agent, AgentInfo, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup, Turn};
 use crate::toolkit::jobs::Job;
 
 /// Creates nuncio's own agents.
@@ -35,7 +35,7 @@ impl Agents for NativeAgents {
         }]
     }
 
-    fn open(&self, setup: SessionSetup, _adopt: AdoptTurn) -> Arc<dyn Agent> {
+    fn open(&self, setup: SessionSetup, _start_external: ExternalTurnStarter) -> Arc<dyn Agent> {
         Arc::new(NativeAgent::new(self.0.clone(), setup.id, setup.parent))
     }
 

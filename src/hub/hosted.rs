@@ -30,7 +30,7 @@ use crate::error::{Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::process::StartTime;
 use crate::session::context_report::{ContextReport, ContextSources};
-use crate::session::{AdoptTurn, Agent, AgentOption, CommandRequest, CommandResult, SessionLog, SessionSetup, Turn};
+use crate::session::{Agent, AgentOption, CommandRequest, CommandResult, ExternalTurnStarter, SessionLog, SessionSetup, Turn};
 use crate::workspace::Workspace;
 
 /// The delay before a hosted agent is started again, after a first failure. It doubles with each
@@ -54,7 +54,7 @@ pub(super) struct HostedSession {
     commands: TurnCommands,
     /// Number of turns so far.
     turns: AtomicU64,
-    adopt: AdoptTurn,
+    start_external: ExternalTurnStarter,
     this: Weak<HostedSession>,
 }
 
@@ -78,7 +78,7 @@ impl HostedSession {
         opencode: Arc<OpencodeServers>,
         name: String,
         setup: SessionSetup,
-        adopt: AdoptTurn,
+        start_external: ExternalTurnStarter,
     ) -> Arc<HostedSession> {
         Arc::new_cyclic(|this| HostedSession {
             services,
@@ -90,7 +90,7 @@ impl HostedSession {
             given: Mutex::default(),
             commands: TurnCommands::default(),
             turns: AtomicU64::new(0),
-            adopt,
+            start_external,
             this: this.clone(),
         })
     }
@@ -144,7 +144,7 @@ impl HostedSession {
         let started = StartTime::now();
         let (services, parent) = (&self.services, self.setup.parent.as_ref());
         let during = CommandTurn { services, turn, parent, conversation: &*conversation };
-        let work = match turn.adopted {
+        let work = match turn.external {
             true => conversation.follow(&mut io),
             false => conversation.prompt(&turn.prompt, &mut io),
         };
@@ -279,13 +279,13 @@ impl HostedSession {
     fn watch(&self, live: &mut Live) {
         let running = live.conversation.clone().filter(|conversation| !conversation.process().has_ended());
         let Some(conversation) = running else { return };
-        let adopt = self.adopt.clone();
+        let start_external = self.start_external.clone();
         live.watch = Some(AbortOnDropHandle::new(crate::task::spawn(async move {
-            let adopted = match conversation.external_turn().await {
-                Ok(ExternalTurn { prompt, by }) => adopt(prompt, by),
+            let started = match conversation.external_turn().await {
+                Ok(ExternalTurn { prompt, by }) => start_external(prompt, by),
                 Err(error) => Err(error),
             };
-            if let Err(error) = adopted {
+            if let Err(error) = started {
                 tracing::debug!(%error, "nuncio does not follow turns of other clients");
             }
         })));

@@ -121,7 +121,7 @@ impl<'a> PermissionDecider<'a> {
             review: None,
         };
         let (id, answer) = self.turn.ask(question).await;
-        if !self.turn.adopted || !answer.is_unattended() {
+        if !self.turn.external || !answer.is_unattended() {
             return (id, answer);
         }
         let reason = Some("left to the client that began the turn");

@@ -84,7 +84,7 @@ pub trait Agent: Send + Sync + 'static {
 
 /// Starts a turn of a session for a turn that another client of the agent has begun, with its
 /// prompt and the name of the client. Fails if the session is busy.
-pub type AdoptTurn = Arc<dyn Fn(Vec<Part>, &str) -> Result<()> + Send + Sync>;
+pub type ExternalTurnStarter = Arc<dyn Fn(Vec<Part>, &str) -> Result<()> + Send + Sync>;
 
 /// The agents that can work in sessions.
 pub trait Agents: Send + Sync + 'static {
@@ -92,9 +92,9 @@ pub trait Agents: Send + Sync + 'static {
     fn list(&self) -> Vec<AgentInfo>;
 
     /// Creates the agent of a session. Must not block or use the network; configuration errors
-    /// surface when the first turn runs. The agent calls `adopt` for a turn that another client of
-    /// it has begun.
-    fn open(&self, setup: SessionSetup, adopt: AdoptTurn) -> Arc<dyn Agent>;
+    /// surface when the first turn runs. The agent calls `start_external` if another client of the
+    /// agent starts a turn.
+    fn open(&self, setup: SessionSetup, start_external: ExternalTurnStarter) -> Arc<dyn Agent>;
 
     /// Checks that a new session can run turns; on an error, the session is not created.
     fn check(&self, setup: &SessionSetup) -> Result<()>;

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::agent::{AdoptTurn, Agents, SessionSetup};
+use super::agent::{Agents, ExternalTurnStarter, SessionSetup};
 use super::artifacts;
 use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
@@ -247,12 +247,12 @@ impl Sessions {
             agent: state.agent.clone(),
         });
         let (sessions, id) = (self.this.clone(), log.id.clone());
-        let adopt: AdoptTurn = Arc::new(move |prompt, by| {
+        let start_external: ExternalTurnStarter = Arc::new(move |prompt, by| {
             let session = sessions.upgrade().and_then(|sessions| sessions.opened(&id));
-            session.ok_or_else(|| Error::not_found(format!("session {id} is not open")))?.adopt_turn(prompt, by)
+            session.ok_or_else(|| Error::not_found(format!("session {id} is not open")))?.start_external_turn(prompt, by)
         });
         Session::new(Arc::new(OpenSession {
-            agent: self.agents.open(setup, adopt),
+            agent: self.agents.open(setup, start_external),
             broker: Arc::new(Broker::default()),
             clients: lineage.clients,
             ancestors: lineage.ancestors,

@@ -12,7 +12,7 @@ use nuncio::event::{Body, SessionChange};
 use nuncio::id::MessageId;
 use nuncio::options::{Mode, OptionValue};
 use nuncio::session::context_report::ContextReport;
-use nuncio::session::{AdoptTurn, Agent, AgentInfo, Agents, Session, SessionLog, SessionSetup, Sessions, Turn};
+use nuncio::session::{Agent, AgentInfo, Agents, ExternalTurnStarter, Session, SessionLog, SessionSetup, Sessions, Turn};
 use tokio::runtime::Runtime;
 
 /// An agent that ends each turn immediately.
@@ -43,7 +43,7 @@ impl Agents for Idle {
         Vec::new()
     }
 
-    fn open(&self, _setup: SessionSetup, _adopt: AdoptTurn) -> Arc<dyn Agent> {
+    fn open(&self, _setup: SessionSetup, _start_external: ExternalTurnStarter) -> Arc<dyn Agent> {
         Arc::new(Idle)
     }
 

@@ -217,16 +217,16 @@ impl OpencodeRecorder {
         settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()
     }
 
-    /// Returns how a turn ended that nuncio did not cancel. An adopted turn was begun by another
+    /// Returns how a turn ended that nuncio did not cancel. An external turn was begun by another
     /// client; its summaries and commands may have no answer.
-    pub(super) fn outcome(&self, active: bool, adopted: bool) -> Result<StopReason> {
+    pub(super) fn outcome(&self, active: bool, external: bool) -> Result<StopReason> {
         let failed = |why: &str| Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name)));
         match &self.problem {
             // Another client of the server stopped the turn.
-            Some((name, _)) if name == "MessageAbortedError" && adopted => Ok(StopReason::Cancelled),
+            Some((name, _)) if name == "MessageAbortedError" && external => Ok(StopReason::Cancelled),
             Some((name, _)) if name == "MessageAbortedError" => Ok(StopReason::Refusal),
             Some((_, message)) => failed(message),
-            None if !active && !adopted => failed("it ended the turn without an answer"),
+            None if !active && !external => failed("it ended the turn without an answer"),
             None => Ok(match self.messages.values().next_back().map_or("", |message| message.finish.as_str()) {
                 "length" => StopReason::MaxTokens,
                 "content-filter" => StopReason::Refusal,

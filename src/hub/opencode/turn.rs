@@ -43,7 +43,7 @@ struct StartRequest {
 pub(super) struct OpencodeTurn<'a> {
     conversation: &'a OpencodeConversation,
     /// Another client of the server has begun the turn.
-    adopted: bool,
+    external: bool,
     recorder: OpencodeRecorder,
     stream: ServerEvents,
     /// The request that starts the turn.
@@ -177,7 +177,7 @@ impl OpencodeConversation {
             None => std::future::pending().boxed(),
         };
         let (starting, must_read_state) = (starting.fuse(), prompt.is_none());
-        Ok(OpencodeTurn { conversation: self, adopted: turn.adopted, recorder, stream, starting, must_read_state })
+        Ok(OpencodeTurn { conversation: self, external: turn.external, recorder, stream, starting, must_read_state })
     }
 
     /// Converts the error of a request that starts a turn. An error response becomes a model error:
@@ -278,7 +278,7 @@ impl TurnProtocol for OpencodeTurn<'_> {
     async fn finish(&mut self, _events: &mut TurnEvents<'_>) {}
 
     async fn outcome(&mut self, events: &TurnEvents<'_>) -> Result<StopReason> {
-        self.recorder.outcome(events.active, self.adopted)
+        self.recorder.outcome(events.active, self.external)
     }
 }
 

@@ -116,9 +116,9 @@ impl Session {
 
     /// Starts a turn for a turn that another client of the agent has begun; `by` is that client.
     /// Queued messages run after it.
-    pub(crate) fn adopt_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
+    pub(crate) fn start_external_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
         let message = IncomingMessage::user(MessageId::new(), prompt);
-        self.start(message, by, |turn| NewTurn { after: 0, adopted: true, ..turn }).map(drop)
+        self.start(message, by, |turn| NewTurn { after: 0, external: true, ..turn }).map(drop)
     }
 
     fn start(&self, message: IncomingMessage, by: &str, with: impl FnOnce(NewTurn) -> NewTurn) -> Result<TurnHandle> {
@@ -127,7 +127,7 @@ impl Session {
         core.check_idle()?;
         let turn = with(core.new_turn(message, Some(by.into())));
         // The limit on running turns does not apply to a turn that runs already.
-        let permit = match turn.adopted {
+        let permit = match turn.external {
             true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
             false => self.turn_slots.enter()?,
         };

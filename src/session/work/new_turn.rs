@@ -43,7 +43,7 @@ pub struct NewTurn {
     /// Limits of the turn.
     pub budget: Option<BudgetLimits>,
     /// Another client of the agent has begun the turn.
-    pub adopted: bool,
+    pub external: bool,
     /// Cancelled once the answer to the prompt is written.
     pub answered: Option<CancellationToken>,
 }
@@ -52,7 +52,7 @@ impl NewTurn {
     /// Creates a turn that starts with `message`, after the queued messages that arrived before the
     /// number `after`.
     pub fn new(message: IncomingMessage, by: Option<String>, after: u64) -> NewTurn {
-        NewTurn { message, by, after, retries: None, budget: None, adopted: false, answered: None }
+        NewTurn { message, by, after, retries: None, budget: None, external: false, answered: None }
     }
 }
 

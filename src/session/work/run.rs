@@ -43,7 +43,7 @@ impl Session {
             prompt: Vec::new(),
             broker,
             responders_wait_until: None,
-            adopted: input.adopted,
+            external: input.external,
             steered: Box::new(move || taking.core().take(|_, queued| queued.delivery == Delivery::Steer)),
             not_delivered: Box::new(move |id| returning.core().put_back(id)),
             subagents: None,

@@ -35,7 +35,7 @@ pub struct Turn {
     /// Permission requests wait until this time for clients of other processes.
     pub(in crate::session) responders_wait_until: Option<Instant>,
     /// Another client of the agent has begun the turn, and the agent follows it.
-    pub adopted: bool,
+    pub external: bool,
     /// Takes the queued steering messages, to deliver them.
     pub(in crate::session) steered: Box<dyn Fn() -> Vec<QueuedMessage> + Send + Sync>,
     /// Returns a steering message that was taken to the queue.
