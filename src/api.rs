@@ -27,7 +27,7 @@ pub(crate) use environment::workspace::{
 pub(crate) use environment::workspace_apply::{ApplyWorkspace, ApplyWorkspaceParams, WorkspaceApplication};
 pub(crate) use openapi::{Envelope, ErrorBody, openapi};
 pub(crate) use remote::forwarded::{
-    ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, Shown,
+    ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 pub(crate) use remote::recover::turn_end;
 pub(crate) use sessions::options::{SetConfigOption, SetMode, config_options};

@@ -24,7 +24,7 @@ pub(crate) use identity::definition_digest;
 pub use launch::{McpLaunch, McpTransport, OauthClient, TokenProgram};
 pub(crate) use login::{LoginRequest, McpLogin};
 pub(crate) use name::tool_names;
-pub use open_calls::{OnProgress, ServerRequests};
+pub use open_calls::{ProgressHandler, ServerRequests};
 pub use server::McpServerHandle;
 pub(crate) use server::State;
 pub use servers::McpServers;

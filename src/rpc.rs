@@ -16,7 +16,7 @@ mod shared;
 mod writer;
 
 pub use connection::{Connection, RequestError, connection};
-pub use dialect::{Dialect, WhenFull};
+pub use dialect::{Dialect, OverflowPolicy};
 pub use framing::Framing;
 pub use reader::Handler;
 pub use reader::{MessageReader, ReadError};

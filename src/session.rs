@@ -19,8 +19,8 @@ mod title;
 pub mod work;
 
 pub use agent::{
-    AdoptTurn, Agent, AgentChoice, AgentInfo, AgentOption, AgentSetup, Agents, BackgroundJob, CommandRequest, CommandResult,
-    OfferedTool, SessionSetup,
+    Agent, AgentChoice, AgentInfo, AgentOption, AgentSetup, Agents, BackgroundJob, CommandRequest, CommandResult,
+    ExternalTurnStarter, OfferedTool, SessionSetup,
 };
 pub(crate) use events::follow::Follow;
 pub(crate) use events::follow_all::FollowAll;

@@ -26,7 +26,7 @@ pub(crate) use pipes::standard;
 use crate::api::{App, Client, FollowChange};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::rpc::{Dialect, Framing, ReadError, WhenFull};
+use crate::rpc::{Dialect, Framing, OverflowPolicy, ReadError};
 use barrier::{AcpConnection, Barrier};
 use feed::SessionFeed;
 use handler::MethodHandler;
@@ -37,7 +37,7 @@ const ACP: Dialect = Dialect {
     framing: Framing::Lines,
     message_bytes_max: limits::FRAME_BYTES_MAX,
     messages_queued_max: limits::REPLIES_QUEUED_MAX,
-    when_full: WhenFull::PauseReading(limits::STALLED),
+    when_full: OverflowPolicy::PauseReading(limits::STALLED),
     cancel_method: "$/cancel_request",
     cancel_id: "requestId",
     rejects_invalid: true,

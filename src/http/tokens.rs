@@ -42,11 +42,11 @@ pub(crate) struct Tokens {
     data: PathBuf,
     owner: PathBuf,
     named: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<TokenCache>,
 }
 
 #[derive(Default)]
-struct Known {
+struct TokenCache {
     read: Option<[Option<(SystemTime, u64)>; 2]>,
     owner: Option<[u8; 32]>,
     /// Digest of the hook token.
@@ -125,7 +125,7 @@ impl Tokens {
         known.hook.is_some_and(|hook| hook.ct_eq(&sha256(token)).into())
     }
 
-    fn refresh(&self, known: &mut Known) {
+    fn refresh(&self, known: &mut TokenCache) {
         let stamp = |path: &Path| {
             let metadata = std::fs::metadata(path).ok()?;
             Some((metadata.modified().ok()?, metadata.len()))

@@ -20,7 +20,7 @@ use super::address::PROTOCOL_VERSION;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::message::error_from;
-use crate::rpc::{Connection, Dialect, Framing, Handler, RequestError, WhenFull};
+use crate::rpc::{Connection, Dialect, Framing, Handler, OverflowPolicy, RequestError};
 
 /// Maximum number of notifications about one forwarded call that wait to be handled.
 const PEER_NOTIFICATIONS_MAX: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) const PEER: Dialect = Dialect {
     framing: Framing::Lines,
     message_bytes_max: limits::PEER_MESSAGE_BYTES_MAX,
     messages_queued_max: limits::REPLIES_QUEUED_MAX,
-    when_full: WhenFull::PauseReading(limits::STALLED),
+    when_full: OverflowPolicy::PauseReading(limits::STALLED),
     cancel_method: "$/cancel_request",
     cancel_id: "requestId",
     rejects_invalid: true,

@@ -25,7 +25,7 @@ use super::uri;
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::rpc::{
-    ClosedConnection, Connection, Dialect, Framing, Handler, MessageReader, MessageWriter, ReadError, RequestError, WhenFull,
+    ClosedConnection, Connection, Dialect, Framing, Handler, MessageReader, MessageWriter, OverflowPolicy, ReadError, RequestError,
 };
 
 /// How long a language server must be silent before its diagnostics count as complete.
@@ -48,7 +48,7 @@ pub(crate) const LSP: Dialect = Dialect {
     message_bytes_max: limits::LSP_MESSAGE_BYTES_MAX,
     messages_queued_max: LSP_MESSAGES_QUEUED_MAX,
     // End the connection: a lost message would leave the documents out of sync.
-    when_full: WhenFull::End,
+    when_full: OverflowPolicy::End,
     cancel_method: "$/cancelRequest",
     cancel_id: "id",
     rejects_invalid: false,

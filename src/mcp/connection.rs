@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handler::McpHandler;
 use super::inputs;
-use super::open_calls::{OnProgress, ServerRequests};
+use super::open_calls::{ProgressHandler, ServerRequests};
 use super::tokens::UrlTokens;
 use super::tool_list;
 use crate::content::shortened;
@@ -73,7 +73,7 @@ pub struct CallOptions {
     /// Maximum time without an answer or a progress report.
     pub timeout: Duration,
     pub cancel: CancellationToken,
-    pub on_progress: OnProgress,
+    pub on_progress: ProgressHandler,
     /// Answers the requests of the server; `None` declines them.
     pub requests: Option<Arc<dyn ServerRequests>>,
 }

@@ -21,7 +21,7 @@ const MCP_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const MCP_PROGRESS_BYTES_MAX: usize = 1_000;
 
 /// Receives a text about the progress of a call. Must not block.
-pub type OnProgress = Arc<dyn Fn(String) + Send + Sync>;
+pub type ProgressHandler = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Answers the requests that a server makes during a call.
 pub trait ServerRequests: Send + Sync {
@@ -58,7 +58,7 @@ struct OpenCall {
 
 /// RAII guard: the call is registered, and its progress is shown.
 pub(super) struct CallGuard {
-    on_progress: OnProgress,
+    on_progress: ProgressHandler,
     /// When the next report may be shown.
     next: Instant,
     calls: Arc<OpenCalls>,
@@ -109,7 +109,7 @@ impl OpenCalls {
     pub(super) fn register(
         self: &Arc<Self>,
         token: ProgressToken,
-        on_progress: OnProgress,
+        on_progress: ProgressHandler,
         requests: Option<Arc<dyn ServerRequests>>,
     ) -> CallGuard {
         let activity = Arc::new(Activity::new());

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::calls::RunningCalls;
 use crate::api::{
     self, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, Client, ForwardedCall, ForwardedReply, MethodKind, RELEASE,
-    Release, SHOWN, STARTED, Scope, Shown, TurnStart,
+    Release, SHOWN, STARTED, Scope, ShownEvents, TurnStart,
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -107,7 +107,7 @@ impl PeerHandler {
             if answers {
                 session.respond_until_idle();
             }
-            let _ = connection.notify(SHOWN, Shown { call: number, after });
+            let _ = connection.notify(SHOWN, ShownEvents { call: number, after });
         }));
         let waits = row.kind == MethodKind::Turn && client.local.is_some();
         let (sender, started) = oneshot::channel();

@@ -19,7 +19,7 @@ pub struct Dialect {
     /// Maximum number of messages in the outgoing queue.
     pub messages_queued_max: usize,
     /// The reaction when the outgoing queue is full.
-    pub when_full: WhenFull,
+    pub when_full: OverflowPolicy,
     /// The notification that cancels a request.
     pub cancel_method: &'static str,
     /// The field in the params of `cancel_method` that contains the id of the request.
@@ -32,7 +32,7 @@ pub struct Dialect {
 /// The reaction to a full outgoing queue, which means that the other side does not read its
 /// messages.
 #[derive(Clone, Copy, Debug)]
-pub enum WhenFull {
+pub enum OverflowPolicy {
     /// Stop reading until the queue has room. The connection ends if that takes this long.
     PauseReading(Duration),
     /// End the connection.

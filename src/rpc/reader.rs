@@ -11,7 +11,7 @@ use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::dialect::WhenFull;
+use super::dialect::OverflowPolicy;
 use super::framing::Framing;
 use super::headers::HeaderReader;
 use super::lines::{Line, LineReader};
@@ -43,7 +43,7 @@ pub trait Handler<B> {
 pub enum ReadError {
     /// The input failed, or its framing is invalid ([`io::ErrorKind::InvalidData`]).
     Input(io::Error),
-    /// The other side does not read its messages: see [`WhenFull`].
+    /// The other side does not read its messages: see [`OverflowPolicy`].
     PeerNotReading,
 }
 
@@ -115,11 +115,11 @@ impl<B: Default + Send + 'static> MessageReader<B> {
     /// Waits while the outgoing queue is full because the other side does not read.
     async fn wait_for_room(&self) -> Result<(), ReadError> {
         match self.shared.dialect.when_full {
-            WhenFull::PauseReading(stalled) if self.queue.capacity() == 0 => {
+            OverflowPolicy::PauseReading(stalled) if self.queue.capacity() == 0 => {
                 let room = tokio::time::timeout(stalled, self.queue.reserve()).await;
                 room.map(drop).map_err(|_| ReadError::PeerNotReading)
             }
-            WhenFull::PauseReading(_) | WhenFull::End => Ok(()),
+            OverflowPolicy::PauseReading(_) | OverflowPolicy::End => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::dialect::{Dialect, WhenFull};
+use super::dialect::{Dialect, OverflowPolicy};
 use super::requests::PendingRequests;
 use crate::task::TaskTracker;
 
@@ -26,7 +26,8 @@ pub(super) struct ConnectionState {
     pub requests: PendingRequests,
     /// Tasks that run handlers, and tasks that wait for room in the queue to send a message.
     pub tasks: TaskTracker,
-    /// Cancelled when a message did not fit into the queue and the dialect is [`WhenFull::End`].
+    /// Cancelled when a message did not fit into the queue and the dialect has
+    /// [`OverflowPolicy::End`].
     pub overflowed: CancellationToken,
     /// Cancelled when the writer is dropped. After that, no message is written.
     pub closed: CancellationToken,
@@ -55,14 +56,14 @@ impl ConnectionState {
             (Err(mpsc::error::TrySendError::Closed(_)), _) => Err(ClosedConnection),
             // The number of tasks is bounded, because the reader waits for room before it accepts
             // more requests.
-            (Err(mpsc::error::TrySendError::Full(outgoing)), WhenFull::PauseReading(_)) => {
+            (Err(mpsc::error::TrySendError::Full(outgoing)), OverflowPolicy::PauseReading(_)) => {
                 let queue = queue.clone();
                 self.tasks.spawn(async move {
                     let _ = queue.send(outgoing).await;
                 });
                 Ok(())
             }
-            (Err(mpsc::error::TrySendError::Full(_)), WhenFull::End) => {
+            (Err(mpsc::error::TrySendError::Full(_)), OverflowPolicy::End) => {
                 self.overflowed.cancel();
                 Err(ClosedConnection)
             }

@@ -23,7 +23,7 @@ pub(super) struct PermissionAnswers {
 
 /// The client's answer: an option with decisions about parts of a review, or the reason why the
 /// request is denied.
-type Chosen = Result<(String, ReviewAnswer), String>;
+type ClientAnswer = Result<(String, ReviewAnswer), String>;
 
 impl PermissionAnswers {
     /// Records the client's response to the request `id`: its result or its error object.
@@ -37,7 +37,7 @@ impl PermissionAnswers {
         }
     }
 
-    fn record_here(&self, id: &PermissionId, chosen: Chosen) {
+    fn record_here(&self, id: &PermissionId, chosen: ClientAnswer) {
         let (broker, by) = (&self.session.broker, &self.client.principal);
         let recorded = chosen.and_then(|(option, review)| {
             broker.answer(id, &option, by, ChoiceDetails { reason: None, review }).map_err(|error| error.message)
@@ -47,7 +47,7 @@ impl PermissionAnswers {
         }
     }
 
-    async fn send(self, id: PermissionId, chosen: Chosen) {
+    async fn send(self, id: PermissionId, chosen: ClientAnswer) {
         let reject = |reason: &str| json!({ "permissionId": id, "outcome": "reject_once", "reason": reason });
         let params = match &chosen {
             Ok((option, ReviewAnswer { hunks, edits })) => {
@@ -72,7 +72,7 @@ impl PermissionAnswers {
     }
 }
 
-fn chosen(response: Result<Value, Value>) -> Chosen {
+fn chosen(response: Result<Value, Value>) -> ClientAnswer {
     let response = response.map_err(|_| "the client answered the permission request with an error")?;
     let response: acp::RequestPermissionResponse =
         serde_json::from_value(response).map_err(|error| format!("the client's answer is invalid: {error}"))?;

@@ -9,7 +9,7 @@ use super::files_seen::FileState;
 use super::output::{ToolError, ToolOutput};
 use super::shown_change::shown;
 use super::text::Encoding;
-use super::turn_changes::{ChangedBy, TurnFile};
+use super::turn_changes::{ChangeOrigin, TurnFile};
 use crate::content::{Location, ToolContent};
 use crate::patch::{self, Diff, Side};
 use crate::workspace::{self, ChangeFailure, FileChange, ResolvedPath};
@@ -90,7 +90,7 @@ pub(crate) async fn run<D: Send + 'static>(
             commit(&changes, &inner)?;
             let recorded: Vec<ResolvedPath> = touched.iter().map(|file| file.resolved.clone()).collect();
             inner.changes.record(touched);
-            recorded.iter().for_each(|file| refresh(&inner, file, None, ChangedBy::Turn));
+            recorded.iter().for_each(|file| refresh(&inner, file, None, ChangeOrigin::Turn));
             let (content, locations) = (changes.iter().map(PlannedChange::content), changes.iter().map(PlannedChange::location));
             Ok(ToolOutput { content: content.collect(), locations: locations.collect(), ..ToolOutput::text(text, details) })
         })
@@ -231,7 +231,7 @@ fn touched(changes: &[PlannedChange], context: &ToolContext) -> Result<Vec<TurnF
 
 /// Reads the current content of a file that the turn changed, unless the file is in the state
 /// `known`. Changes count as those of `by`. Blocks the thread.
-pub(super) fn refresh(context: &ToolContext, resolved: &ResolvedPath, known: Option<FileState>, by: ChangedBy) {
+pub(super) fn refresh(context: &ToolContext, resolved: &ResolvedPath, known: Option<FileState>, by: ChangeOrigin) {
     // The state is read first, so that a concurrent change is detected later.
     let state = FileState::read(&resolved.real, None);
     // Unsaved changes in a client leave the file on disk as it is.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::change;
 use super::context::ToolContext;
-use super::turn_changes::{ChangedBy, Scan};
+use super::turn_changes::{ChangeOrigin, Scan};
 
 /// Maximum number of files whose state is compared to detect changes by commands. With more files,
 /// every command counts as a change.
@@ -31,7 +31,7 @@ pub(crate) async fn before_program(context: &ToolContext) {
         // Another program that starts waits, so that its changes do not count as those of others.
         let _start = context.changes.start.lock().await;
         if !context.changes.runs_programs() {
-            refresh(context, ChangedBy::Other).await;
+            refresh(context, ChangeOrigin::Other).await;
         }
         context.changes.program_started();
     }
@@ -41,13 +41,13 @@ pub(crate) async fn before_program(context: &ToolContext) {
 /// cancelled.
 pub(crate) async fn after_program(context: &ToolContext) {
     if context.changes.keeps_content() {
-        refresh(context, ChangedBy::Turn).await;
+        refresh(context, ChangeOrigin::Turn).await;
         context.changes.program_ended();
     }
 }
 
 /// Reads the files of the review that changed. Changes count as those of `by`.
-async fn refresh(context: &ToolContext, by: ChangedBy) {
+async fn refresh(context: &ToolContext, by: ChangeOrigin) {
     for (resolved, known) in context.changes.recorded() {
         // A call that edits the file records its change before it releases the lock.
         let lock = context.files.lock(&resolved.real).await;

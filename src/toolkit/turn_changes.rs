@@ -54,7 +54,7 @@ struct State {
 
 /// The programs that may have changed a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChangedBy {
+pub(super) enum ChangeOrigin {
     /// Tools, commands and hooks of the turn.
     Turn,
     Other,
@@ -141,9 +141,9 @@ impl TurnChanges {
 
     /// Sets the current content of a recorded file, which was read in the state `read`, and
     /// which the program `by` changed if it differs.
-    pub(super) fn set_after(&self, real: &Path, after: Option<Vec<u8>>, read: FileState, by: ChangedBy) {
+    pub(super) fn set_after(&self, real: &Path, after: Option<Vec<u8>>, read: FileState, by: ChangeOrigin) {
         if let Some(file) = self.state().files.get_mut(real) {
-            file.conflict |= by == ChangedBy::Other && file.after != after;
+            file.conflict |= by == ChangeOrigin::Other && file.after != after;
             (file.after, file.read) = (after, Some(read));
         }
     }

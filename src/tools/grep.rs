@@ -163,7 +163,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
             && types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
     };
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
-    let found = Mutex::new(Found { files: BTreeMap::new(), results: 0, limit, more: false });
+    let found = Mutex::new(SearchResults { files: BTreeMap::new(), results: 0, limit, more: false });
     let locked = || found.lock();
     context.walk(&resolved.real).parallel(|| {
         // Each thread has its own matcher, because threads would contend for a shared matcher.
@@ -192,7 +192,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
 
 /// Collects the first results in path order, independent of the timing of the search threads.
 /// Memory is bounded.
-struct Found {
+struct SearchResults {
     files: BTreeMap<PathBuf, FileHits>,
     /// Number of results in `files`: lines, or files without lines.
     results: usize,
@@ -205,7 +205,7 @@ fn results(hits: &FileHits) -> usize {
     hits.lines.len().max(1)
 }
 
-impl Found {
+impl SearchResults {
     /// Returns true if this file need not be searched, because none of its results can be among the
     /// first results. Always false until the results are known to be truncated.
     fn is_beyond(&self, path: &Path) -> bool {

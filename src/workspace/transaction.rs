@@ -108,11 +108,11 @@ struct StagedChange<'a> {
     /// after it.
     temporary: String,
     /// The step that was completed, which a failure has to undo.
-    done: Done,
+    done: FinishedStep,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Done {
+enum FinishedStep {
     Nothing,
     /// The file was created.
     Created,
@@ -142,7 +142,15 @@ impl<'a> Transaction<'a> {
         }
         let temporary = format!(".nuncio-{}", uuid::Uuid::now_v7().simple());
         let put = matches!(change, FileChange::Put { .. });
-        self.staged.push(StagedChange { directory, real, name, exists: before.is_some(), put, temporary, done: Done::Nothing });
+        self.staged.push(StagedChange {
+            directory,
+            real,
+            name,
+            exists: before.is_some(),
+            put,
+            temporary,
+            done: FinishedStep::Nothing,
+        });
         let Some(staged) = self.staged.last() else { return Ok(()) };
         match *change {
             FileChange::Put { bytes, like: None, .. } => staged.write(bytes, before),
@@ -183,11 +191,11 @@ impl<'a> Transaction<'a> {
     fn roll_back(self, made: usize) -> Vec<(PathBuf, PathBuf)> {
         let mut left = Vec::new();
         for staged in self.staged[..made].iter().rev() {
-            if staged.undo().is_err() && staged.done == Done::Kept {
+            if staged.undo().is_err() && staged.done == FinishedStep::Kept {
                 left.push((staged.real.to_owned(), staged.real.with_file_name(&staged.temporary)));
             }
         }
-        self.staged.iter().filter(|staged| staged.done == Done::Nothing).for_each(StagedChange::remove_temporary);
+        self.staged.iter().filter(|staged| staged.done == FinishedStep::Nothing).for_each(StagedChange::remove_temporary);
         for (parent, name) in self.made.into_iter().rev() {
             // The directory stays if another process has put files into it.
             let _ = unlinkat(&parent, name, AtFlags::REMOVEDIR);
@@ -220,10 +228,10 @@ impl StagedChange<'_> {
     fn make(&mut self, keep: bool) -> io::Result<()> {
         let StagedChange { directory, name, temporary, .. } = &*self;
         self.done = match (self.put, self.exists, keep) {
-            (false, ..) => renameat(directory, *name, directory, temporary).map(|()| Done::Kept)?,
-            (true, false, _) => self.add().map(|()| Done::Created)?,
-            (true, true, false) => renameat(directory, temporary, directory, *name).map(|()| Done::Replaced)?,
-            (true, true, true) => self.exchange().map(|()| Done::Kept)?,
+            (false, ..) => renameat(directory, *name, directory, temporary).map(|()| FinishedStep::Kept)?,
+            (true, false, _) => self.add().map(|()| FinishedStep::Created)?,
+            (true, true, false) => renameat(directory, temporary, directory, *name).map(|()| FinishedStep::Replaced)?,
+            (true, true, true) => self.exchange().map(|()| FinishedStep::Kept)?,
         };
         Ok(())
     }
@@ -258,9 +266,9 @@ impl StagedChange<'_> {
 
     fn undo(&self) -> io::Result<()> {
         match self.done {
-            Done::Nothing | Done::Replaced => Ok(()),
-            Done::Created => Ok(unlinkat(&self.directory, self.name, AtFlags::empty())?),
-            Done::Kept => Ok(renameat(&self.directory, &self.temporary, &self.directory, self.name)?),
+            FinishedStep::Nothing | FinishedStep::Replaced => Ok(()),
+            FinishedStep::Created => Ok(unlinkat(&self.directory, self.name, AtFlags::empty())?),
+            FinishedStep::Kept => Ok(renameat(&self.directory, &self.temporary, &self.directory, self.name)?),
         }
     }
 

@@ -154,7 +154,7 @@ async fn merge_start(target: &WorkingTree<'_>, row: &WorkspaceRow, mode: Option<
 }
 
 /// A value, or the files with conflicts that prevent it.
-type Unless<T> = std::result::Result<T, Vec<OsString>>;
+type ConflictResult<T> = std::result::Result<T, Vec<OsString>>;
 
 /// An application whose commits are known.
 struct Application<'a> {
@@ -169,7 +169,7 @@ struct Application<'a> {
 impl Application<'_> {
     /// Merges, writes the files and moves the branch. Returns the new commit and the changed files;
     /// `None` if the files and the branch already have the work.
-    async fn run(&self) -> Result<Unless<Option<(Option<String>, Vec<OsString>)>>> {
+    async fn run(&self) -> Result<ConflictResult<Option<(Option<String>, Vec<OsString>)>>> {
         let merged = match self.merge_or_continue().await? {
             Ok(merged) => merged,
             Err(conflicts) => return Ok(Err(conflicts)),
@@ -195,7 +195,7 @@ impl Application<'_> {
 
     /// Merges the work. After an earlier application without a merge, the same changes can be in
     /// conflict: then merges only the work since.
-    async fn merge_or_continue(&self) -> Result<Unless<MergeResult>> {
+    async fn merge_or_continue(&self) -> Result<ConflictResult<MergeResult>> {
         let MergeStart { work, mode, base, .. } = self.start;
         let conflicts = match self.merge(base.as_deref(), work).await? {
             Err(conflicts) if *mode != ApplyMode::Merge => conflicts,
@@ -212,7 +212,7 @@ impl Application<'_> {
 
     /// Merges a commit with the user's files and, for a commit, with HEAD. The changes count from
     /// `base`, or from the common commit.
-    async fn merge(&self, base: Option<&str>, work: &str) -> Result<Unless<MergeResult>> {
+    async fn merge(&self, base: Option<&str>, work: &str) -> Result<ConflictResult<MergeResult>> {
         let MergeStart { head, mode, paths, .. } = self.start;
         let user = self.target.with_copied_index(self.scratch, "user")?;
         let mut paths = paths.clone();

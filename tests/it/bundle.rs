@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran, kinds};
+use crate::harness::{CommandResult, Home, kinds};
 
 /// A repository with a change, an ignored file and a few manifests.
 fn repository(settings: &str) -> Home {
@@ -34,7 +34,7 @@ fn repository(settings: &str) -> Home {
     home
 }
 
-async fn run(home: &Home, steps: Value, more: &[&str], prompt: &str) -> Ran {
+async fn run(home: &Home, steps: Value, more: &[&str], prompt: &str) -> CommandResult {
     let model = home.script(steps);
     let flags = [&["run", "--json", "--model", &model], more, &[prompt]].concat();
     let ran = home.run(&flags, "").await;
@@ -43,7 +43,7 @@ async fn run(home: &Home, steps: Value, more: &[&str], prompt: &str) -> Ran {
 }
 
 /// The description in the events of a run.
-fn bundle(ran: &Ran) -> Option<String> {
+fn bundle(ran: &CommandResult) -> Option<String> {
     let lines = ran.lines();
     let mut found = lines.iter().filter(|event| event["body"]["code"] == "repository");
     let note = found.next().map(|event| event["body"]["note"].as_str().unwrap().to_owned());
@@ -93,7 +93,7 @@ async fn files_that_the_prompt_names_come_first() {
 #[tokio::test]
 async fn permission_rules_hide_files() {
     let rule = |rule: &str| format!("[permissions]\nrules = [ {{ {rule}, policy = \"deny\" }} ]\n");
-    let text = |ran: &Ran| bundle(ran).unwrap_or_default();
+    let text = |ran: &CommandResult| bundle(ran).unwrap_or_default();
     for hiding in ["path = \"secrets/**\"", "tool = \"read\", path = \"secrets/**\"", "kind = \"read\", path = \"secrets/**\""] {
         let ran = run(&repository(&rule(hiding)), json!([{"text": "ok"}]), &[], "parse_lamp_key").await;
         assert!(text(&ran).contains("parse_lamp") && !text(&ran).contains("key"), "{hiding}: {}", text(&ran));

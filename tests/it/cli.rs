@@ -15,10 +15,10 @@ mod terminal;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran};
+use crate::harness::{CommandResult, Home};
 
 /// Asserts the exit code, and that each word is in standard output or standard error.
-fn check(ran: &Ran, code: i32, words: &[&str]) {
+fn check(ran: &CommandResult, code: i32, words: &[&str]) {
     assert_eq!(ran.code, code, "{ran:#?}");
     for word in words {
         assert!(ran.stdout.contains(word) || ran.stderr.contains(word), "no {word:?}: {ran:#?}");

@@ -29,8 +29,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 pub use collector::Collector;
 pub use editor::{Editor, Manner};
-pub use events::{Events, Frame, Shown};
-pub use home::{Home, Ran};
+pub use events::{Events, Frame, StreamEvent};
+pub use home::{CommandResult, Home};
 pub use http::{Answer, Ask, Bridge, Connection, changing_calls};
 pub use poll::poll;
 pub use process_end::gone;

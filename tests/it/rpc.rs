@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nuncio::error::{Error, Kind, Result};
-use nuncio::rpc::{Connection, Dialect, Feed, FrameWriter, Framing, Handler, RequestError, WhenFull, connection};
+use nuncio::rpc::{Connection, Dialect, Feed, FrameWriter, Framing, Handler, OverflowPolicy, RequestError, connection};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ const DIALECT: Dialect = Dialect {
     framing: Framing::Lines,
     message_bytes_max: 1 << 20,
     messages_queued_max: 4,
-    when_full: WhenFull::PauseReading(Duration::from_secs(60)),
+    when_full: OverflowPolicy::PauseReading(Duration::from_secs(60)),
     cancel_method: "$/cancel",
     cancel_id: "request",
     rejects_invalid: true,
@@ -141,7 +141,7 @@ async fn request_fails_when_the_connection_ends() {
 #[tokio::test]
 async fn overflow_ends_a_connection_that_must_not_lose_messages() {
     let (near, _far) = tokio::io::duplex(64);
-    let (connection, reader, _writer) = connection::<()>(Dialect { when_full: WhenFull::End, ..DIALECT });
+    let (connection, reader, _writer) = connection::<()>(Dialect { when_full: OverflowPolicy::End, ..DIALECT });
     for _ in 0..DIALECT.messages_queued_max {
         connection.notify("note", Value::Null).unwrap();
     }

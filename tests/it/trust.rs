@@ -10,7 +10,7 @@ mod report;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran};
+use crate::harness::{CommandResult, Home};
 
 const CONFIG: &str = ".nuncio/config.toml";
 
@@ -27,7 +27,7 @@ async fn trust(home: &Home) {
 
 /// Runs a prompt with a scripted model whose calls are `calls`, in this mode. Each call is the name
 /// of a tool with its input.
-async fn run(home: &Home, mode: &str, calls: &[(&str, Value)]) -> Ran {
+async fn run(home: &Home, mode: &str, calls: &[(&str, Value)]) -> CommandResult {
     let mut steps: Vec<Value> = calls.iter().map(|(name, input)| json!({"tool_calls": [{"name": name, "input": input}]})).collect();
     steps.push(json!({"text": "the end"}));
     let model = home.script(json!(steps));
@@ -35,13 +35,13 @@ async fn run(home: &Home, mode: &str, calls: &[(&str, Value)]) -> Ran {
 }
 
 /// The results of the tool calls for the model, in order.
-fn results(ran: &Ran) -> Vec<String> {
+fn results(ran: &CommandResult) -> Vec<String> {
     let completed = ran.lines().into_iter().filter(|event| event["body"]["type"] == "tool.completed");
     completed.map(|event| event["body"]["output"].to_string()).collect()
 }
 
 /// The texts of all notices.
-fn notices(ran: &Ran) -> String {
+fn notices(ran: &CommandResult) -> String {
     let notices = ran.lines().into_iter().filter(|event| event["body"]["type"] == "notice");
     notices.map(|event| event["body"].to_string() + "\n").collect()
 }

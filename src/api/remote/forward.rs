@@ -11,7 +11,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::forwarded::{
-    ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, Shown,
+    ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 use super::recover;
 use super::routing::SessionCalls;
@@ -303,7 +303,7 @@ impl Call<'_> {
     async fn notified(&self, method: &str, params: Value) {
         match method {
             SHOWN => {
-                if let Ok(Shown { after, .. }) = serde_json::from_value(params) {
+                if let Ok(ShownEvents { after, .. }) = serde_json::from_value(params) {
                     self.cx.client.show(self.session, after);
                 }
             }

@@ -21,7 +21,7 @@ pub(crate) const ANSWERED: &str = "answered";
 /// The notification of the owner that a forwarded call started a turn. Its params are a
 /// [`TurnStart`] with the number of the call. Sent if [`ForwardedCall::reports_start`] is set.
 pub(crate) const STARTED: &str = "started";
-/// The notification of the owner that the client is to see the session ([`Shown`]).
+/// The notification of the owner that the client is to see the session ([`ShownEvents`]).
 pub(crate) const SHOWN: &str = "shown";
 
 /// A call that this process forwards to the owner of its session.
@@ -77,7 +77,7 @@ pub(crate) struct CallNumber {
 
 /// Params of [`SHOWN`]: the client sees the events of the session after `after`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Shown {
+pub(crate) struct ShownEvents {
     pub call: u64,
     pub after: Seq,
 }

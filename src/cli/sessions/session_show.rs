@@ -28,7 +28,7 @@ pub(crate) async fn show(client: &LocalClient, sessions: &Sessions, id: &Session
     if json {
         return each_event(sessions, id, print_event);
     }
-    let (mut transcript, mut spent) = (Transcript::default(), Spent::default());
+    let (mut transcript, mut spent) = (Transcript::default(), SessionTotals::default());
     each_event(sessions, id, |event| {
         spent.apply(event);
         transcript.apply(event).iter().try_for_each(|block| print_replay(renderer.render(block)))
@@ -56,12 +56,12 @@ async fn show_open_requests(client: &LocalClient, id: &SessionId) -> Result<()> 
 
 /// The usage and the cost of all model requests of a session and of its subagents.
 #[derive(Default)]
-struct Spent {
+struct SessionTotals {
     usage: Option<Usage>,
     cost: Option<Cost>,
 }
 
-impl Spent {
+impl SessionTotals {
     fn apply(&mut self, event: &Event) {
         let (usage, cost) = match &event.body {
             Body::UsageUpdated { usage, cost, .. } => (*usage, *cost),

@@ -37,7 +37,7 @@ impl Approver {
 }
 
 /// The user's answer.
-pub(crate) enum Chosen {
+pub(crate) enum PermissionChoice {
     /// The first option of this kind.
     Kind(PermissionOptionKind),
     /// One of several options that allow; its id.
@@ -45,10 +45,10 @@ pub(crate) enum Chosen {
 }
 
 /// Sends the answer to a question.
-pub(crate) async fn send(client: &LocalClient, id: &PermissionId, chosen: Chosen) {
+pub(crate) async fn send(client: &LocalClient, id: &PermissionId, chosen: PermissionChoice) {
     let (option_id, outcome) = match chosen {
-        Chosen::Kind(kind) => (None, Some(kind)),
-        Chosen::Option(id) => (Some(id), None),
+        PermissionChoice::Kind(kind) => (None, Some(kind)),
+        PermissionChoice::Option(id) => (Some(id), None),
     };
     let params = AnswerPermissionParams::new(id.clone(), option_id, outcome, None);
     // A late answer is not an error: the turn may have been cancelled.
@@ -57,14 +57,14 @@ pub(crate) async fn send(client: &LocalClient, id: &PermissionId, chosen: Chosen
 
 /// Asks at the terminal until the user gives one of the offered answers. End of input denies. If
 /// several options allow, they are numbered. Other questions wait for the answer.
-pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Chosen {
+pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> PermissionChoice {
     let asked = Question { title, options, may_leave: false }.ask(lines).await;
-    asked.unwrap_or(Chosen::Kind(PermissionOptionKind::RejectOnce))
+    asked.unwrap_or(PermissionChoice::Kind(PermissionOptionKind::RejectOnce))
 }
 
 /// Asks like [`ask`], but the user may also leave the question open. Returns `None` in this case
 /// and at the end of input.
-pub(crate) async fn ask_or_leave(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Option<Chosen> {
+pub(crate) async fn ask_or_leave(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Option<PermissionChoice> {
     Question { title, options, may_leave: true }.ask(lines).await
 }
 
@@ -87,7 +87,7 @@ impl Question<'_> {
 
     /// Asks until the answer is one of those offered. Returns `None` at the end of the input, or if
     /// the question is left open.
-    async fn ask(&self, lines: &TerminalLines) -> Option<Chosen> {
+    async fn ask(&self, lines: &TerminalLines) -> Option<PermissionChoice> {
         let text = self.text();
         let mut lines = lines.lock().await;
         loop {
@@ -124,12 +124,12 @@ impl Question<'_> {
         if self.may_leave { text + "  (empty: later)" } else { text }
     }
 
-    fn parse(&self, answer: &str) -> Option<Chosen> {
+    fn parse(&self, answer: &str) -> Option<PermissionChoice> {
         let allowing = self.allowing();
         let several = allowing.len() > 1;
         let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|_| several);
         if let Some(option) = number.and_then(|index| allowing.get(index)) {
-            return Some(Chosen::Option(option.option_id.clone()));
+            return Some(PermissionChoice::Option(option.option_id.clone()));
         }
         let kind = match answer {
             "y" | "yes" if !several => PermissionOptionKind::AllowOnce,
@@ -138,6 +138,6 @@ impl Question<'_> {
             "r" => self.offered(PermissionOptionKind::RejectAlways)?.kind,
             _ => return None,
         };
-        Some(Chosen::Kind(kind))
+        Some(PermissionChoice::Kind(kind))
     }
 }

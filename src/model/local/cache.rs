@@ -27,12 +27,12 @@ const LOCAL_MODELS_MAX: usize = 256;
 /// errors of any server revealed. Shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct LocalServers {
-    reported: Arc<Mutex<HashMap<(String, String), Known>>>,
+    reported: Arc<Mutex<HashMap<(String, String), ServerEntry>>>,
     observed: Observations,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct ServerEntry {
     properties: Properties,
     state: State,
     /// The end of the request for the properties.
@@ -61,7 +61,7 @@ fn is_local(endpoint: &Endpoint) -> bool {
 }
 
 impl LocalServers {
-    fn known(&self) -> MutexGuard<'_, HashMap<(String, String), Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<(String, String), ServerEntry>> {
         self.reported.lock()
     }
 
@@ -102,10 +102,10 @@ impl LocalServers {
         let earlier = known.map(|known| known.properties).unwrap_or_default();
         let at = Instant::now();
         let known = match answer {
-            Ok(Ok((properties, true))) => Known { properties, state: State::Final, at },
-            Ok(Ok((properties, false))) => Known { properties, state: State::Preliminary, at },
-            Ok(Err(_)) => Known { properties: earlier, state: State::Preliminary, at },
-            Err(_) => Known { properties: earlier, state: State::Silent, at },
+            Ok(Ok((properties, true))) => ServerEntry { properties, state: State::Final, at },
+            Ok(Ok((properties, false))) => ServerEntry { properties, state: State::Preliminary, at },
+            Ok(Err(_)) => ServerEntry { properties: earlier, state: State::Preliminary, at },
+            Err(_) => ServerEntry { properties: earlier, state: State::Silent, at },
         };
         let mut all = self.known();
         if all.len() >= LOCAL_MODELS_MAX {

@@ -108,7 +108,7 @@ impl AnyTool for Search {
             given.ok_or_else(|| ToolError(format!("{}: {name}: must be a string", self.spec.name)))
         };
         if !self.calls {
-            let found = Found(self.find(&text("query")?));
+            let found = SearchResult(self.find(&text("query")?));
             let title = "Search MCP tools".to_owned();
             return Ok(PreparedCall::new(
                 "mcp_search",
@@ -137,9 +137,9 @@ impl AnyTool for Search {
 }
 
 /// The result of a search.
-struct Found(String);
+struct SearchResult(String);
 
-impl AnyCall for Found {
+impl AnyCall for SearchResult {
     fn preview<'a>(&'a self, _: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
         Box::pin(async { Ok(Vec::new()) })
     }

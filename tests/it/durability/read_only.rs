@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Home, Ran};
+use crate::harness::{CommandResult, Home};
 
 async fn worked() -> (Home, String) {
     let home = Home::new();
@@ -51,7 +51,7 @@ async fn unreadable_wal_in_read_only_home_is_an_error() {
     agent.turn(&id, "a prompt").await;
     agent.kill().await;
     std::fs::remove_file(home.data().join("nuncio.db-shm")).unwrap();
-    let Ran { code, stdout, stderr } = home.run_without_writing(&["sessions", "list"]).await;
+    let CommandResult { code, stdout, stderr } = home.run_without_writing(&["sessions", "list"]).await;
     assert!(code == 1 && stdout.is_empty() && stderr.contains("nuncio.db-wal") && stderr.contains("cannot be written"), "{stderr}");
     // With write access, all sessions are listed.
     assert!(home.run(&["sessions", "list"], "").await.stdout.contains(&id));

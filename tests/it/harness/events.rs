@@ -11,12 +11,12 @@ use super::http::{Connection, Head, Rest};
 
 /// One event of a stream, with its cursor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
+pub struct StreamEvent {
     pub id: u64,
     pub event: Value,
 }
 
-impl Shown {
+impl StreamEvent {
     pub fn kind(&self) -> &str {
         self.event["body"]["type"].as_str().unwrap()
     }
@@ -24,7 +24,7 @@ impl Shown {
 
 #[derive(Debug)]
 pub enum Frame {
-    Event(Shown),
+    Event(StreamEvent),
     /// The history is complete up to this cursor.
     Synced(u64),
     /// The status of agents.
@@ -62,7 +62,7 @@ impl Events {
         }
         let frame = self.ready.pop_front().unwrap();
         match &frame {
-            Frame::Event(Shown { id, .. }) => {
+            Frame::Event(StreamEvent { id, .. }) => {
                 assert!(*id > self.last, "{id} after {}", self.last);
                 self.last = *id;
             }
@@ -77,7 +77,7 @@ impl Events {
     }
 
     /// The next event; none at the end.
-    pub async fn next(&mut self) -> Option<Shown> {
+    pub async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             match self.frame().await? {
                 Frame::Event(shown) => return Some(shown),
@@ -97,7 +97,7 @@ impl Events {
     }
 
     /// All events up to the first of this type.
-    pub async fn until(&mut self, kind: &str) -> Vec<Shown> {
+    pub async fn until(&mut self, kind: &str) -> Vec<StreamEvent> {
         let mut seen = Vec::new();
         loop {
             let Some(shown) = self.next().await else { panic!("the stream ended before {kind}: {seen:#?}") };
@@ -109,7 +109,7 @@ impl Events {
     }
 
     /// All events of the history.
-    pub async fn history(&mut self) -> Vec<Shown> {
+    pub async fn history(&mut self) -> Vec<StreamEvent> {
         let mut seen = Vec::new();
         while let Some(frame) = self.frame().await {
             match frame {
@@ -122,7 +122,7 @@ impl Events {
     }
 
     /// All events up to the end of the stream.
-    pub async fn rest(&mut self) -> Vec<Shown> {
+    pub async fn rest(&mut self) -> Vec<StreamEvent> {
         let mut seen = Vec::new();
         while let Some(shown) = self.next().await {
             seen.push(shown);
@@ -147,7 +147,7 @@ impl Events {
                 }
             }
             match (id, name, data) {
-                (Some(id), None, Some(event)) => self.ready.push_back(Frame::Event(Shown { id, event })),
+                (Some(id), None, Some(event)) => self.ready.push_back(Frame::Event(StreamEvent { id, event })),
                 (None, Some("synced"), Some(data)) => self.ready.push_back(Frame::Synced(data["cursor"].as_u64().unwrap())),
                 (None, Some("agent.status"), Some(data)) => self.ready.push_back(Frame::Status(data)),
                 (None, None, None) => {}

@@ -23,13 +23,13 @@ pub struct Home {
 
 /// The output and exit code of a command.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandResult {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ran {
+impl CommandResult {
     /// Standard output as JSON lines.
     pub fn lines(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self:?}"))).collect()
@@ -129,7 +129,7 @@ impl Home {
     }
 
     /// Runs a command of nuncio to its end.
-    pub async fn run(&self, arguments: &[&str], input: &str) -> Ran {
+    pub async fn run(&self, arguments: &[&str], input: &str) -> CommandResult {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -142,11 +142,11 @@ impl Home {
         let (_, output) = bounded(&format!("nuncio {arguments:?}"), async { tokio::join!(write, child.wait_with_output()) }).await;
         let output = output.unwrap();
         let code = output.status.code().unwrap_or(-1);
-        Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
+        CommandResult { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
     /// Runs a command to its end as a user with read access and without write access to the home.
-    pub async fn run_without_writing(&self, arguments: &[&str]) -> Ran {
+    pub async fn run_without_writing(&self, arguments: &[&str]) -> CommandResult {
         let entries = everything(self.dir.path());
         let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o555 } else { 0o444 }));
@@ -158,7 +158,7 @@ impl Home {
         let output = bounded(&format!("nuncio {arguments:?}"), command.stdin(Stdio::null()).output()).await.unwrap();
         entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o755 } else { 0o644 }));
         let code = output.status.code().unwrap_or(-1);
-        Ran { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
+        CommandResult { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
     /// Runs nuncio without input, with pipes for its output that no process reads. Returns the exit

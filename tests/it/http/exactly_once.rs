@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::harness::{Bridge, Frame, Home, Random, Shown, bounded};
+use crate::harness::{Bridge, Frame, Home, Random, StreamEvent, bounded};
 
 const KILLS: u64 = 20;
 const DELTAS: usize = 50_000;
@@ -39,8 +39,8 @@ pub struct Stage {
 }
 
 /// Reads events until the end of the log and reconnects at random points.
-pub async fn read(path: String, mut stage: watch::Receiver<Stage>, mut random: Random) -> Vec<Shown> {
-    let mut seen: Vec<Shown> = Vec::new();
+pub async fn read(path: String, mut stage: watch::Receiver<Stage>, mut random: Random) -> Vec<StreamEvent> {
+    let mut seen: Vec<StreamEvent> = Vec::new();
     loop {
         let Stage { bridge, over } = stage.borrow_and_update().clone();
         let patience = random.below(600);
@@ -155,7 +155,7 @@ async fn readers_see_each_event_exactly_once() {
         let mut watcher = server.get("/v1/events?types=tool.completed,message.completed").events().await;
         let mut history = watcher.history().await;
         if life == KILLS {
-            let count = |seen: &[Shown]| {
+            let count = |seen: &[StreamEvent]| {
                 let bodies = || seen.iter().map(|shown| &shown.event["body"]);
                 let texts = bodies().filter(|body| ["assistant", "thought"].iter().any(|role| body["role"] == *role));
                 let said = texts.map(|body| body["parts"][0]["text"].as_str().unwrap_or("").chars().count());

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use crate::harness::{Ask, Home, Server, Shown};
+use crate::harness::{Ask, Home, Server, StreamEvent};
 
 /// Number of turns started in a session.
 async fn turns(home: &Home, session: &str) -> usize {
     home.log(session).await.iter().filter(|event| event["body"]["type"] == "turn.started").count()
 }
 
-fn kinds(shown: &[Shown]) -> Vec<&str> {
-    let mut kinds: Vec<&str> = shown.iter().map(Shown::kind).collect();
+fn kinds(shown: &[StreamEvent]) -> Vec<&str> {
+    let mut kinds: Vec<&str> = shown.iter().map(StreamEvent::kind).collect();
     kinds.dedup();
     kinds
 }

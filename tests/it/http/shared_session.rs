@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Bridge, Events, Home, Reply, Shown, text};
+use crate::harness::{Agent, Bridge, Events, Home, Reply, StreamEvent, text};
 
 /// An editor that does not answer permission requests by default, the HTTP API of the same process,
 /// a session, and the streams of a controller and an observer.
@@ -31,7 +31,7 @@ impl SharedSession {
     }
 
     /// Events of both streams up to an event of type `kind`. Both streams show the same events.
-    async fn until(&mut self, kind: &str) -> Vec<Shown> {
+    async fn until(&mut self, kind: &str) -> Vec<StreamEvent> {
         let [one, other] = &mut self.streams;
         let shown = one.until(kind).await;
         assert_eq!(other.until(kind).await, shown);
@@ -59,8 +59,8 @@ fn permission_steps(count: usize) -> Value {
     (0..count).flat_map(|number| [json!({"tool_calls": [call(number)]}), json!({"text": format!("said {number}")})]).collect()
 }
 
-fn resolved(shown: &[Shown]) -> &Value {
-    let resolved: Vec<&Shown> = shown.iter().filter(|shown| shown.kind() == "permission.resolved").collect();
+fn resolved(shown: &[StreamEvent]) -> &Value {
+    let resolved: Vec<&StreamEvent> = shown.iter().filter(|shown| shown.kind() == "permission.resolved").collect();
     assert_eq!(resolved.len(), 1, "{shown:#?}");
     &resolved[0].event["body"]
 }

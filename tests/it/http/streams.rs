@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Events, Home, Shown};
+use crate::harness::{Events, Home, StreamEvent};
 
 fn slow_text(text: &str) -> Value {
     json!({"text": text, "chunk_chars": 1, "delay_ms": 15})
 }
 
-fn events(shown: &[Shown]) -> Vec<Value> {
+fn events(shown: &[StreamEvent]) -> Vec<Value> {
     shown.iter().map(|shown| shown.event.clone()).collect()
 }
 
 /// Asserts that the next event of the stream directly follows `shown`.
-async fn assert_continues(events: &mut Events, shown: &[Shown]) -> u64 {
+async fn assert_continues(events: &mut Events, shown: &[StreamEvent]) -> u64 {
     let last = shown.last().unwrap().id;
     let next = events.next().await.unwrap().id;
     assert_eq!(next, last + 1);
@@ -190,10 +190,10 @@ async fn pruned_deltas_keep_the_messages() {
     let deltas: Vec<u64> = before.iter().filter(|shown| shown.kind() == "message.delta").map(|shown| shown.id).collect();
     assert!(deltas.len() > 2, "{before:?}");
     server.ask("POST", &format!("/v1/sessions/{session}/close")).expect(200).await;
-    let facts: Vec<&Shown> = before.iter().filter(|shown| shown.kind() != "message.delta").collect();
+    let facts: Vec<&StreamEvent> = before.iter().filter(|shown| shown.kind() != "message.delta").collect();
     for after in [0, deltas[0], deltas[1], *deltas.last().unwrap()] {
         let shown = { server.get(&format!("/v1/sessions/{session}/events?after={after}")).events().await }.history().await;
-        let expected: Vec<&Shown> = facts.iter().filter(|shown| shown.id > after).copied().collect();
+        let expected: Vec<&StreamEvent> = facts.iter().filter(|shown| shown.id > after).copied().collect();
         let (last, facts) = shown.split_last().unwrap();
         assert_eq!(facts.iter().collect::<Vec<_>>(), expected, "after {after}");
         assert_eq!(last.kind(), "session.closed");
@@ -227,8 +227,8 @@ async fn stream_of_all_sessions_keeps_order_across_restart() {
     server.kill().await;
     let server = home.serve_script(json!([slow_text("abcdefgh")]), &[]).await;
     let mut resumed = server.get("/v1/events?types=message.*,turn.*").header("last-event-id", &cursor.to_string()).events().await;
-    let selected = |one: &&Shown| one.id > cursor && (one.kind().starts_with("message.") || one.kind().starts_with("turn."));
-    let expected: Vec<Shown> = seen.iter().filter(selected).cloned().collect();
+    let selected = |one: &&StreamEvent| one.id > cursor && (one.kind().starts_with("message.") || one.kind().starts_with("turn."));
+    let expected: Vec<StreamEvent> = seen.iter().filter(selected).cloned().collect();
     assert_eq!(resumed.history().await, expected);
     let turn = server.begin(&sessions[0], "again").await;
     assert!(resumed.until("turn.completed").await.iter().all(|shown| shown.event["turnId"] == turn.as_str()));
@@ -245,7 +245,7 @@ async fn stream_shows_events_of_another_process() {
     let mut all = server.get("/v1/events").events().await;
     one.history().await;
     all.history().await;
-    let mut seen: [Vec<Shown>; 2] = Default::default();
+    let mut seen: [Vec<StreamEvent>; 2] = Default::default();
     for text in ["a", "b"] {
         agent.turn(&session, text).await;
         seen[0].extend(one.until("turn.completed").await);

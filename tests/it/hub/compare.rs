@@ -32,7 +32,7 @@ async fn several_agents_run_the_prompt_in_workspaces_of_their_own() {
 }
 
 /// Runs a comparison of nuncio's own agent, which changes `a`, and of one that changes nothing.
-async fn compared(home: &crate::harness::Home, flags: &[&str]) -> crate::harness::Ran {
+async fn compared(home: &crate::harness::Home, flags: &[&str]) -> crate::harness::CommandResult {
     home.config(&super::native::inner(home, json!([{"text": "nothing to do"}])));
     super::trust(home).await;
     let command = json!({"tool_calls": [{"name": "bash", "input": {"command": "echo two >> a"}}]});

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Home, Ran};
+use crate::harness::{CommandResult, Home};
 
 /// A home whose PATH has the test server as `rust-analyzer` and `pylsp`. The server reports its
 /// root directory as a diagnostic.
@@ -24,7 +24,7 @@ async fn ask(home: &Home, path: &str) -> String {
     ran.lines()[0]["output"].as_str().unwrap().to_string()
 }
 
-async fn trust(home: &Home) -> Ran {
+async fn trust(home: &Home) -> CommandResult {
     let ran = home.run(&["trust", "."], "").await;
     assert_eq!(ran.code, 0, "{ran:?}");
     ran

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
 use super::{asks, assert_complete, endless, home, kind, kinds, message, prompt, release, says, waits};
-use crate::harness::{Home, Ran, RunningCommand};
+use crate::harness::{CommandResult, Home, RunningCommand};
 
 const OWNERS: [Kind; 3] = [Kind::Stdio, Kind::Rest, Kind::Run];
 
@@ -21,11 +21,11 @@ async fn owned(owner: Kind, steps: Value, flags: &[&str]) -> (Home, Peer, String
     (home, owner, session)
 }
 
-async fn run(home: &Home, session: &str, flags: &[&str]) -> Ran {
+async fn run(home: &Home, session: &str, flags: &[&str]) -> CommandResult {
     home.run(&[&["run", "--resume", session, "go"], flags].concat(), "").await
 }
 
-fn check(ran: &Ran, code: i32, stdout: &str) {
+fn check(ran: &CommandResult, code: i32, stdout: &str) {
     assert_eq!((ran.code, ran.stdout.as_str()), (code, stdout), "{ran:#?}");
 }
 

@@ -23,18 +23,18 @@ async fn started(owner: Kind, caller: Kind, steps: Value, flags: &[&str]) -> (Ho
 }
 
 /// The prompt that is in progress.
-enum Sent {
+enum SentPrompt {
     Stdio(Value),
     Http(tokio::task::JoinHandle<crate::harness::Answer>),
 }
 
 /// Sends a prompt without waiting for its answer.
-async fn send(peer: &mut Peer, session: &str, text: &str) -> Sent {
+async fn send(peer: &mut Peer, session: &str, text: &str) -> SentPrompt {
     if let Peer::Stdio(agent) = peer {
-        return Sent::Stdio(agent.prompt(session, text).await);
+        return SentPrompt::Stdio(agent.prompt(session, text).await);
     }
     let ask = peer.bridge().prompt(session, text);
-    Sent::Http(tokio::spawn(async move { ask.send().await }))
+    SentPrompt::Http(tokio::spawn(async move { ask.send().await }))
 }
 
 /// Waits until a message is in the session, and returns the id of its turn. A prompt whose message
@@ -54,13 +54,13 @@ async fn accepted(peer: &mut Peer, session: &str, text: &str) -> String {
 }
 
 /// Asserts that the answer to a prompt reports the turn as interrupted.
-async fn assert_interrupted(peer: &mut Peer, sent: Sent, turn: &str) {
+async fn assert_interrupted(peer: &mut Peer, sent: SentPrompt, turn: &str) {
     match (peer, sent) {
-        (Peer::Stdio(agent), Sent::Stdio(id)) => {
+        (Peer::Stdio(agent), SentPrompt::Stdio(id)) => {
             let error = agent.answer(&id).await.expect_err("the turn was interrupted");
             assert!(error.to_string().contains("interrupted") && error.to_string().contains(turn), "{error}");
         }
-        (_, Sent::Http(answer)) => {
+        (_, SentPrompt::Http(answer)) => {
             let answer = bounded("the answer to the prompt", answer).await.unwrap();
             assert!(answer.status >= 400, "{answer:?}");
             assert!(answer.body.contains("interrupted") && answer.body.contains(turn), "{answer:?}");

@@ -15,15 +15,15 @@ struct Viewers {
 
 /// The activity of a session, as a list or the view of the session reports it.
 #[derive(Debug, PartialEq)]
-struct Shown {
+struct ActivityView {
     status: Value,
     waiting: Value,
     last_turn: Value,
     pending: Value,
 }
 
-fn shown(view: &Value) -> Shown {
-    Shown {
+fn shown(view: &Value) -> ActivityView {
+    ActivityView {
         status: view["status"].clone(),
         waiting: view["waiting"].clone(),
         last_turn: view["lastTurn"].clone(),
@@ -42,8 +42,8 @@ impl Viewers {
 
     /// Asserts that all processes show the same, in the view and in the list. The commit of an
     /// event changes both at once, so that no process needs to wait.
-    async fn check(&mut self, owner: Option<&mut Peer>, session: &str, what: &str) -> Shown {
-        let mut all: Vec<Shown> = Vec::new();
+    async fn check(&mut self, owner: Option<&mut Peer>, session: &str, what: &str) -> ActivityView {
+        let mut all: Vec<ActivityView> = Vec::new();
         for peer in self.peers.iter_mut().chain(owner) {
             all.push(shown(&peer.view(session).await));
             let listed = peer.call("session/list", json!({})).await;
@@ -66,7 +66,7 @@ impl Viewers {
     }
 }
 
-fn assert_shown(shown: &Shown, status: &str, waiting: bool, last: Option<&str>, pending: usize, what: &str) {
+fn assert_shown(shown: &ActivityView, status: &str, waiting: bool, last: Option<&str>, pending: usize, what: &str) {
     assert_eq!((&shown.status, &shown.waiting), (&json!(status), &json!(waiting)), "{what}: {shown:?}");
     assert_eq!(shown.last_turn.get("status").and_then(Value::as_str), last, "{what}: {shown:?}");
     let count = match &shown.pending {
@@ -85,7 +85,8 @@ async fn all_processes_show_the_same_at_each_point() {
     let mut viewers = Viewers::new(&home, &model).await;
     let made = owner.call("session/new", json!({"cwd": home.work(), "mcpServers": []})).await;
     let session = made["sessionId"].as_str().unwrap().to_string();
-    let check = |shown: Shown, status, waiting, last, pending, what| assert_shown(&shown, status, waiting, last, pending, what);
+    let check =
+        |shown: ActivityView, status, waiting, last, pending, what| assert_shown(&shown, status, waiting, last, pending, what);
 
     check(viewers.check(Some(&mut owner), &session, "new").await, "idle", false, None, 0, "new");
     let first = owner.call("_nuncio/session/message", message(&session, "ask")).await["turnId"].clone();

@@ -229,14 +229,14 @@ const NOISE: &[&str] = &[
 ];
 
 #[derive(Clone, Debug)]
-struct Made {
+struct GeneratedLine {
     payload: &'static str,
     wrappings: Vec<&'static str>,
     /// Position in thousandths of the line length, and the inserted fragment.
     noise: Vec<(usize, &'static str)>,
 }
 
-impl Made {
+impl GeneratedLine {
     fn line(&self) -> String {
         let quoted = |line: &str| format!("'{}'", line.replace('\'', "'\\''"));
         let wrap = |line: String, wrapping: &&str| wrapping.replacen("{}", &line, 1).replace("{q}", &quoted(&line));
@@ -248,9 +248,9 @@ impl Made {
     }
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn made() -> impl Strategy<Value = GeneratedLine> {
     let noise = prop_oneof![3 => Just(Vec::new()), 4 => vec((0..=1000_usize, select(NOISE)), 1..4)];
-    (select(PAYLOADS), vec(select(WRAPPINGS), 0..4), noise).prop_map(|(payload, wrappings, noise)| Made {
+    (select(PAYLOADS), vec(select(WRAPPINGS), 0..4), noise).prop_map(|(payload, wrappings, noise)| GeneratedLine {
         payload,
         wrappings,
         noise,

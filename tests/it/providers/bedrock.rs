@@ -3,7 +3,7 @@
 use ring::{digest, hmac};
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran};
+use crate::harness::{CommandResult, Home};
 use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
 const MODEL: &str = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
@@ -97,7 +97,7 @@ pub async fn first_message(prompt: Value) -> Value {
     server.finish().await[0].body["messages"][0].clone()
 }
 
-async fn ask(home: &Home, flags: &[&str]) -> Ran {
+async fn ask(home: &Home, flags: &[&str]) -> CommandResult {
     let model = format!("bedrock/{MODEL}");
     home.run(&[&["run", "--model", &model], flags, &["-p", "hi"]].concat(), "").await
 }

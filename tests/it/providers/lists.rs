@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::local::LOCAL;
-use crate::harness::{Agent, Home, Ran, Site, Watch, WatchFlags, bounded};
+use crate::harness::{Agent, CommandResult, Home, Site, Watch, WatchFlags, bounded};
 
 pub const OK: &str = "200 OK\ncontent-type: application/json";
 
-pub fn listed(ran: &Ran) -> Value {
+pub fn listed(ran: &CommandResult) -> Value {
     assert_eq!(ran.code, 0, "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap()
 }

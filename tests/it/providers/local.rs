@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::connect;
-use crate::harness::{Home, Ran, notices};
+use crate::harness::{CommandResult, Home, notices};
 use crate::models::wires::{WIRES, Wire};
 use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
@@ -302,7 +302,7 @@ async fn prompt_is_not_sent_to_unidentified_local_server() {
         let server = Provider::start(chat().protocol, vec![]).await;
         server.page("/v1/models", 200, &list);
         version.iter().for_each(|version| server.page("/api/version", 200, version));
-        let ran: Ran = home_with(|_| &server.base_url).run(&["run", "a secret plan"], "").await;
+        let ran: CommandResult = home_with(|_| &server.base_url).run(&["run", "a secret plan"], "").await;
         assert_eq!(ran.code, 3, "{what}: {ran:?}");
         assert!(server.asked().iter().all(|asked| asked.starts_with("GET ")), "{what}: {:?}", server.asked());
         assert_eq!(server.finish().await.len(), 0, "{what}: {ran:?}");

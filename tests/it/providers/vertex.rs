@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::connect;
-use crate::harness::{Home, Ran, text};
+use crate::harness::{CommandResult, Home, text};
 use crate::models::wires::{WIRES, Wire};
 use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
 
@@ -51,7 +51,7 @@ async fn servers(answers: Vec<Exchange>, tokens: Vec<Exchange>) -> (Provider, Pr
     (Provider::start(Protocol::Gemini, answers).await, Provider::start(Protocol::Gemini, tokens).await)
 }
 
-async fn ask(home: &Home, model: &str) -> Ran {
+async fn ask(home: &Home, model: &str) -> CommandResult {
     home.run(&["run", "--model", model, "-p", "hi"], "").await
 }
 

@@ -9,7 +9,7 @@ use nuncio::session::work::new_turn::{MessageDestination, NewTurn, PromptRequest
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::history::{History, Sent};
+use super::history::{History, SentPrompt};
 use super::model::{Entry, Kind};
 
 fn message(role: Role) -> IncomingMessage {
@@ -41,7 +41,7 @@ impl History {
             Ok(()) => {
                 self.model.arrive(id.clone(), Kind::Prompt { client: by });
                 self.unwritten.push(answered);
-                self.sent.push(Sent { id, started: receiver, cancel, cancelled: false });
+                self.sent.push(SentPrompt { id, started: receiver, cancel, cancelled: false });
                 self.start_next();
             }
             Err(error) => assert!(error.kind == ErrorKind::SessionBusy && self.model.waiting.len() >= 16, "{error:?}"),
@@ -135,7 +135,7 @@ impl History {
             Some(running) => assert!(running.cancel.is_cancelled()),
             None => self.model.hold_all(),
         }
-        self.sent.iter_mut().for_each(Sent::mark_cancelled);
+        self.sent.iter_mut().for_each(SentPrompt::mark_cancelled);
     }
 
     pub fn disconnect(&mut self) {
@@ -149,7 +149,7 @@ impl History {
     }
 }
 
-impl Sent {
+impl SentPrompt {
     /// Notes that the client cancels the prompt, unless it has started.
     fn mark_cancelled(&mut self) {
         if !self.cancelled && self.started.is_empty() {

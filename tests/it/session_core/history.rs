@@ -55,7 +55,7 @@ pub struct RunningTurn {
 }
 
 /// A prompt that a client has sent.
-pub struct Sent {
+pub struct SentPrompt {
     pub id: MessageId,
     pub started: oneshot::Receiver<Result<TurnHandle>>,
     pub cancel: CancellationToken,
@@ -78,7 +78,7 @@ pub struct History {
     pub ending: Vec<TurnId>,
     /// Turns whose end is committed (true) or lost, before their tasks notice it.
     pub ended: Vec<(TurnId, bool)>,
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentPrompt>,
     /// Messages whose senders got an error.
     pub refused: Vec<MessageId>,
     /// Answers that are not written, and the answer to the prompt of the last turn that had one.

@@ -249,7 +249,7 @@ async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
 }
 
 /// A session with a finished turn of the prompt "one", whose end the client has not read.
-struct Unread {
+struct UnreadSession {
     home: Home,
     agent: Agent,
     bridge: Bridge,
@@ -257,10 +257,10 @@ struct Unread {
     one: Value,
 }
 
-impl Unread {
+impl UnreadSession {
     /// `delay_ms`: the pause between the 30 parts of the turn's text. With `queued`, the message
     /// "two" waits.
-    async fn new(delay_ms: u64, queued: bool) -> Unread {
+    async fn new(delay_ms: u64, queued: bool) -> UnreadSession {
         let home = Home::new();
         // More than a pipe holds.
         let text: String = (0..100_000).map(|number| format!("{number} ")).collect();
@@ -277,7 +277,7 @@ impl Unread {
             bridge.post(&format!("/v1/sessions/{session}/messages"), &message).expect(202).await;
         }
         events.until("turn.completed").await;
-        Unread { home, agent, bridge, session, one }
+        UnreadSession { home, agent, bridge, session, one }
     }
 
     /// Reads to the end. Asserts that the answer to "one" precedes the text "second". Returns the
@@ -312,7 +312,7 @@ impl Unread {
 /// The turn is longer than the time for which the next turn waits for the answer.
 #[tokio::test]
 async fn answer_after_a_long_turn_precedes_the_next_turn() {
-    let mut unread = Unread::new(90, true).await;
+    let mut unread = UnreadSession::new(90, true).await;
     // Time for a turn that does not wait.
     for _ in 0..50 {
         unread.view().await;
@@ -327,7 +327,7 @@ async fn answer_after_a_long_turn_precedes_the_next_turn() {
 async fn answer_precedes_the_turn_of_another_client() {
     let parts = json!([{"type": "text", "text": "two"}]);
     for (path, body) in [("messages", json!({"parts": parts})), ("prompt", json!({"prompt": parts}))] {
-        let mut unread = Unread::new(0, false).await;
+        let mut unread = UnreadSession::new(0, false).await;
         let sent = unread.bridge.post(&format!("/v1/sessions/{}/{path}", unread.session), &body);
         let sending = tokio::spawn(async move { sent.send().await });
         // Time for a turn that does not wait.
@@ -347,7 +347,7 @@ async fn cancel_before_the_answer_holds_the_queued_message() {
     // On a machine that stalls for 2 s, the next turn starts before the cancel.
     let mut queued = Value::Null;
     for _ in 0..3 {
-        let mut unread = Unread::new(20, true).await;
+        let mut unread = UnreadSession::new(20, true).await;
         unread.bridge.ask("POST", &format!("/v1/sessions/{}/cancel", unread.session)).expect(200).await;
         assert_eq!(stop_reason(&mut unread.agent, &unread.one).await, "end_turn");
         queued = unread.queued().await;

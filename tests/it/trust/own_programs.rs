@@ -17,7 +17,7 @@ fn probe(home: &Home) -> String {
 }
 
 /// Runs a turn with one call, in which hooks, servers and token commands start.
-async fn start(home: &Home, more: &[&str]) -> crate::harness::Ran {
+async fn start(home: &Home, more: &[&str]) -> crate::harness::CommandResult {
     let model = home.script(json!([{"tool_calls": [{"name": "glob", "input": {"pattern": "*.nothing"}}]}, {"text": "end"}]));
     let flags = [&["run", "--json", "--mode", "auto", "--model", &model], more, &["go"]].concat();
     home.run(&flags, "").await

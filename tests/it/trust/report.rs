@@ -45,8 +45,9 @@ async fn trust_shows_what_a_project_starts_and_allows() {
 #[tokio::test]
 async fn list_as_json_trusts_as_the_list_for_people_does() {
     let home = project();
-    let json =
-        |ran: crate::harness::Ran| serde_json::from_str::<Value>(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let json = |ran: crate::harness::CommandResult| {
+        serde_json::from_str::<Value>(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+    };
     let report = json(home.run(&["trust", "--json"], "").await);
     assert_eq!(report["runs"][0]["kind"], "hook");
     assert_eq!(report["status"], "not trusted yet");

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran, Reply, tool};
+use crate::harness::{CommandResult, Home, Reply, tool};
 
 const AGENTS: &str = "# Guide\n```sh\nfalse\n```\n## Test commands:\nRun these.\n\n```sh\n# all\n$ echo one\necho two && \\\n  echo three\n```\n\n## Other\n```\nfalse\n```\n";
 const ITEMS: &str = "# Checks\n- `echo first`\n- see `false` for more\n* `echo second`\n# Notes\n- `false`\n";
 const MAKEFILE: &str = "NAME := test: x\nall:\n\tfalse\ncheck test: \n\techo made\n";
 
-async fn verify(home: &Home, input: &Value) -> Ran {
+async fn verify(home: &Home, input: &Value) -> CommandResult {
     home.run(&["tool", "verify", "--mode", "auto", &input.to_string()], "").await
 }
 
-fn result(ran: &Ran) -> Value {
+fn result(ran: &CommandResult) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
 

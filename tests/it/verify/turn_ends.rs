@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Ran, bash};
+use crate::harness::{CommandResult, Home, bash};
 
 const CHECK: &str = "grep -q good a.txt || { echo 'error: a.txt is not good'; exit 3; }";
 const OTHER: &str = "grep -q fine b.txt || { echo 'error: b.txt is not fine'; exit 4; }";
@@ -20,7 +20,7 @@ fn write(file: &str, text: &str) -> Value {
     json!({"tool_calls": [{"name": "write", "input": {"file_path": file, "content": text}}]})
 }
 
-async fn run(home: &Home, steps: Value, flags: &[&str]) -> Ran {
+async fn run(home: &Home, steps: Value, flags: &[&str]) -> CommandResult {
     let model = home.script(steps);
     home.run(&[&["run", "--model", &model, "--mode", "auto"], flags].concat(), "").await
 }
