@@ -1,5 +1,5 @@
-//! Other agents behind the same sessions: each runs as a child process, and its messages, tool
-//! calls and permission requests become events of the session.
+//! Hosted agents, which work in nuncio's sessions: each runs as a child process, and its messages,
+//! tool calls and permission requests become events of the session.
 
 mod acp;
 mod attach;

@@ -1,5 +1,5 @@
-//! How a user's own terminal client of an agent attaches to a session: the address of the session's
-//! server is in a private file while the server is in use.
+//! Attaches the agent's own terminal client to a session: while the session's server runs, a
+//! private file contains its address.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;

@@ -87,7 +87,7 @@ async fn start(services: &Services, name: &str, agent: &HostedAgent) -> Result<A
     match agent.kind.protocol().login {
         LoginStatus::Printed(arguments) => {
             let command = registry::program(services, name, agent, &cwd)?.arguments(arguments);
-            // Earlier versions do not know the command.
+            // Earlier versions do not support the command.
             let status = reported(&services.launcher, &command).await.unwrap_or_default();
             match (status["loggedIn"].as_bool(), status["email"].as_str(), status["authMethod"].as_str()) {
                 (Some(false), ..) => Err(not_logged_in(name, "not logged in").hint(login)),

@@ -51,7 +51,7 @@ pub(super) struct AgentReport {
     pub commands: Vec<SlashCommand>,
     /// The options with their current values. The option `mode` may have a choice `plan`.
     pub options: Vec<AgentOption>,
-    /// Tokens of the context window; 0 if they are unknown.
+    /// Size of the context window in tokens; 0 if it is unknown.
     pub context_window: u64,
 }
 
@@ -68,8 +68,8 @@ pub(super) trait HostedConversation: Send + Sync {
     fn session(&self) -> &str;
 
     /// Runs a prompt until the agent has ended its turn, and records its events. After
-    /// `turn.cancel`, the agent gets a request to stop; the future ends within
-    /// [`crate::limits::AGENT_CANCEL`], if need be by ending the process.
+    /// `turn.cancel`, the agent receives a request to stop; the future ends within
+    /// [`crate::limits::AGENT_CANCEL`], if necessary by stopping the process.
     fn prompt<'a>(&'a self, parts: &'a [Part], io: &'a mut TurnIo<'_>) -> BoxFuture<'a, Result<StopReason>>;
 
     /// Waits until another client of the agent has begun a turn in the session. Cancel-safe.
@@ -87,7 +87,8 @@ pub(super) trait HostedConversation: Send + Sync {
 
     fn report(&self) -> AgentReport;
 
-    /// Sets an option. [`HostedConversation::report`] then has the value that the agent reports.
+    /// Sets an option. [`HostedConversation::report`] then contains the value that the agent
+    /// reports.
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>>;
 
     /// Returns whether another process of the agent can resume the session.
@@ -95,7 +96,7 @@ pub(super) trait HostedConversation: Send + Sync {
         true
     }
 
-    /// Returns the names of MCP servers that the agent does not use.
+    /// Returns the names of MCP servers that the agent does not support.
     fn unused_servers(&self) -> Vec<String> {
         Vec::new()
     }
@@ -110,7 +111,7 @@ pub(super) trait HostedConversation: Send + Sync {
         self.can_resume()
     }
 
-    /// Ends the process, if no other session uses it.
+    /// Stops the process if no other session uses it.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.process().end())
     }

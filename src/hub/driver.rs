@@ -1,5 +1,5 @@
-//! Drives the turns of hosted agents: permission requests, messages, cancel and end come in the
-//! same order for each protocol.
+//! Runs the turns of hosted agents, with the same order of permission requests, messages, cancel
+//! and end for each protocol.
 
 use serde_json::Value;
 use tokio::time::sleep;
@@ -32,7 +32,8 @@ pub(super) enum Signal {
     Ended,
 }
 
-/// A running turn in the protocol of an agent. Dropping the value ends only nuncio's part of it.
+/// A running turn in the protocol of an agent. Dropping the value stops only nuncio's part of the
+/// turn.
 pub(super) trait TurnProtocol: Send {
     /// A message of the agent that is not recorded yet.
     type Message: Send;
@@ -59,7 +60,7 @@ pub(super) trait TurnProtocol: Send {
 
 /// Runs a turn until the agent has ended it, and records its events. `begin` sends the prompt. An
 /// agent that does not end its turn within [`limits::AGENT_CANCEL`] after a cancel is stopped.
-/// Fails when the agent has sent more than a turn may have.
+/// Fails if the agent exceeds the size limits of a turn.
 pub(super) async fn run_turn<T: TurnProtocol>(
     begin: impl Future<Output = Result<T>>,
     process: &AgentProcess,
@@ -101,7 +102,7 @@ async fn drive<T: TurnProtocol>(
 ) -> Result<()> {
     let (mut cancelled, mut interrupted) = (false, false);
     loop {
-        // The cancel ends the open permission requests. Agents require their answers first.
+        // The cancel closes the open permission requests. Answer them first, as agents require it.
         if cancelled && !interrupted && requests.is_empty() {
             // An agent that cannot be reached ends, or is stopped in time.
             interrupted = turn.interrupt().await.unwrap_or(true);

@@ -25,9 +25,9 @@ pub(super) struct CallUpdate {
     pub input: Option<Value>,
     pub content: Option<Vec<ToolContent>>,
     pub locations: Option<Vec<Location>>,
-    /// The output as text, if `content` does not have it.
+    /// The output as text, if `content` does not contain it.
     pub output: Option<String>,
-    /// The continuation of the output.
+    /// Output to append.
     pub more_output: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Call {
     pub id: ToolCallId,
     pub title: String,
     pub kind: ToolKind,
-    /// The agent reported a kind.
+    /// True if the agent reported a kind.
     has_kind: bool,
     pub input: Value,
     pub locations: Vec<Location>,
@@ -142,7 +142,7 @@ pub(super) struct TurnEvents<'a> {
     calls: HashMap<String, Call>,
     /// Ids of the calls, in the order of their first report.
     order: Vec<String>,
-    /// Something was recorded.
+    /// True if something was recorded.
     pub active: bool,
 }
 
@@ -251,7 +251,7 @@ impl<'a> TurnEvents<'a> {
         call.output = output.or(call.output.take());
         if let Some(more) = more_output {
             let output = call.output.get_or_insert_default();
-            // A longer output is cut at the end of the call.
+            // A longer output is truncated at the end of the call.
             output.push_str(if output.len() > limits::AGENT_OUTPUT_BYTES_MAX { "" } else { &more });
         }
         if let Some(content) = &content {
@@ -338,7 +338,7 @@ impl<'a> TurnEvents<'a> {
             details: None,
             effect: problem.map(|_| "unknown".into()),
         };
-        // The id is kept, so that later updates of the call are ignored.
+        // Keep the id, so that later updates of the call are ignored.
         (call.input, call.output) = (Value::Null, None);
         self.recorded.emit(completed).await;
     }
@@ -364,7 +364,7 @@ impl<'a> TurnEvents<'a> {
         self.recorded.emit(Body::notice(severity, title, description)).await;
     }
 
-    /// Ends everything that is open: the message, and the calls, whose effect is unknown.
+    /// Ends the open message, and the open calls with an unknown effect.
     pub(super) async fn close(&mut self, why: &str) {
         self.end_text().await;
         for given in std::mem::take(&mut self.order) {
@@ -389,7 +389,7 @@ fn bounded(mut content: Vec<ToolContent>) -> Vec<ToolContent> {
     content
 }
 
-/// Cuts a text at a character boundary.
+/// Truncates a text at a character boundary.
 fn truncate(text: &mut String, bytes_max: usize) {
     if text.len() > bytes_max {
         let end = text.floor_char_boundary(bytes_max);

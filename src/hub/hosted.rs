@@ -33,10 +33,10 @@ use crate::session::context_report::{ContextReport, ContextSources};
 use crate::session::{Agent, AgentOption, CommandRequest, CommandResult, ExternalTurnStarter, SessionLog, SessionSetup, Turn};
 use crate::workspace::Workspace;
 
-/// The delay before a hosted agent is started again, after a first failure. It doubles with each
-/// failure up to [`AGENT_RESTART_MAX`].
+/// Delay before a hosted agent is restarted after its first failure. It doubles with each failure
+/// up to [`AGENT_RESTART_MAX`].
 const AGENT_RESTART: Duration = Duration::from_secs(1);
-/// Maximum delay before a hosted agent is started again.
+/// Maximum delay before a hosted agent is restarted.
 const AGENT_RESTART_MAX: Duration = Duration::from_secs(30);
 
 /// A hosted agent of one session.
@@ -132,7 +132,7 @@ impl HostedSession {
             started = start => Some(started),
         };
         let Some(started) = started else {
-            // A request to the agent may be open.
+            // Stop the process: a request to it may be open.
             self.end_live(&mut live).await;
             return Ok(StopReason::Cancelled);
         };
@@ -150,7 +150,7 @@ impl HostedSession {
         };
         let work = self.commands.serve(during, work);
         let result = match with_login_notice(&self.name, turn, conversation.process(), work).await {
-            // The agent answers to the cancel with an error.
+            // Some agents answer a cancelled prompt with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
             result => result,
         };
@@ -179,7 +179,7 @@ impl HostedSession {
         result
     }
 
-    /// Returns the directories by which the calls of a turn are decided.
+    /// Returns the directories that permission decisions about the turn's calls use.
     fn workspace(&self, turn: &Turn, loaded: &LoadedSettings, cwd: &Path) -> Workspace {
         let places = &self.services.places;
         let roots = turn.log.state(|state| state.additional_directories.clone());

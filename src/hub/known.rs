@@ -1,4 +1,4 @@
-//! Agents that `nuncio agents add` knows: their settings, how to install them and how to log in.
+//! Agents that `nuncio agents add` supports: their settings, how to install them and how to log in.
 
 use super::{claude_code, codex};
 use crate::config::{AgentKind, HostedAgent};
@@ -59,7 +59,7 @@ impl KnownAgent {
         HostedAgent { command: words(self.command), env_pass: words(self.env_pass), ..HostedAgent::new(self.kind) }
     }
 
-    /// Returns the known agent that runs the same program as an agent of the settings.
+    /// Finds the known agent that runs the same program as an agent of the settings.
     pub(crate) fn find(agent: &HostedAgent) -> Option<&'static KnownAgent> {
         let program = |agent: &HostedAgent| agent.command_line().into_iter().next();
         let same = |known: &&KnownAgent| known.kind == agent.kind && program(&known.settings()) == program(agent);

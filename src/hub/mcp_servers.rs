@@ -14,7 +14,7 @@ use crate::options::Mode;
 pub(super) struct AgentMcp {
     /// The servers that the client gave.
     given: BTreeMap<String, McpServer>,
-    /// nuncio's own server as a program; `None` if the agent does not get it.
+    /// nuncio's own server as a program; `None` if the agent does not receive it.
     program: Option<McpServer>,
     /// nuncio's own server over HTTP, if this process has an HTTP server.
     http: Option<McpServer>,
@@ -49,7 +49,7 @@ impl AgentMcp {
     }
 
     /// Adds nuncio's own server, with which the agent delegates tasks and uses workspaces. As a
-    /// program, it is a process over the same sessions, which gets the variables of nuncio in
+    /// program, it is a process over the same sessions, which receives the variables of nuncio in
     /// `environment`.
     pub(super) fn add_own(&mut self, services: &Services, environment: &[(OsString, OsString)]) {
         let places = &services.places;
@@ -59,10 +59,10 @@ impl AgentMcp {
         if places.file.is_file() {
             command.extend(["--config".into(), path(&places.file)]);
         }
-        // Not every agent passes its own environment on to its servers.
+        // Set the variables here: some agents do not pass their environment to their servers.
         let ours = environment.iter().filter(|(name, _)| name.to_string_lossy().starts_with("NUNCIO_"));
         if !environment.iter().any(|(name, _)| name == SESSION_VARIABLE) {
-            // The sessions of a shared server have different modes.
+            // The sessions of a shared server can have different modes: use the strictest.
             command.extend(["--mode".into(), Mode::Plan.id().into()]);
         }
         let env = ours.map(|(name, value)| (name.to_string_lossy().into(), SecretText::literal(value.to_string_lossy().into())));

@@ -20,7 +20,7 @@ pub(super) fn message_queue<T>() -> (MessageSender<T>, MessageReceiver<T>) {
 /// Adds messages to a queue.
 pub(super) struct MessageSender<T> {
     sender: mpsc::Sender<(T, OwnedSemaphorePermit)>,
-    /// The bytes that are left.
+    /// One permit for each free byte.
     bytes: Arc<Semaphore>,
 }
 
@@ -31,8 +31,8 @@ impl<T> Clone for MessageSender<T> {
 }
 
 impl<T> MessageSender<T> {
-    /// Adds a message of `bytes` when there is place for it. Returns the message if the receiver
-    /// was dropped or closed.
+    /// Adds a message of `bytes` as soon as there is room. Returns the message if the receiver was
+    /// dropped or closed.
     pub(super) async fn send(&self, message: T, bytes: usize) -> Result<(), T> {
         // A message that is larger than the queue waits until the queue is empty.
         let bytes = u32::try_from(bytes.min(AGENT_MESSAGES_QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);

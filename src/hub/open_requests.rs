@@ -12,12 +12,12 @@ use super::permission::{AgentRequest, Choice, PermissionDecider};
 use crate::event::PermissionOutcome;
 
 /// The open requests of a turn. The agent identifies each by a JSON value. An agent that repeats a
-/// denied request in the same turn gets the same answer.
+/// denied request in the same turn receives the same answer.
 pub(super) struct OpenRequests<'a> {
     permissions: &'a PermissionDecider<'a>,
     deciding: FuturesUnordered<BoxFuture<'a, (Value, Vec<u8>, Choice)>>,
     open: Vec<(Value, CancellationToken)>,
-    /// How the denied requests of the turn ended, by their keys.
+    /// Outcomes of the denied requests of the turn, by their keys.
     denied: HashMap<Vec<u8>, PermissionOutcome>,
     cancel: CancellationToken,
 }

@@ -14,11 +14,11 @@ use crate::session::{AgentOption, Turn};
 /// The agent's mode in the session mode `plan`.
 const PLAN: &str = "plan";
 
-/// Sets the options. An option that the agent does not have, or does not take, is reported; only
-/// the mode `plan` must be set. `default` is the policy of the mode `ask`.
+/// Sets the options. Reports an option that the agent does not have or accept; fails only if the
+/// mode `plan` cannot be set. `default` is the policy of the mode `ask`.
 pub(super) async fn apply(name: &str, conversation: &dyn HostedConversation, turn: &Turn, default: Policy) -> Result<()> {
     let mut wanted = turn.log.state(|state| state.agent_options.clone());
-    // The modes of the sessions above count, too.
+    // A subagent is also limited by the modes of its parent sessions.
     let (mode, _) = turn.permissions(default);
     let plan = match mode {
         Mode::Plan => Some(plan_option(name, conversation, turn, &wanted).await?),
@@ -26,7 +26,7 @@ pub(super) async fn apply(name: &str, conversation: &dyn HostedConversation, tur
     };
     wanted.extend(plan.iter().map(|id| (id.clone(), PLAN.into())));
     let mut wanted: Vec<(String, String)> = wanted.into_iter().collect();
-    // Another model may change the options of the model.
+    // Set the model first: a new model can have other options.
     wanted.sort_by_key(|(id, _)| id != "model");
     for (id, value) in wanted {
         match set(name, conversation, &id, &value).await {

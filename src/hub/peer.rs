@@ -130,8 +130,8 @@ impl<S: PeerState> Peer<S> {
         read(&mut self.shared.state.lock())
     }
 
-    /// Queues further messages for the caller, until it drops the receiver. Responses that
-    /// [`Peer::request`] awaits are not among them.
+    /// Queues further messages for the caller until it drops the receiver, except responses that
+    /// [`Peer::request`] awaits.
     pub(super) fn attach(&self) -> MessageReceiver<AgentMessage> {
         let (sender, receiver) = message_queue();
         *self.shared.turn.lock() = Some(sender);
@@ -153,8 +153,8 @@ impl<S: PeerState> Peer<S> {
         self.request_unless(method, params, bound, ended).await
     }
 
-    /// Sends a request of the start and waits for its result. Fails early if the agent asks for a
-    /// login instead of answering.
+    /// Sends a request during the start and waits for its result. Fails early if the agent asks for
+    /// a login instead of answering.
     pub(super) async fn start_request(&self, method: &str, params: Value) -> Result<Value> {
         self.request_unless(method, params, limits::AGENT_START, self.process.start_failure()).await
     }
@@ -259,7 +259,7 @@ impl<S: PeerState> PeerCore<S> {
         match message {
             AgentMessage::Notification { ref method, ref params } => {
                 self.state.lock().notified(method, params);
-                // Without a turn, the state has all that matters.
+                // Without a turn, only the state is updated.
                 let _ = self.forward(message, bytes).await;
             }
             AgentMessage::Request { ref id, ref method, .. } => {
@@ -270,7 +270,7 @@ impl<S: PeerState> PeerCore<S> {
             }
             AgentMessage::Response { id, result } => {
                 let pending = self.pending.lock().remove(&id);
-                // Both fail if nothing waits for the response any more.
+                // Both fail if the caller no longer waits for the response.
                 match pending {
                     Some(pending) => _ = pending.send(result),
                     None => _ = self.forward(AgentMessage::Response { id, result }, bytes).await,

@@ -1,5 +1,5 @@
-//! Permission requests of hosted agents: evaluated with nuncio's rules and mode, as far as the
-//! agent describes the call, then asked with the agent's own options. Fails closed.
+//! Permission requests of hosted agents: evaluated with nuncio's rules and mode on the agent's
+//! description of the call, then shown to the clients with the agent's own options. Fails closed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl<'a> PermissionDecider<'a> {
         PermissionDecider { turn, bytes, loaded, workspace }
     }
 
-    /// Decides about a permission request: by the rules and the mode, else by asking the clients,
+    /// Decides about a permission request: by the rules and the mode, or by asking the clients,
     /// until `cancel` is cancelled.
     pub(super) async fn decide(&self, request: AgentRequest, cancel: &CancellationToken) -> Choice {
         let AgentRequest { call, options } = request;
@@ -108,7 +108,7 @@ impl<'a> PermissionDecider<'a> {
     ) -> (Option<PermissionId>, PermissionAnswer) {
         let timeout = Duration::from_secs(self.loaded.settings.permissions.timeout_s);
         let mut content = call.content.clone();
-        // The agent's own description may leave out the command.
+        // Include the command: the agent's own description may omit it.
         content.extend(call.command().map(ToolContent::text));
         self.bytes.add(&(&call.title, &content, options));
         let question = TurnQuestion {
@@ -191,7 +191,7 @@ impl<'a> PermissionDecider<'a> {
         let file = |path: &str| place(&self.workspace.cwd.join(path));
         let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
         let paths: Vec<AccessPath> = match kind {
-            // The directory of the command, if it is another one than the session's.
+            // The directory of the command, if it differs from the session's.
             AccessKind::Exec => {
                 let directories = ["cwd", "workdir", "directory", "dir_path"].iter().filter_map(|name| call.input[*name].as_str());
                 directories.map(|directory| place(Path::new(directory))).filter(|place| place.real != place.cwd).collect()

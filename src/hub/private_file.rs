@@ -23,9 +23,9 @@ impl PrivateFile {
 
 impl Drop for PrivateFile {
     fn drop(&mut self) {
-        // The next program of the session may have replaced the file.
+        // Keep a file that the next program of the session has replaced.
         if read_small_text(&self.path).is_ok_and(|content| content == self.content) {
-            // The next program of the session replaces a file that remains.
+            // Ignore a failure: the next program of the session replaces the file.
             let _ = std::fs::remove_file(&self.path);
         }
     }

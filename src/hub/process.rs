@@ -25,10 +25,10 @@ use crate::rpc::message::InvalidMessage;
 
 /// Maximum time from a hosted agent's request for a login to its next response, during its start.
 const AGENT_LOGIN: Duration = Duration::from_secs(5);
-/// Time that a hosted agent gets to exit after its standard input was closed.
+/// Maximum time for a hosted agent to exit after its standard input was closed.
 const AGENT_GOODBYE: Duration = Duration::from_secs(2);
 /// Time after a cancelled turn until the processes that a hosted agent started during the turn must
-/// have ended. Then the agent is ended with all its processes.
+/// have ended. Then the agent is stopped with all its processes.
 const AGENT_LEFTOVER: Duration = Duration::from_secs(2);
 /// How often the processes of a hosted agent are listed after a cancelled turn.
 const AGENT_LEFTOVER_POLL: Duration = Duration::from_millis(50);
@@ -45,8 +45,8 @@ pub(super) trait LineHandler: Send + Sync + 'static {
         tracing::debug!(line, "an agent's line is not a message");
     }
 
-    /// Handles a message that cannot be read. Returns false if the sender or the receiver of a call
-    /// cannot be told, so that the loss must end the connection.
+    /// Handles a message that cannot be read. Returns false if the message cannot be answered or
+    /// matched to a request: then the connection must end.
     fn unreadable<'a>(&'a self, _message: &'a InvalidMessage) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(false))
     }
@@ -70,7 +70,7 @@ pub(super) struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts `command`. `handler` gets each line of its standard output that is a JSON object.
+    /// Starts `command`. `handler` receives each line of its standard output that is a JSON object.
     pub(super) fn start(
         name: &str,
         launcher: &ProcessLauncher,
@@ -92,7 +92,7 @@ impl AgentProcess {
         Ok(AgentProcess { name: name.into(), input, stop, ended: ending, stderr, processes, _stop: guard })
     }
 
-    /// Queues a message. Ends a process that does not read its input.
+    /// Queues a message. Stops a process that does not read its input.
     pub(super) async fn send(&self, message: &Value) -> Result<()> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
@@ -119,13 +119,13 @@ impl AgentProcess {
         self.ended.borrow().is_some()
     }
 
-    /// Closes the standard input of the process, and ends it if it does not exit in time.
+    /// Closes the standard input of the process, and kills the process if it does not exit in time.
     pub(super) async fn end(&self) {
         self.stop.cancel();
         self.ended().await;
     }
 
-    /// Ends the process if other processes that it started at `time` or later still run after
+    /// Stops the process if other processes that it started at `time` or later still run after
     /// [`AGENT_LEFTOVER`].
     pub(super) async fn end_leftovers(&self, time: StartTime) {
         let deadline = Instant::now() + AGENT_LEFTOVER;
@@ -251,7 +251,7 @@ impl Transfer {
             }
         }
         drop(stdin);
-        // Reading continues, so that the process does not block on writing.
+        // Continue to read, so that the process does not block on writing.
         let goodbye = async {
             let mut exited = false;
             while !exited || !reading.is_terminated() {
@@ -331,7 +331,7 @@ async fn read(mut lines: LineReader<Output>, handler: &dyn LineHandler) -> Optio
     }
 }
 
-/// Ends the remaining processes. Returns the exit status, or `None` after a timeout.
+/// Kills the remaining processes. Returns the exit status, or `None` after a timeout.
 async fn terminate(mut ending: ChildExit) -> Option<i32> {
     ending.cut();
     let ended = timeout(limits::END_WAIT, ending.wait()).await;

@@ -1,5 +1,5 @@
-//! Starts agents without the configuration of the project, which names programs that they run: in a
-//! trusted directory, too, its files may have changed since. docs/AGENTS.md lists the exceptions.
+//! Starts agents without the configuration of the project, because it names programs to run, and
+//! can have changed since the directory was trusted. docs/AGENTS.md lists the exceptions.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,20 @@ const CODEX: &str = "CODEX_HOME";
 
 /// The instructions that OpenCode reads in each project: the first name that exists.
 const OPENCODE_INSTRUCTIONS: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
-/// Directories of plugins, which OpenCode 1.18 loads although the project's configuration is off.
+/// Plugin directories that OpenCode 1.18 loads even if the project's configuration is disabled.
 const OPENCODE_PLUGINS: [&str; 2] = [".opencode/plugin", ".opencode/plugins"];
 /// Files that may name such plugins.
 const OPENCODE_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
 /// Files in which codex-acp 2 finds MCP servers and hooks, because it trusts each directory itself.
 const CODEX_FILES: [&str; 2] = [".codex/config.toml", ".codex/hooks.json"];
-/// The user's files that codex-acp uses through links, so that they are the same in both homes: a
-/// copy of the login would end it, because it can be refreshed once.
+/// The user's files that codex-acp uses through links, so that both homes share them: a copied
+/// login would become invalid, because its token can be refreshed only once.
 const CODEX_LINKS: [&str; 8] =
     ["auth.json", "sessions", "archived_sessions", "history.jsonl", "AGENTS.md", "prompts", "rules", "skills"];
 
 /// Completes the command of an agent, so that it does not load the configuration of the project.
-/// Variables in the agent's settings take precedence. Fails if the agent would load it anyway.
+/// Variables in the agent's settings take precedence. Fails if the agent cannot be prevented from
+/// loading it.
 pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, command: Command, data: &Path) -> Result<Command> {
     if !agent.kind.protocol().loads_project_config {
         return Ok(command);

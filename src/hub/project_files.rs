@@ -39,7 +39,7 @@ enum Names {
     Json(&'static [(&'static str, Count)]),
     /// TOML, by key.
     Toml(&'static [(&'static str, Count)]),
-    /// A directory of programs: what they are called.
+    /// A directory of programs, with the noun for them.
     Programs(&'static str),
 }
 
@@ -125,7 +125,7 @@ impl Names {
 }
 
 impl Count {
-    /// Returns the number of programs in a value, and what they are.
+    /// Returns the number of programs in a value, and the noun for them.
     fn count(self, value: &Value) -> (usize, &'static str) {
         match self {
             Count::Members(what) => (members(value).count(), what),

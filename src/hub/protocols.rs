@@ -15,13 +15,13 @@ pub(super) struct HostedProtocol {
     pub continues: &'static [&'static str],
     /// The environment variable whose value is the setting `config`.
     pub config_variable: Option<&'static str>,
-    /// The agent must be kept from programs that the project's configuration names. Other
-    /// protocols have arguments or parameters for this.
+    /// True if nuncio must prevent the agent from running programs that the project's configuration
+    /// names. Other protocols have arguments or parameters for this.
     pub loads_project_config: bool,
     pub login: LoginStatus,
 }
 
-/// How a check of an agent finds out whether the user is logged in.
+/// How a check of an agent determines the login status.
 pub(super) enum LoginStatus {
     /// The start fails without a login.
     Start,

@@ -66,7 +66,7 @@ fn add_lines(value: &Value, depth: usize, lines: &mut String) {
                 }
             }
         }
-        // A text of several lines is unchanged.
+        // Keep a text of several lines unchanged.
         Value::String(text) => *lines += &format!("{}\n", text.trim_end_matches('\n')),
         other => *lines += &format!("{indent}{other}\n"),
     }

@@ -1,4 +1,5 @@
-//! The hosted agents of the settings: which exist, which may be used where, and what is missing.
+//! The hosted agents of the settings: names, permission to use them in a directory, and missing
+//! requirements.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -54,7 +54,7 @@ impl Start<'_> {
         if settings.mcp {
             mcp.give(services, setup.given.clone())?;
             mcp.add_own(services, &opening.command.env_set);
-            // The sessions of a shared server would use the token of one of them.
+            // No token for a shared server: all its sessions would use the token of one of them.
             if settings.scope == AgentScope::Session {
                 let access = McpAccess::hosted(&services.places.data, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
                 token = mcp.add_http(services, access.without_requests())?;

@@ -54,7 +54,7 @@ const SESSION_FLAGS: [&str; 11] = [
     "--print",
 ];
 
-/// The commands of Claude Code that are no sessions.
+/// Commands of Claude Code that start no session.
 const CLAUDE_COMMANDS: [&str; 12] = [
     "agents",
     "auth",
@@ -73,10 +73,10 @@ const CLAUDE_COMMANDS: [&str; 12] = [
 /// The environment variable with the token of the hooks.
 const HOOK_TOKEN: &str = "NUNCIO_HOOK_TOKEN";
 
-/// The characters of a path that a header cannot carry, and those with a meaning in settings.
+/// Characters of a path that are invalid in a header or have a meaning in settings.
 const HEADER: &AsciiSet = &CONTROLS.add(b'%').add(b'$');
 
-/// A server of nuncio that takes the hooks of terminal clients.
+/// A nuncio server that accepts the hooks of terminal clients.
 pub(crate) struct HookServer {
     pub url: String,
     pub token: String,

@@ -154,7 +154,7 @@ impl TerminalSessions {
             let working = terminals.iter().filter(|(_, terminal)| terminal.status > AgentStatus::Idle);
             working.filter_map(|(id, terminal)| Some((id.clone(), terminal.transcript.clone()?))).collect()
         };
-        // The files are read without the lock, so that hooks do not wait for them.
+        // Read the files without the lock, so that hooks do not wait.
         for (id, before) in working {
             let mut after = before.clone();
             let interrupted = after.read();
@@ -172,8 +172,8 @@ impl TerminalSessions {
     }
 }
 
-/// Makes a silent busy agent idle, and forgets agents without a sign of life. The last resort: an
-/// agent that was killed calls no hook.
+/// Makes a silent busy agent idle, and removes agents that no longer report. Needed because a
+/// killed agent calls no hook.
 fn expire(terminals: &mut HashMap<String, Terminal>, now: Instant) {
     let silent = |terminal: &Terminal| now.saturating_duration_since(terminal.active);
     terminals.retain(|_, terminal| silent(terminal) < TERMINAL_KEPT);

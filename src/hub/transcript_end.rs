@@ -42,7 +42,7 @@ impl TranscriptEnd {
     pub(super) fn read(&mut self) -> bool {
         let Some((mut file, length)) = open(&self.path) else { return false };
         if length <= self.position {
-            // The position of a file that was cut is its new end.
+            // Continue at the new end of a truncated file.
             self.position = length;
             return false;
         }
@@ -72,8 +72,8 @@ fn open(path: &Path) -> Option<(File, u64)> {
     Some((file, metadata.len()))
 }
 
-/// Returns whether a line is the user message of an interrupt. The text in the result of a tool is
-/// none.
+/// Returns whether a line is the user message of an interrupt. Text in a tool result does not
+/// count.
 fn is_interrupt(line: &Value) -> bool {
     if line["type"] != "user" {
         return false;

@@ -126,7 +126,7 @@ impl CommandTurn<'_> {
         let Body::ToolCompleted { status, output, details, .. } = ended else {
             return Err(Error::internal("a tool call ended without tool.completed"));
         };
-        // The agent itself sends its model requests, so it gets messages of hooks with the output.
+        // Add messages of hooks to the output, because the agent sends its own model requests.
         let output = std::iter::once(plain_text(&output)).chain(messages).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
     }

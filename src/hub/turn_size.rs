@@ -62,8 +62,8 @@ impl<'a> BoundedTurn<'a> {
         &text[..text.floor_char_boundary(left)]
     }
 
-    /// Counts the content of a call that has not ended. Returns whether it is recorded: the result
-    /// of the call repeats it.
+    /// Counts the content of a call that has not ended. Returns false if it exceeds the limit and
+    /// is skipped: the call's result repeats it.
     pub(super) fn records_unfinished(&mut self, content: &impl Serialize) -> bool {
         self.unfinished += size(content);
         self.unfinished <= MODEL_ANSWER_BYTES_MAX
@@ -95,7 +95,7 @@ fn size(value: &impl Serialize) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // A value that is not JSON is counted up to there.
+    // If serialization fails, count the bytes before the failure.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }

@@ -92,7 +92,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
     let resumes = &capabilities["sessionCapabilities"]["resume"];
     let resume = match (resumes.is_null() || resumes == &Value::Bool(false), capabilities["loadSession"] == true) {
         (false, _) => Some("session/resume"),
-        // The updates before the response repeat the history, which the log has.
+        // Updates before the response repeat the history and are skipped: the log contains it.
         (true, true) => Some("session/load"),
         (true, false) => None,
     };
@@ -144,8 +144,9 @@ fn is_login_error(error: &Error) -> bool {
     error.details.as_ref().is_some_and(|details| details["error"]["code"] == AUTH_REQUIRED)
 }
 
-/// Adds to an error that requires a login how to log in: the line that the agent wrote after the
-/// text `before` to its standard error, which may follow the error, and its login methods.
+/// Adds instructions for the login to an error that requires one: the line that the agent wrote
+/// after the text `before` to its standard error, which may follow the error, and its login
+/// methods.
 pub(super) async fn needs_login(process: &AgentProcess, mut error: Error, methods: &Value, before: &str) -> Error {
     if !is_login_error(&error) {
         return error;
@@ -192,7 +193,7 @@ impl HostedConversation for AcpConversation {
             let unknown = || Error::invalid_params(format!("agent {}: no option {id}", self.name));
             let (method, mut params) = self.peer.with_state(|state| state.setter(id, value)).ok_or_else(unknown)?;
             params["sessionId"] = self.session.as_str().into();
-            // Not every response has the value, but a notification before it may.
+            // Some agents report the value only in a notification before the response.
             let before = self.peer.with_state(|state| state.set_current(id, value));
             let response = self.peer.request(method, params, limits::AGENT_REQUEST).await;
             match &response {

@@ -4,12 +4,12 @@
 
 use serde_json::{Value, json};
 
-/// The texts before the directory of a command, which `]` ends.
+/// Prefixes of the directory of a command; `]` ends the directory.
 const DIRECTORIES: [&str; 2] = ["[current working directory ", "[in "];
 
-/// Returns the input of a command that a tool call describes only by its title.
+/// Returns the input of a command whose tool call has only a title.
 pub(super) fn input(call: &Value) -> Option<Value> {
-    // The content of a call that has ended is its output.
+    // After the end of the call, its content is the output.
     let describes = call["kind"] == "execute" && call["status"] != "completed" && call["status"] != "failed";
     let title = call["title"].as_str().filter(|_| describes)?;
     let details = call.pointer("/content/0/content/text").and_then(Value::as_str);

@@ -20,7 +20,7 @@ pub(super) struct AcpTurn<'a> {
     inbox: MessageReceiver<AgentMessage>,
     /// The id of the request `session/prompt`.
     id: Value,
-    /// The response to it. Null while the turn runs.
+    /// The response to `session/prompt`; null while the turn runs.
     response: Response,
 }
 

@@ -1,5 +1,5 @@
 //! Decodes the updates of ACP agents. Unknown updates and fields are skipped, because agents send
-//! extensions of their own.
+//! their own extensions.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(super) struct AcpState {
 struct KnownOption {
     option: AgentOption,
     method: &'static str,
-    /// The field of the value in the request.
+    /// Name of the parameter that carries the value, for example `modeId`.
     field: &'static str,
 }
 
@@ -156,7 +156,7 @@ impl AcpState {
         Some((known.method, params))
     }
 
-    /// Sets the value of an option. Returns the value before.
+    /// Sets the value of an option. Returns the previous value.
     pub(super) fn set_current(&mut self, id: &str, value: &str) -> String {
         let of = |known: &&mut KnownOption| known.option.id == id || known.option.category.as_deref() == Some(id);
         let known = self.options.iter_mut().find(of);
@@ -336,9 +336,9 @@ fn plan_entry(entry: &Value) -> PlanEntry {
     }
 }
 
-/// Returns the options of a permission request, without those of an unknown kind. Of options with
-/// the same id, only one that refuses is kept, if there is one: the id would not tell the agent
-/// more.
+/// Returns the options of a permission request, without those of an unknown kind. Of several
+/// options with the same id, keeps one, preferably a refusal, because the agent receives only the
+/// id.
 pub(super) fn options(list: &Value) -> Vec<PermissionOption> {
     let option = |option: &Value| {
         let kind = match option["kind"].as_str()? {

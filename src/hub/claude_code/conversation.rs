@@ -70,7 +70,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
         let initialized = peer.start_request("initialize", json!({})).await;
         match initialized {
             Ok(response) => {
-                // Earlier versions do not know the request.
+                // Earlier versions do not support the request.
                 let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
                 peer.with_state(|state| state.initialized(&response, &settings.unwrap_or_default()));
                 Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, _settings: file })

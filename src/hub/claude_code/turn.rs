@@ -73,7 +73,7 @@ impl TurnProtocol for ClaudeTurn<'_> {
                     None
                 }
             },
-            // The end of the turn is the response that matters to an interrupt.
+            // Ignore the response to an interrupt: the end of the turn confirms it.
             AgentMessage::Response { .. } => None,
         };
         Ok(signal.into_iter().collect())

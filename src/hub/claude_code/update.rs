@@ -119,11 +119,11 @@ impl ClaudeRecorder {
     pub(super) async fn record(&mut self, message: &Value, events: &mut TurnEvents<'_>) {
         let own = message["parent_tool_use_id"].is_null();
         match message["type"].as_str() {
-            // Only the calls of subagents are shown, not their texts.
+            // Show the calls of subagents, not their texts.
             Some("stream_event") if own => self.stream(&message["event"], events).await,
             Some("assistant") => {
                 let streamed = message["message"]["id"].as_str().is_some_and(|id| self.streamed.contains(id));
-                // The text of an error is that of the result.
+                // Skip the text of an error: the result repeats it.
                 let shows_text = own && !streamed && message["error"].is_null();
                 for block in blocks(message) {
                     match block["type"].as_str() {
@@ -250,7 +250,7 @@ async fn tool_result(block: &Value, events: &mut TurnEvents<'_>) {
     let status = if block["is_error"] == true { ToolStatus::Failed } else { ToolStatus::Completed };
     let update = CallUpdate { status: Some(status), output: Some(output), ..CallUpdate::default() };
     let id = block["tool_use_id"].as_str().unwrap_or_default();
-    // The results of calls of earlier turns are known.
+    // Skip results of calls of earlier turns: they are already recorded.
     if events.open_call(id).is_some() {
         events.call(id, update).await;
     }
@@ -279,7 +279,7 @@ fn kind(tool: &str) -> ToolKind {
     }
 }
 
-/// Describes a call of a tool: its title, kind, input, content and location.
+/// Describes a tool call: its title, kind, input, content and location.
 fn call_update(tool: &str, input: &Value) -> CallUpdate {
     let text = |field: &str| input[field].as_str();
     let path = ["file_path", "notebook_path", "path"].iter().find_map(|field| text(field));

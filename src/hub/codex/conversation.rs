@@ -108,7 +108,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
         None => "thread/start",
         Some(thread) => {
             params["threadId"] = thread.as_str().into();
-            // The log has the turns.
+            // Skip the turns: nuncio's log already contains them.
             params["excludeTurns"] = true.into();
             "thread/resume"
         }
@@ -121,7 +121,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     let thread = response["thread"]["id"].as_str().map(str::to_owned);
     let thread = thread.ok_or_else(|| unavailable(&opening.name, format_args!("the response to {method} has no thread")))?;
     let login = login(&opening.name, peer, &response).await?;
-    // The options are a convenience: without them, the agent works.
+    // Ignore a failure: the agent works without the options.
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     peer.with_state(|state| state.options.opened(&response, &models));
     let mut sandbox = response["sandbox"].take();
@@ -145,9 +145,9 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
 }
 
 /// Returns the account of Codex, if it reports one. Fails if the model provider of the thread needs
-/// a login and Codex has no account: it would try each request for a minute.
+/// a login and Codex has no account: it would retry each request for a minute.
 async fn login(name: &str, peer: &Peer<CodexState>, thread: &Value) -> Result<Option<String>> {
-    // Earlier versions do not know the request.
+    // Earlier versions do not support the request.
     let read = peer.request("account/read", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     let account = &read["account"];
     // Only OpenAI's own provider uses the account; the setting `config` can name another one.

@@ -7,9 +7,9 @@ use crate::hub::conversation::{choice, option};
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 
-/// The mode with the sandbox of the settings.
+/// The mode that uses the sandbox from the settings.
 const DEFAULT: &str = "default";
-/// The mode with a sandbox in which nothing can be written.
+/// The mode that uses a read-only sandbox.
 const PLAN: &str = "plan";
 
 /// The values of the options.
@@ -19,7 +19,7 @@ pub(super) struct CodexOptions {
     model: String,
     effort: String,
     models: Vec<CodexModel>,
-    /// The fields of `turn/start` for the options that were set.
+    /// Parameters of `turn/start` for the options that were set.
     set: Map<String, Value>,
 }
 
@@ -77,7 +77,7 @@ impl CodexOptions {
         options
     }
 
-    /// Sets an option. Returns whether it has the value.
+    /// Sets an option. Returns false if Codex does not offer the value.
     pub(super) fn set(&mut self, id: &str, value: &str) -> bool {
         let has = |option: &AgentOption| option.id == id && option.choices.iter().any(|choice| choice.value == value);
         if !self.list().iter().any(has) {

@@ -32,9 +32,9 @@ pub(super) struct CodexTurn<'a> {
     /// Messages of the user for this turn that Codex has not accepted yet, with the ids of the
     /// requests that sent them.
     steering: Vec<(Value, QueuedMessage)>,
-    /// Codex refused such a message.
+    /// True if Codex refused such a message.
     refuses_messages: bool,
-    /// After the end, how long to wait for the answers to such messages.
+    /// Time until which the ended turn waits for the answers to such messages.
     answers_until: Option<Instant>,
 }
 
@@ -113,7 +113,7 @@ impl CodexTurn<'_> {
     }
 
     /// Reads the response to `turn/start` or `turn/steer`. A message of the user that was not
-    /// accepted stays in the queue.
+    /// accepted is kept in the queue.
     async fn response(&mut self, id: &Value, response: Response, events: &mut TurnEvents<'_>) -> Result<()> {
         if *id == self.start {
             let mut started = response.map_err(|error| self.conversation.peer.refused("turn/start", &error))?;
@@ -135,7 +135,7 @@ impl CodexTurn<'_> {
     async fn message(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Result<Option<Signal>> {
         match message {
             AgentMessage::Notification { method, params } => {
-                // Threads of subagents have other ids.
+                // Skip the threads of subagents.
                 if params["threadId"] == self.conversation.thread.as_str() {
                     self.notified(&method, params, events).await;
                 }
@@ -214,7 +214,7 @@ impl TurnProtocol for CodexTurn<'_> {
     async fn interrupt(&mut self) -> Result<bool> {
         let Some(id) = &self.id else { return Ok(false) };
         let params = json!({ "threadId": self.conversation.thread, "turnId": id });
-        // The end of the turn is the response that matters.
+        // Ignore the response: the end of the turn confirms the interrupt.
         self.conversation.peer.begin("turn/interrupt", params).await.map(|_| true)
     }
 

@@ -75,7 +75,7 @@ impl CodexItems {
         events.text(role, Some(item), delta).await;
     }
 
-    /// Shows the output of a running command, not more often than that of nuncio's own commands.
+    /// Shows the output of a running command, as often as the output of nuncio's own commands.
     async fn output(&mut self, item: &str, delta: &str, events: &mut TurnEvents<'_>) {
         let new = || CommandOutput { text: String::new(), shown: Instant::now() - limits::BASH_UPDATE };
         let output = self.outputs.entry(item.into()).or_insert_with(new);
@@ -118,7 +118,7 @@ impl CodexItems {
         }
     }
 
-    /// Records the part of a message that no delta had.
+    /// Records the part of a message that the deltas did not contain.
     async fn complete(&mut self, role: Role, item: &str, text: &str, events: &mut TurnEvents<'_>) {
         let recorded = self.recorded.remove(item).unwrap_or_default();
         events.text(role, Some(item), text.get(recorded..).unwrap_or_default()).await;
@@ -135,7 +135,8 @@ impl CodexItems {
                 cache_read_tokens: total.cache_read_tokens.saturating_sub(before.cache_read_tokens),
                 cache_write_tokens: total.cache_write_tokens.saturating_sub(before.cache_write_tokens),
             },
-            // The process may have resumed the thread.
+            // No earlier total: a resumed thread reports its whole history, so count only the last
+            // request.
             None => last,
         };
         if spent != Usage::default() {

@@ -6,7 +6,7 @@ use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolConte
 use crate::hub::events::{Call, CallUpdate};
 use crate::hub::permission::AgentRequest;
 
-/// Answers to permission requests.
+/// Values of an answer to a permission request.
 pub(super) const ONCE: &str = "once";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const REJECT: &str = "reject";

@@ -1,4 +1,4 @@
-//! The offers of a server of OpenCode in its directory: models, agents and slash commands.
+//! Models, agents and slash commands that an OpenCode server offers in its directory.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::hub::conversation::{choice, option, slash_command};
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 
-/// The agents of OpenCode that every version has.
+/// Agents that every version of OpenCode has.
 const BUILD: &str = "build";
 pub(super) const PLAN: &str = "plan";
 
-/// The offers of a server.
+/// Models, agents and slash commands that a server offers.
 pub(super) struct Catalog {
     /// `PROVIDER/MODEL` each.
     models: Vec<AgentChoice>,
@@ -27,7 +27,7 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Reads the offers. A list that cannot be read is empty.
+    /// Fetches the lists. A list that cannot be read is empty.
     pub(super) async fn read(server: &OpencodeServer) -> Catalog {
         let (providers, agents, commands, config) = tokio::join!(
             server.get("/config/providers", &[]),

@@ -1,4 +1,4 @@
-//! Agents of the kind `opencode`: sessions in a server of OpenCode.
+//! Agents of the kind `opencode`: sessions in an OpenCode server.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::hub::driver::TurnIo;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
 
-/// A session in a server of OpenCode.
+/// A session in an OpenCode server.
 pub(super) struct OpencodeConversation {
     pub name: String,
     pub session: String,
     lease: ServerLease,
-    /// Other sessions may use the server, too.
+    /// True if other sessions may use the server.
     shared: bool,
     version: Option<String>,
     unused_servers: Vec<String>,
@@ -36,15 +36,15 @@ pub(super) struct OpencodeConversation {
 /// The state that turns and options change.
 #[derive(Clone, Default)]
 pub(super) struct OpencodeState {
-    /// The agent of OpenCode that gets the prompts; the default one if `None`.
+    /// The OpenCode agent that receives the prompts; `None`: the default agent.
     pub agent: Option<String>,
-    /// `PROVIDER/MODEL` of the prompts; the default one if `None`.
+    /// `PROVIDER/MODEL` of the prompts; `None`: the default model.
     pub model: Option<String>,
     /// The id of the last message that is recorded. Ids of later messages are greater.
     pub last: String,
     /// Tokens of the context window of the last model.
     pub window: u64,
-    /// The session, and those of its subagents so far.
+    /// The session and the sessions of its subagents so far.
     pub sessions: SessionTree,
 }
 

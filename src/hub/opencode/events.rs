@@ -16,18 +16,18 @@ use crate::event::{Body, Severity};
 use crate::hub::driver::Signal;
 use crate::hub::events::{CallUpdate, TurnEvents};
 
-/// How long a turn goes on after its agent reported that it is idle, for reports that come later.
+/// Time for which a turn waits for late reports after its agent reported that it is idle.
 const AGENT_SETTLE: Duration = Duration::from_secs(2);
 /// How long a permission request waits for the input of its call.
 const AGENT_CALL_INPUT: Duration = Duration::from_secs(1);
 
 /// Records a turn in a session of OpenCode.
 pub(super) struct OpencodeRecorder {
-    /// The session, and those of its subagents.
+    /// The session and the sessions of its subagents.
     pub sessions: SessionTree,
     /// The id of the last message before the turn. Ids of later messages are greater.
     after: String,
-    /// The texts of the prompt that did not arrive yet; `None` is any text.
+    /// Parts of the prompt that OpenCode has not echoed yet; `None` matches any text.
     own: Vec<Option<String>>,
     /// The user's messages of the turn.
     users: HashSet<String>,
@@ -46,9 +46,9 @@ pub(super) struct OpencodeRecorder {
     pub questions: Vec<String>,
     /// Permission requests that wait for the input of their call.
     unclear: Vec<WaitingRequest>,
-    /// Since when the session has been idle.
+    /// Time at which the session became idle.
     idle: Option<Instant>,
-    /// The session began to work.
+    /// True if the session began to work.
     pub began: bool,
     /// The id of the last message.
     pub last: String,
@@ -62,7 +62,7 @@ pub(super) struct OpencodeRecorder {
 struct Message {
     completed: bool,
     finish: String,
-    /// The message is a summary of the session.
+    /// True if the message is a summary of the session.
     summary: bool,
 }
 
@@ -70,7 +70,7 @@ struct Message {
 struct Text {
     role: Role,
     recorded: String,
-    /// Deltas may be missing. The text is recorded when the part is complete.
+    /// True if deltas may be missing: then the text is recorded when the part is complete.
     incomplete: bool,
 }
 
@@ -146,8 +146,7 @@ impl OpencodeRecorder {
         None
     }
 
-    /// Records the state that the server has after a reconnection. Returns the requests that must
-    /// be answered.
+    /// Records the server's state after a reconnection. Returns the requests that must be answered.
     pub(super) async fn catch_up(&mut self, state: &ServerState, events: &mut TurnEvents<'_>) -> Vec<Signal> {
         let mut asked = Vec::new();
         for text in self.texts.values_mut() {
@@ -196,7 +195,7 @@ impl OpencodeRecorder {
         let name = error["name"].as_str().unwrap_or("error");
         let message = error["data"]["message"].as_str().unwrap_or(name);
         if !std::mem::replace(&mut self.began, true) {
-            // A prompt that cannot be run is followed by no other report.
+            // No other report follows a prompt that cannot run.
             self.set_idle();
         }
         self.problem = Some((name.into(), message.into()));
@@ -217,7 +216,7 @@ impl OpencodeRecorder {
         settled.into_iter().chain(self.unclear.iter().map(|request| request.until)).min()
     }
 
-    /// Returns how a turn ended that nuncio did not cancel. An external turn was begun by another
+    /// Returns how a turn ended that nuncio did not cancel. An external turn was started by another
     /// client; its summaries and commands may have no answer.
     pub(super) fn outcome(&self, active: bool, external: bool) -> Result<StopReason> {
         let failed = |why: &str| Err(Error::new(Kind::ModelError, format!("agent {}: {why}", self.name)));
@@ -246,7 +245,7 @@ impl OpencodeRecorder {
         }
         self.began = true;
         if !self.messages.contains_key(id) {
-            // The agent goes on after the error, or after a late report about an earlier turn.
+            // The agent continues after the error, or the report is about an earlier turn.
             (self.problem, self.idle) = (None, None);
         }
         let message = self.messages.entry(id.into()).or_default();
@@ -309,7 +308,7 @@ impl OpencodeRecorder {
             "tool" => {
                 self.sessions.add_of_call(part);
                 let call = part["callID"].as_str()?;
-                // The calls of subagents matter if they need permission.
+                // Record a subagent's call only if it needs permission.
                 if (own && message.is_some()) || events.open_call(call).is_some() {
                     events.call(call, call_update(part)).await;
                 }

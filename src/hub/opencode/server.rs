@@ -30,10 +30,10 @@ const AGENT_PORTS_MAX: usize = 5;
 /// Maximum size of a response of an agent's server, in bytes.
 const AGENT_RESPONSE_BYTES_MAX: usize = 32 << 20;
 
-/// The user of the server's basic authentication.
+/// User name for the server's basic authentication.
 const USER: &str = "opencode";
 
-/// The environment variable of the server's password.
+/// Environment variable with the server's password.
 const PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
 
 /// The ports of servers.
@@ -60,7 +60,7 @@ pub(super) struct ServerStart<'a> {
     pub web: &'a HttpClients,
 }
 
-/// Sees the line that the server prints when it listens.
+/// Detects the line that the server prints when it listens.
 struct ReadyLine(watch::Sender<bool>);
 
 impl LineHandler for ReadyLine {
@@ -148,7 +148,7 @@ impl OpencodeServer {
 
     fn url(&self, path: &str, query: &[(&str, &str)]) -> Url {
         let mut url = Url::parse("http://127.0.0.1").expect("a constant");
-        // Neither can fail for an HTTP address.
+        // Cannot fail for an HTTP address.
         let _ = url.set_port(Some(self.port));
         url.set_path(path);
         url.query_pairs_mut().append_pair("directory", &self.directory).extend_pairs(query);
@@ -175,7 +175,7 @@ impl OpencodeServer {
         self.call(path, request.body(body.to_string()), bound).await
     }
 
-    /// Sends a request. The details of an error have the status of the response.
+    /// Sends a request. The details of an error contain the status of the response.
     async fn call(&self, path: &str, request: RequestBuilder, bound: Duration) -> Result<Value> {
         let failed = |error: &reqwest::Error| unavailable(&self.name, format_args!("{path}: {}", causes(error)));
         let answer = async {
@@ -264,17 +264,17 @@ fn new_password() -> Result<String> {
 #[derive(Default)]
 pub(in crate::hub) struct OpencodeServers(Mutex<HashMap<String, Arc<Slot>>>);
 
-type Slot = tokio::sync::Mutex<Place>;
+type Slot = tokio::sync::Mutex<SlotState>;
 
-/// The place of a server.
+/// A slot for a shared server.
 #[derive(Default)]
-struct Place {
+struct SlotState {
     server: Weak<OpencodeServer>,
     /// The port of the last server, which the next one uses if it is free.
     port: Option<u16>,
 }
 
-/// The use of a server.
+/// A lease on a server.
 pub(super) struct ServerLease {
     pub server: Arc<OpencodeServer>,
     slot: Arc<Slot>,
@@ -296,7 +296,7 @@ impl OpencodeServers {
         Ok(ServerLease { server, slot })
     }
 
-    /// Makes a server that was started without a key known by this key.
+    /// Registers a server that was started without a key under this key.
     pub(super) fn remember(&self, key: String, lease: &ServerLease) {
         self.slots().entry(key).or_insert_with(|| lease.slot.clone());
     }
@@ -315,7 +315,7 @@ impl OpencodeServers {
 impl ServerLease {
     /// Ends the server if no other session uses it.
     pub(super) async fn release(&self) {
-        // With the lock, no other session gets the server.
+        // Hold the lock, so that no other session takes the server.
         let _place = self.slot.lock().await;
         if Arc::strong_count(&self.server) == 1 {
             self.server.process.end().await;

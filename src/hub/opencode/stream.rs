@@ -1,4 +1,4 @@
-//! The events of a server of OpenCode. The stream is opened again when it is cut. The server does
+//! The events of an OpenCode server. The stream is reopened after a disconnection. The server does
 //! not repeat events, so the reader must then read the state.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const AGENT_EVENTS_IDLE: Duration = Duration::from_secs(30);
 pub(super) struct ServerEvents {
     server: Arc<OpencodeServer>,
     connection: Option<Connection>,
-    /// When the stream was cut.
+    /// Time of the disconnection.
     cut: Option<Instant>,
 }
 
@@ -33,14 +33,14 @@ struct Connection {
     decoder: Decoder,
 }
 
-/// The next item of an [`ServerEvents`].
+/// An item of [`ServerEvents`].
 pub(super) enum ServerItem {
     Event(Value),
-    /// The stream is open again; events may be missing.
+    /// The stream was reopened; events may be missing.
     Reopened,
 }
 
-/// The state that a server has: the responses to requests for it.
+/// The state of a server: its responses to requests for the state.
 pub(super) struct ServerState {
     pub statuses: Value,
     pub messages: Value,

@@ -1,11 +1,11 @@
-//! The sessions of OpenCode whose events belong to a turn: that of the turn, and those of its
-//! subagents, at any depth. Other sessions of the server have other turns.
+//! OpenCode sessions whose events belong to a turn: the session of the turn, and its subagents at
+//! any depth. Other sessions of the server have other turns.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// A session and its subagents. Subagents stay, because a later turn can resume them.
+/// A session and its subagents. Subagents are kept, because a later turn can resume them.
 #[derive(Clone, Default)]
 pub(super) struct SessionTree {
     root: String,

@@ -1,5 +1,5 @@
-//! The turns of a session of OpenCode: those of nuncio's prompts, and those that another client of
-//! the server begins.
+//! Turns of an OpenCode session: turns for nuncio's prompts, and turns that another client of the
+//! server starts.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ const TERMINAL_CLIENT: &str = "opencode-tui";
 struct StartRequest {
     path: &'static str,
     body: Value,
-    /// The texts of the prompt; `None` is any text.
+    /// The texts of the prompt; `None` matches any text.
     own: Vec<Option<String>>,
     bound: Duration,
 }
@@ -42,13 +42,14 @@ struct StartRequest {
 /// A running turn.
 pub(super) struct OpencodeTurn<'a> {
     conversation: &'a OpencodeConversation,
-    /// Another client of the server has begun the turn.
+    /// True if another client of the server started the turn.
     external: bool,
     recorder: OpencodeRecorder,
     stream: ServerEvents,
     /// The request that starts the turn.
     starting: Fuse<BoxFuture<'a, Result<Value>>>,
-    /// Events may be missing, so the state of the server must be read before the next event.
+    /// True if events may be missing: then the state of the server must be read before the next
+    /// event.
     must_read_state: bool,
 }
 
@@ -123,7 +124,7 @@ impl OpencodeConversation {
         })
     }
 
-    /// Reads the sessions of subagents: those below the session, and below subagents that work.
+    /// Reads the sessions of subagents: the children of the session, and of subagents that work.
     async fn subagents(&self, statuses: &Value) -> Result<Vec<Value>> {
         let mut found: Vec<Value> = Vec::new();
         let mut parents = vec![self.session.clone()];
@@ -154,7 +155,7 @@ impl OpencodeConversation {
         }
     }
 
-    /// Runs a prompt, or follows the turn that another client has begun.
+    /// Runs a prompt, or follows the turn that another client has started.
     pub(super) async fn run(&self, prompt: Option<&[Part]>, io: &mut TurnIo<'_>) -> Result<StopReason> {
         run_turn(self.begin(prompt, io.events.turn()), self.server().process(), io).await
     }
@@ -181,7 +182,7 @@ impl OpencodeConversation {
     }
 
     /// Converts the error of a request that starts a turn. An error response becomes a model error:
-    /// a server that responds works.
+    /// a server that responds is usable.
     fn refused(&self, error: Error) -> Error {
         let kind = if error.details.is_some() { Kind::ModelError } else { error.kind };
         Error { kind, ..error }
@@ -198,7 +199,7 @@ impl OpencodeConversation {
         let mut stream = ServerEvents::open(self.server().clone()).await?;
         let after = self.with_state(|state| state.last.clone());
         loop {
-            // Events from before the stream was opened are in the state only.
+            // Read the state: the stream does not contain earlier events.
             if let Some(prompt) = external_prompt(&self.state().await?, &self.session, &after) {
                 return Ok(ExternalTurn { prompt, by: TERMINAL_CLIENT });
             }
@@ -283,7 +284,7 @@ impl TurnProtocol for OpencodeTurn<'_> {
 }
 
 impl Drop for OpencodeTurn<'_> {
-    /// Keeps what later turns need.
+    /// Keeps the state for later turns.
     fn drop(&mut self) {
         let OpencodeRecorder { sessions, last, window, .. } = &self.recorder;
         self.conversation
