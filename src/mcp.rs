@@ -1,4 +1,4 @@
-//! Clients of servers of the Model Context Protocol (modelcontextprotocol.io): server processes and
+//! Clients of MCP servers (Model Context Protocol, modelcontextprotocol.io): server processes and
 //! HTTP servers, shared by the sessions of this process. The protocol itself is in the crate rmcp.
 
 mod connection;

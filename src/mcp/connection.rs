@@ -1,4 +1,4 @@
-//! A connection to an initialized server: its offer, tool calls, resources and prompts.
+//! A connection to an initialized server: its capabilities, tool calls, resources and prompts.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use super::tool_list;
 use crate::content::shortened;
 use crate::web::HttpFailure;
 
-/// Maximum number of times that a call of an MCP tool is repeated with input that its server asked
-/// for.
+/// Maximum number of times that a call of an MCP tool is repeated with input that the server
+/// requested.
 const MCP_INPUT_ROUNDS_MAX: usize = 16;
-/// Pause before a call is repeated for a server that asked for no input.
+/// Pause before a call is repeated for a server that requested no input.
 const MCP_INPUT_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum time of a call to an MCP server that reports progress.
 const MCP_CALL_MAX: Duration = Duration::from_secs(3600);
@@ -46,7 +46,7 @@ pub struct Offer {
     pub server: String,
     pub protocol: String,
     pub tools: Vec<Tool>,
-    /// Why other tools of the server are not offered: `NAME: reason`.
+    /// Tools of the server that are not offered, each as `NAME: reason`.
     pub omitted: Vec<String>,
     pub prompts: Vec<Prompt>,
     /// True if the server has resources.
@@ -56,9 +56,9 @@ pub struct Offer {
 /// A connection to a server. The connection may have ended; then calls fail.
 pub struct McpConnection {
     pub offer: Arc<Offer>,
-    /// Number of earlier runs of the server.
+    /// Restart count of the server.
     pub run: u32,
-    /// Why the previous run ended.
+    /// The reason for the end of the previous instance.
     pub after: Option<String>,
     pub(super) peer: Peer<RoleClient>,
     pub(super) handler: Arc<McpHandler>,
@@ -78,11 +78,11 @@ pub struct CallOptions {
     pub requests: Option<Arc<dyn ServerRequests>>,
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
     Cancelled,
-    /// The server has ended, or cannot be reached: whether the call had an effect is unknown.
+    /// The server has ended or is unreachable, so the effect of the call is unknown.
     Disconnected(String),
     /// The server answered with an error, or not in time.
     Failed(String),
@@ -90,8 +90,8 @@ pub enum CallError {
 
 impl McpConnection {
     /// Sends a tool call and waits for its result. Cancels the call on the server on cancellation
-    /// and on timeout. Since protocol 2026-07-28 a server asks for input with a result, and the
-    /// call is repeated with the input.
+    /// and on timeout. Since protocol 2026-07-28 a server requests input in a result; then the call
+    /// is repeated with the input.
     pub async fn call(&self, tool: &str, arguments: JsonObject, options: CallOptions) -> Result<CallToolResult, CallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..MCP_INPUT_ROUNDS_MAX {
@@ -165,7 +165,8 @@ impl McpConnection {
         self.within(timeout, list).await
     }
 
-    /// Lists the server's templates of URIs; none if it does not support the request.
+    /// Lists the server's URI templates. The list is empty if the server does not support the
+    /// request.
     pub(crate) async fn resource_templates(&self, timeout: Duration) -> Vec<ResourceTemplate> {
         let list = pages(|page| {
             Box::pin(async move {
@@ -247,8 +248,8 @@ pub(super) fn login_message(name: &str) -> String {
     format!("it requires authorization: nuncio mcp login {name}, or set bearer_token_env or headers")
 }
 
-/// Returns the message about a failed request. The error does not tell whether the authorization
-/// server has removed nuncio's registration or has a temporary failure.
+/// Returns the message about a failed request. The error does not distinguish between a removed
+/// registration of nuncio and a temporary failure of the authorization server.
 pub(super) fn failure_message(name: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let hint = match HttpFailure::from_error(error) {
         HttpFailure::Refresh => format!("; if this persists: nuncio mcp login {name}"),

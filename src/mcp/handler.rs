@@ -37,7 +37,7 @@ pub(super) struct McpHandler {
     /// Digest of the program or URL of the server.
     pub(super) identity: String,
     roots: Vec<PathBuf>,
-    /// The server may send requests to the model.
+    /// True if the server may send requests to the model.
     pub(super) sampling: bool,
     /// Notified when one of the server's lists has changed.
     pub(super) lists_changed: Notify,
@@ -67,7 +67,7 @@ impl ClientHandler for McpHandler {
         );
         capabilities.sampling = self.sampling.then(SamplingCapability::default);
         let client = Implementation::new("nuncio", env!("CARGO_PKG_VERSION"));
-        // The newest version with `initialize`. Servers of later versions also answer it.
+        // The newest version that has `initialize`, which servers of later versions also answer.
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 

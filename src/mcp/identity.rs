@@ -1,5 +1,5 @@
-//! Digests of a server's launch and of what it offers: a remembered permission for a call is valid
-//! only for the same program or URL with the same definition.
+//! Digests of a server's launch and of its tools: a remembered permission for a call is valid only
+//! for the same program or URL and the same tool definition.
 
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(super) fn server_identity(launch: &McpLaunch) -> String {
     definition_digest(&launch.name, &launched)
 }
 
-/// Returns the digest of what the server with this identity defines.
+/// Returns the digest of a definition by the server with this identity.
 pub(crate) fn definition_digest(identity: &str, definition: &Value) -> String {
     let hash = digest(&SHA256, json!([identity, definition]).to_string().as_bytes());
     let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,5 +1,5 @@
-//! Answers the requests of a server that a result carries (protocol 2026-07-28): the client then
-//! repeats its call with the answers.
+//! Answers the requests of a server in a result (protocol 2026-07-28): the client then repeats its
+//! call with the answers.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ pub struct McpLaunch {
     pub transport: McpTransport,
     /// The answer to `roots/list`.
     pub roots: Vec<PathBuf>,
-    /// The server may send requests to the session's model.
+    /// True if the server may send requests to the session's model.
     pub sampling: bool,
 }
 
@@ -67,7 +67,7 @@ impl TokenProgram {
     }
 }
 
-/// The OAuth client as which nuncio signs in, if it is registered at the authorization server.
+/// The OAuth client that nuncio uses to sign in, if it is registered at the authorization server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct OauthClient {
     pub id: String,

@@ -1,4 +1,4 @@
-//! How a connection to a server begins and ends.
+//! The start and the end of a connection to a server.
 
 use rmcp::model::{ErrorCode, ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, Peer, RoleClient};
@@ -10,7 +10,7 @@ use super::launch::OauthClient;
 use super::tokens::UrlTokens;
 use crate::web::{HttpClients, challenge_scope};
 
-/// How a run of a server ended.
+/// The end of an instance of a server.
 pub(super) enum RunEnd {
     Stopped,
     Failed(String),
@@ -18,18 +18,17 @@ pub(super) enum RunEnd {
     Hopeless(String),
     /// A restart would fail until the user has signed in.
     Unauthorized,
-    /// The server refused `initialize` with this error: it may speak only protocol 2026-07-28.
+    /// The server refused `initialize` with this error: it may support only protocol 2026-07-28.
     Refused(String),
 }
 
-/// How a run of a server begins.
+/// The start of an instance of a server.
 pub(super) struct RunStart {
-    /// Number of earlier runs of the server.
+    /// Restart count of the server.
     pub run: u32,
-    /// Why the previous run ended.
+    /// The reason for the end of the previous instance.
     pub after: Option<String>,
-    /// The error with which the server refused `initialize`; then it is asked with
-    /// `server/discover`.
+    /// The error with which the server refused `initialize`; then `server/discover` is sent.
     pub refused: Option<String>,
     /// The tokens of a sign-in, if the connection uses them.
     pub tokens: Option<UrlTokens>,
@@ -45,7 +44,7 @@ impl RunStart {
     }
 }
 
-/// Errors with which servers that speak only protocol 2026-07-28 refuse `initialize`.
+/// Error codes for `initialize` from servers that support only protocol 2026-07-28.
 const WITHOUT_INITIALIZE: [ErrorCode; 5] = [
     ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
     ErrorCode::HEADER_MISMATCH,
@@ -92,8 +91,8 @@ pub(super) async fn notify_changes<T>(peer: &Peer<RoleClient>, handler: &McpHand
     std::future::pending().await
 }
 
-/// Returns how a run ends after a failed initialization. A server that requires a sign-in is not
-/// restarted until the user has signed in. If the tokens lack a scope, stores the scope for the
+/// Returns the end of an instance whose initialization failed. A server that requires a sign-in is
+/// not restarted until the user has signed in. If the tokens lack a scope, stores the scope for the
 /// next sign-in.
 pub(super) fn end_after_failed_start(name: &str, start: &RunStart, error: &ClientInitializeError) -> RunEnd {
     if error.is_authorization_required() {

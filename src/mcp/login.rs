@@ -171,8 +171,8 @@ impl McpLogin {
     }
 }
 
-/// Connects without tokens. Returns the challenge with which the server refuses it: some servers
-/// only name their metadata and the scope there.
+/// Connects without tokens. Returns the server's challenge: some servers name their metadata and
+/// the scope only there.
 async fn challenge(url: &str, web: &HttpClients) -> Option<String> {
     let transport = web.streamable_http(url, &[], None).ok()?;
     match serve_client((), transport).await {
@@ -184,7 +184,7 @@ async fn challenge(url: &str, web: &HttpClients) -> Option<String> {
                 Some(ServiceError::TransportSend(error)) => request_challenge(&*error.error).map(String::from),
                 _ => None,
             };
-            // An error means that the connection has already ended.
+            // Ignore an error: the connection has already ended.
             let _ = service.cancel().await;
             challenge
         }

@@ -1,5 +1,5 @@
-//! Reads the messages of a server, also those that are not well formed. A response that cannot be
-//! read becomes an error of the request that it answers, so that the caller does not wait for it.
+//! Reads the messages of a server, including malformed ones. A response that cannot be read becomes
+//! an error of the request that it answers, so that the caller does not wait for it.
 
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::limits;
 use crate::rpc::message::{Id, InvalidMessage, ReceivedMessage};
 use crate::workspace::one_line;
 
-/// Number of bytes of output that is not a message which are shown.
+/// Maximum length of the shown part of output that is not a message, in bytes.
 const MCP_GARBAGE_BYTES_MAX: usize = 200;
 
 /// Text that a server wrote.

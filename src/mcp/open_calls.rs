@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::content::{Form, FormAnswer, ModelQuery, ModelReply, shortened};
 
-/// Maximum number of progress reports that are kept for calls that are not registered yet.
+/// Maximum number of kept progress reports for calls that are not registered yet.
 const MCP_PROGRESS_EARLY_MAX: usize = 64;
-/// Least time between two progress reports of a call that are shown.
+/// Minimum interval between two shown progress reports of a call.
 const MCP_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum size of a progress report of an MCP server that is shown, in bytes.
+/// Maximum size of a shown progress report, in bytes.
 const MCP_PROGRESS_BYTES_MAX: usize = 1_000;
 
 /// Receives a text about the progress of a call. Must not block.
@@ -150,8 +150,8 @@ impl OpenCalls {
         }
     }
 
-    /// Returns the call to which a request of the server belongs. The protocol does not name it, so
-    /// it is the call that started last, if all running calls belong to one session.
+    /// Returns the call to which a request of the server belongs. The protocol does not name the
+    /// call: use the one that started last, if all running calls belong to one session.
     pub(super) fn of_request(&self) -> Option<RequestOfCall> {
         let calls = self.calls();
         let last = calls.running.values().max_by_key(|call| call.number)?;
@@ -179,7 +179,7 @@ impl Drop for RequestOfCall {
     }
 }
 
-/// The signs of life of a call.
+/// The activity of a call, which determines its timeout.
 struct Activity {
     state: Mutex<ActivityState>,
     /// Notified when there is a report to show.
@@ -187,7 +187,7 @@ struct Activity {
 }
 
 struct ActivityState {
-    /// Time of the last report or of the last answer to a request; else of the start.
+    /// Time of the last report, of the last answer to a request, or of the start.
     last: Instant,
     open_requests: usize,
     /// The last report, until it is shown.

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::process::ChildExit;
 use crate::workspace::one_line;
 
-/// Maximum number of lines of stderr that are logged of one run of an MCP server.
+/// Maximum number of logged lines of stderr for each instance of an MCP server.
 const MCP_LOG_LINES_MAX: usize = 1_000;
 
 /// Waits a limited time for the process to exit by itself, because its input is closed, then kills
@@ -23,7 +23,7 @@ pub(super) async fn terminate(mut ending: ChildExit) -> Option<i32> {
 }
 
 /// Logs the lines of a server's stderr, within limits, reads the others, and keeps the last line.
-/// Never returns, because the end of stderr is not the end of the server.
+/// Never returns, because a server can close stderr and continue.
 pub(super) async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, last_line: &Mutex<String>) -> T {
     let mut reader = BufReader::new(errors);
     let (mut line, mut lines) = (Vec::new(), 0);

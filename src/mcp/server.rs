@@ -26,16 +26,16 @@ use crate::web::HttpClients;
 
 /// How long the first turn waits for a server whose first output is not a message of MCP.
 const MCP_GARBAGE_WAIT: Duration = Duration::from_secs(1);
-/// Interval of the checks of whether the user has signed in to an MCP server.
+/// Interval of the checks for a sign-in of the user to an MCP server.
 const MCP_LOGIN_POLL: Duration = Duration::from_secs(1);
 /// How long the rest of the output of an MCP server is read after its process has ended.
 const MCP_REST: Duration = Duration::from_millis(500);
-/// Maximum number of restarts of an MCP server whose runs are shorter than [`MCP_STABLE`]. After
-/// that, the server stays off.
+/// Maximum number of restarts of an MCP server whose instances run shorter than [`MCP_STABLE`].
+/// After that, the server is not restarted.
 const MCP_RESTARTS_MAX: u32 = 5;
 /// Delay before the first restart of an MCP server. It doubles with each further restart.
 const MCP_RESTART: Duration = Duration::from_millis(250);
-/// A run of an MCP server of this length resets the number of its restarts.
+/// An instance of an MCP server that runs this long resets the restart count.
 const MCP_STABLE: Duration = Duration::from_secs(60);
 /// Minimum time between two requests for the lists of an MCP server.
 const MCP_LIST_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ pub struct McpServerHandle {
 #[derive(Clone)]
 pub(crate) enum State {
     Starting {
-        /// Why the server is not expected to become ready, for people.
+        /// The reason why the server is not expected to become ready, for people.
         fault: Option<String>,
     },
     Ready(Arc<McpConnection>),
@@ -102,7 +102,7 @@ impl McpServerHandle {
     /// Waits until the first start of the server has succeeded or failed, or is not expected to
     /// succeed.
     pub(crate) async fn started(&self) {
-        // An error means that the supervision has ended, after a failure.
+        // Ignore an error: the supervision has ended after a failure.
         let _ = self.state.clone().wait_for(|state| !matches!(state, State::Starting { fault: None })).await;
     }
 
@@ -110,7 +110,7 @@ impl McpServerHandle {
     pub async fn connection(&self, until: Instant) -> Result<Arc<McpConnection>, String> {
         let mut state = self.state.clone();
         let settled = |state: &State| match state {
-            // The end of a connection is known before the server's process has ended.
+            // The connection can end before the server's process.
             State::Ready(connection) => !connection.is_closed(),
             State::Failed { restarts, .. } => !restarts,
             State::Starting { .. } => false,
@@ -289,7 +289,8 @@ impl Supervision<'_> {
         std::future::pending().await
     }
 
-    /// Initializes the connection and keeps the offer up to date until the connection ends.
+    /// Initializes the connection and updates the lists of tools and prompts until the connection
+    /// ends.
     async fn serve<T, E, A>(&self, transport: T, start: RunStart) -> RunEnd
     where
         T: IntoTransport<RoleClient, E, A>,

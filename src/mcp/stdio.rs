@@ -15,7 +15,7 @@ use crate::limits;
 use crate::rpc::lines::{Line, LineReader};
 use crate::rpc::message::InvalidMessage;
 
-/// Messages as lines. Lines that are no messages are skipped.
+/// Messages as lines. Other lines are skipped.
 pub(super) struct StdioTransport<R, W: AsyncWrite> {
     lines: LineReader<R>,
     /// Used only for writing.
@@ -31,14 +31,14 @@ impl Garbage {
         Arc::new(Garbage(watch::Sender::new(None)))
     }
 
-    /// Waits for the first line that is no message. Returns it.
+    /// Waits for the first line that is not a message, and returns it.
     pub(super) async fn line(&self) -> String {
         let mut lines = self.0.subscribe();
         // Cannot fail: `self` holds the sender.
         lines.wait_for(Option::is_some).await.map_or_else(|_| String::new(), |line| line.clone().unwrap_or_default())
     }
 
-    /// Describes the first line that is no message, if any.
+    /// Describes the first line that is not a message, if any.
     pub(super) fn describe_first(&self) -> Option<String> {
         self.0.borrow().as_deref().map(describe_line)
     }
@@ -55,7 +55,7 @@ impl Garbage {
     }
 }
 
-/// Describes a line that is no message.
+/// Describes a line that is not a message.
 pub(super) fn describe_line(line: &str) -> String {
     format!("its standard output is not a message of MCP: \"{line}\"; is the command that of an MCP server?")
 }

@@ -101,7 +101,7 @@ impl UrlTokens {
 
     /// Removes the scopes that [`UrlTokens::want`] stored.
     pub(super) fn forget_wanted_scopes(&self) {
-        // An error means that there are none.
+        // Ignore an error: the file may not exist.
         let _ = std::fs::remove_file(self.wanted_file());
     }
 

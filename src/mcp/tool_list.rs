@@ -1,5 +1,5 @@
-//! The tools of a server that a model can call. A tool that is not well formed is omitted, not its
-//! server.
+//! The tools of a server that a model can call. A malformed tool is omitted; the server is still
+//! used.
 
 use rmcp::model::{ListToolsResult, MetaObject, Tool};
 use serde_json::{Map, Value, json};
@@ -10,8 +10,8 @@ use crate::limits;
 /// Key of the list of omitted tools in the `_meta` of a result of `tools/list`.
 const OMITTED: &str = "nuncio/omitted";
 
-/// Removes the tools that cannot be called from a result of `tools/list`, and adds why to its
-/// `_meta`. Other results are unchanged.
+/// Removes the tools that cannot be called from a result of `tools/list`, and adds the reasons to
+/// its `_meta`. Other results are unchanged.
 pub(super) fn omit_unusable(result: &mut Value) {
     let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) else { return };
     let mut omitted = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn omit_unusable(result: &mut Value) {
         }
     });
     if !omitted.is_empty() {
-        // Replace a `_meta` that is no object: it would make the result malformed.
+        // Replace a `_meta` that is not an object: it would make the result malformed.
         if !result["_meta"].is_object() {
             result["_meta"] = Value::Object(Map::new());
         }
@@ -32,7 +32,7 @@ pub(super) fn omit_unusable(result: &mut Value) {
     }
 }
 
-/// Returns why a tool cannot be called, if so.
+/// Returns the reason why a tool cannot be called, if any.
 fn fault(tool: &Value) -> Option<String> {
     if !tool["name"].is_string() {
         return Some("name: expected a string".into());
@@ -46,7 +46,7 @@ fn fault(tool: &Value) -> Option<String> {
     serde_json::from_value::<Tool>(tool.clone()).err().map(|error| error.to_string())
 }
 
-/// Returns why tools were omitted from a result.
+/// Returns the reasons why tools were omitted from a result.
 pub(super) fn omitted_tools(result: &ListToolsResult) -> Vec<String> {
     let texts = result.meta.as_ref().and_then(|meta: &MetaObject| meta.get(OMITTED)).and_then(Value::as_array);
     texts.into_iter().flatten().filter_map(Value::as_str).map(String::from).collect()

@@ -76,7 +76,7 @@ pub(super) struct Delegation {
     session: SessionId,
     prompt: String,
     events: LocalEvents,
-    /// Where progress is reported.
+    /// The target of progress notifications.
     waiting: TargetWatch,
     /// Cancels the turn.
     cancel: CancellationToken,
@@ -118,7 +118,8 @@ impl Delegation {
                 (server.access.claim(&session)?, after)
             }
         };
-        // A session without a client that can answer denies what its rules and its mode ask.
+        // Without a client that can answer, the session denies calls that need a permission
+        // request.
         let events = client.follow(&in_use.id, after, channel.is_some()).await?;
         Ok(Delegation {
             session: in_use.id.clone(),
@@ -209,7 +210,7 @@ impl Delegation {
         self.progress += 1;
         let mut params = ProgressNotificationParam::new(progress_token, f64::from(self.progress));
         params.message = Some(message);
-        // Fails only if the client has disconnected.
+        // Ignore a failure: the client has disconnected.
         let _ = request.peer.notify_progress(params).await;
     }
 }
@@ -224,7 +225,7 @@ async fn resume(server: &ToolServer, session: &SessionId, input: &DelegateInput)
     let (_, after) = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(id.clone(), "")).await?;
     let applied = apply(server, session, input).await;
     if applied.is_err() {
-        // The error of the settings is the answer.
+        // Return the error of the settings, not the error of the close.
         let _ = client.call::<CloseSession>(acp::CloseSessionRequest::new(id)).await;
     }
     applied.map(|()| after)

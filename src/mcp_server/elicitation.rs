@@ -31,7 +31,7 @@ fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
     context.client_capabilities().is_some_and(|client| client.elicitation.as_ref().is_some_and(forms))
 }
 
-/// How forms reach the client of a call.
+/// The way to send forms to the client of a call.
 #[derive(Clone)]
 pub(super) enum FormChannel {
     /// As requests of the server.

@@ -24,8 +24,8 @@ impl ToolServer {
         ToolServer { app, client, access }
     }
 
-    /// Returns the mode that the sessions of calls do not exceed: the mode of the client's session,
-    /// else the mode of the process. A session that cannot be read counts as one in mode `plan`.
+    /// Returns the most permissive mode for sessions of calls: the mode of the client's session, or
+    /// else of the process. A session that cannot be read counts as one in mode `plan`.
     pub(super) async fn mode(&self) -> Mode {
         let Some(id) = &self.access.session else { return self.app.mode };
         let read = async { self.app.sessions().await?.open_read_only(id).await };

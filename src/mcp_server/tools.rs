@@ -27,8 +27,7 @@ pub(super) struct ServedTool {
     title: &'static str,
     input: fn() -> Arc<JsonObject>,
     output: Option<fn() -> Arc<JsonObject>>,
-    /// True if the tool starts agents or makes room for them, so that the limit on their levels
-    /// applies.
+    /// True if the tool starts agents or makes room for them, so that the limit on nesting applies.
     nests: bool,
     /// True if the tool changes something without a permission request, so that mode `plan` denies
     /// it.
@@ -225,7 +224,7 @@ async fn run_method(
     let name = params(&HostedCall { server, session }, &mut input)?;
     let row = method(name).ok_or_else(|| Error::internal(format!("{name} is not in the method table")))?;
     let result = server.client.call_row(row, Value::Object(input), cancel).await?;
-    // The result of a command is its output.
+    // Return only the output of a command.
     let text = result["output"].as_str().map_or_else(|| result.to_string(), str::to_owned);
     let mut answer = CallToolResult::success(vec![ContentBlock::text(text)]);
     answer.is_error = Some(result["completed"] == false);
