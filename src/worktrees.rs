@@ -96,7 +96,7 @@ impl Worktrees {
         row.path.with_file_name(format!(".deleted-{}", row.name))
     }
 
-    /// Checks that the row names a directory of nuncio's: only those are ever removed.
+    /// Checks that the row names a directory of nuncio: only such directories are removed.
     fn check_place(&self, row: &WorkspaceRow) -> Result<()> {
         let inside = row.path.parent().and_then(Path::parent) == Some(&self.root) && files::is_name(&row.name);
         if inside { Ok(()) } else { Err(Error::internal(format!("{} is not a worktree of nuncio", row.path.display()))) }
@@ -105,7 +105,7 @@ impl Worktrees {
     /// Merges `change` into the metadata of a workspace: null removes a value. Returns all
     /// metadata.
     pub(crate) fn change_metadata(&self, row: &WorkspaceRow, change: &Map<String, Value>) -> Result<Map<String, Value>> {
-        // A workspace that was found by its directory gets a row.
+        // Add a row if the workspace was found by its directory.
         self.store.insert_workspace(row)?;
         let limit = WORKTREE_METADATA_BYTES_MAX;
         let changed = self.store.change_workspace_metadata(&row.id, change, limit)?;

@@ -153,10 +153,10 @@ async fn merge_start(target: &WorkingTree<'_>, row: &WorkspaceRow, mode: Option<
     Ok(MergeStart { head, work, mode, base, paths })
 }
 
-/// A value, or the files with conflicts that prevent it.
+/// A value, or the conflicting files.
 type ConflictResult<T> = std::result::Result<T, Vec<OsString>>;
 
-/// An application whose commits are known.
+/// An application with resolved commits.
 struct Application<'a> {
     source: &'a WorkingTree<'a>,
     target: &'a WorkingTree<'a>,
@@ -193,8 +193,8 @@ impl Application<'_> {
         Ok(Ok(Some((commit, merged.changed))))
     }
 
-    /// Merges the work. After an earlier application without a merge, the same changes can be in
-    /// conflict: then merges only the work since.
+    /// Merges the work. If an earlier application without a merge causes conflicts, merges only the
+    /// later work.
     async fn merge_or_continue(&self) -> Result<ConflictResult<MergeResult>> {
         let MergeStart { work, mode, base, .. } = self.start;
         let conflicts = match self.merge(base.as_deref(), work).await? {
@@ -250,7 +250,7 @@ impl Application<'_> {
         Err(Error::internal("the paths of a merge did not become stable"))
     }
 
-    /// Creates the commit for the user's branch, and checks that the index can take it.
+    /// Creates the commit for the user's branch, and checks that the index can be updated.
     async fn new_commit(&self, tree: &str) -> Result<String> {
         let (MergeStart { head, work, mode, .. }, target) = (self.start, self.target);
         let copy = target.with_copied_index(self.scratch, "staged")?;
@@ -303,7 +303,7 @@ impl Application<'_> {
         let updated = target.run(Author::User, &["read-tree", "-i", "-m", head, commit]).await;
         let error = match updated {
             Ok(updated) if updated.code == 0 => {
-                // Only speeds up later commands.
+                // Ignore a failure: this only speeds up later commands.
                 let _ = target.run(Author::User, &["update-index", "-q", "--refresh"]).await;
                 return Ok(());
             }

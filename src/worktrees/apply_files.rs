@@ -30,8 +30,8 @@ impl FileUpdate<'_> {
     }
 
     /// Restores the files after the failure `error`: those that are missing, and those that have
-    /// the content of `after`. A file with another content was not written, or the user has changed
-    /// it since. Returns the error, which names the files that are not as before.
+    /// the content of `after`. A file with other content was not written, or the user has changed
+    /// it. Returns the error, which names the files that could not be restored.
     pub(super) async fn restore(&self, changed: &[OsString], error: Error) -> Error {
         let directory = self.target.top.display();
         match self.restore_files(changed).await {
@@ -51,7 +51,7 @@ impl FileUpdate<'_> {
         }
     }
 
-    /// Restores the files. Returns those that are not as before.
+    /// Restores the files. Returns the files that could not be restored.
     async fn restore_files(&self, changed: &[OsString]) -> Result<Vec<OsString>> {
         let after = self.target.with_empty_index(self.scratch, "after");
         let (in_after, unlike_after) = compare(&after, self.after).await?;
@@ -73,7 +73,8 @@ impl FileUpdate<'_> {
     }
 }
 
-/// Reads a tree into the index of `tree`. Returns its paths, and those whose files differ from it.
+/// Reads a tree into the index of `tree`. Returns its paths, and the paths whose files differ from
+/// the tree.
 async fn compare(tree: &WorkingTree<'_>, id: &str) -> Result<(HashSet<OsString>, HashSet<OsString>)> {
     tree.text("reading a tree", &["read-tree", id]).await?;
     // Ends with 1 if files differ.
@@ -83,7 +84,7 @@ async fn compare(tree: &WorkingTree<'_>, id: &str) -> Result<(HashSet<OsString>,
     Ok((all.into_iter().collect(), unlike.into_iter().collect()))
 }
 
-/// Removes a file that the update created, and the directories that are empty then.
+/// Removes a file that the update created, and its empty parent directories.
 fn remove(top: &Path, path: &OsString) -> Result<()> {
     let file = top.join(path);
     match std::fs::remove_file(&file) {

@@ -44,8 +44,7 @@ pub(crate) enum WorktreeName {
 }
 
 impl WorktreeName {
-    /// Returns a free name of words, such as an agent and a title, in the characters that names
-    /// have.
+    /// Joins words, such as an agent and a title, to a free name with valid characters.
     pub(crate) fn of_words(words: &str) -> WorktreeName {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { ' ' };
         let text: String = words.chars().map(plain).collect();
@@ -124,7 +123,7 @@ impl Worktrees {
         Ok(CreatedWorktree { row: WorkspaceRow { state: WorkspaceState::Ready, ..row }, warnings })
     }
 
-    /// Adds the row and creates the directory. Takes the first name that is free.
+    /// Adds the row and creates the directory. Uses the first free name.
     async fn reserve(&self, new: &NewWorktree) -> Result<(WorkspaceRow, BranchStart)> {
         let names = new.name.candidates();
         let (project, main) = (new.repository.project(), &new.repository.main);
@@ -231,7 +230,7 @@ impl Worktrees {
         if start.commit.is_some() {
             arguments.push(branch.into());
         }
-        // An entry of an earlier worktree whose directory is gone is kept.
+        // Keep the entry of an earlier worktree whose directory is missing.
         let is_known = repository.git_dir_of(&row.path).is_some();
         let error = match run(arguments).await {
             Ok(added) if added.code == 0 => {

@@ -9,11 +9,12 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::{Command, ExitStatus, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox};
 
-/// Exit code of a program that was not found. The error output then has its name, after `nuncio: `.
+/// Exit code of a program that was not found. The error output then contains its name, after
+/// `nuncio: `.
 const NOT_FOUND: i32 = 127;
 
-/// Environment of commands that fetch nothing: the programs of transports do not run, such as
-/// `core.sshCommand`, `remote.NAME.uploadpack` and `ext::`.
+/// Environment of local commands. Programs of transports do not run, such as `core.sshCommand`,
+/// `remote.NAME.uploadpack` and `ext::`.
 const NO_FETCH: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
 /// Runs git commands with a timeout.
@@ -78,8 +79,8 @@ impl GitRunner {
         self.check_owner(cwd)?;
         let own = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from);
         let command = Command::program(own.chain(arguments), cwd).git_environment().git_read_only();
-        // Without its own reference to a repository, a directory belongs to none.
         let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+        // Do not search parent directories for a repository.
         let command = command.env("GIT_CEILING_DIRECTORIES", cwd.parent().unwrap_or(cwd));
         self.run(command.sandbox(Some(self.sandbox(Vec::new(), readable))), limits::GIT_READ).await
     }
@@ -140,8 +141,8 @@ impl GitRunner {
         }
     }
 
-    /// Runs a command to its end. On a timeout, its processes are killed. The sandbox is required
-    /// for trusted repositories too: commands of the model may have changed what git runs.
+    /// Runs a command to its end. On a timeout, its processes are killed. Trusted repositories also
+    /// require the sandbox: commands of the model may have changed the programs that git runs.
     async fn run(&self, command: Command, timeout: Duration) -> Result<GitResult> {
         if !Sandbox::is_available() {
             let message = "git was not started: this system cannot confine the programs that a repository names, because its \
@@ -163,7 +164,7 @@ impl GitRunner {
             return Err(Error::new(Kind::Timeout, format!("git timed out after {} s", timeout.as_secs())));
         };
         let result = result?;
-        // A hook can end git with the same code.
+        // Check the message: a hook can cause the same exit code.
         if result.code == NOT_FOUND && result.errors.starts_with(b"nuncio: git: ") {
             return Err(Error::new(Kind::Unsupported, "git is not installed").hint("workspaces are git worktrees: install git"));
         }
@@ -171,7 +172,7 @@ impl GitRunner {
     }
 }
 
-/// Reads to the end of the output, and returns its first bytes.
+/// Reads the output to its end, and returns the first bytes.
 async fn read_bounded(output: &mut Output, limit: usize) -> Vec<u8> {
     let (mut kept, mut chunk) = (Vec::new(), Vec::new());
     while output.read(&mut chunk).await.is_ok_and(|read| read > 0) {

@@ -142,7 +142,7 @@ impl WorkspaceInfo {
 }
 
 impl WorkspaceChanges {
-    /// Returns whether there are files that git does not have in a commit, besides ignored ones.
+    /// Returns whether there are files outside of commits, except ignored ones.
     fn has_files(&self) -> bool {
         self.modified.count + self.untracked.count + self.submodules.count > 0
     }
@@ -232,7 +232,7 @@ impl Worktrees {
             }
         }
         if row.path.is_dir() && (repository.is_none() || status.is_empty()) {
-            // List all files: the directory is no working tree of git.
+            // List all files: the directory is not a git working tree.
             let entries = std::fs::read_dir(&row.path).into_iter().flatten().flatten().map(|entry| entry.file_name());
             entries.filter(|name| name != ".git").for_each(|name| info.changes.untracked.add(name.as_bytes()));
         }
@@ -240,7 +240,8 @@ impl Worktrees {
         Ok(Inspection { info, lost, token })
     }
 
-    /// Reads the changes. Returns the output of git; empty if the worktree is not registered.
+    /// Reads the changes. Returns the output of git, which is empty if the worktree is not
+    /// registered.
     async fn changes(&self, row: &WorkspaceRow, git: &GitState<'_>, changes: &mut WorkspaceChanges) -> Result<Vec<u8>> {
         let Some(own) = git.own.as_deref().filter(|_| row.path.is_dir()) else { return Ok(Vec::new()) };
         let located = [OsStr::new("--git-dir"), own.as_os_str(), OsStr::new("--work-tree"), row.path.as_os_str()];
@@ -342,7 +343,7 @@ impl Worktrees {
 }
 
 impl GitState<'_> {
-    /// Adds what the list of worktrees contains.
+    /// Adds the fields from the list of worktrees.
     fn describe(&self, row: &WorkspaceRow, info: &mut WorkspaceInfo) {
         let Some(listed) = &self.listed else { return };
         let ours = [format!("nuncio workspace {}", row.id), "initializing".into()];

@@ -59,12 +59,12 @@ impl Worktrees {
         Ok(all)
     }
 
-    /// Adds the worktrees that only git lists, because their directory and their row are gone.
+    /// Adds worktrees that only git lists: their directory and their row are missing.
     async fn project(&self, main: &Path, mut rows: Vec<WorkspaceRow>) -> ProjectWorkspaces {
         let repository = Repository::existing(&self.git, main).await;
         let mut listed = Vec::new();
         if let Some(repository) = &repository {
-            // A repository that git cannot read has workspaces with a problem.
+            // List the workspaces with a problem if git cannot read the repository.
             listed = repository.worktrees(&self.git).await.unwrap_or_default();
             let project = repository.project();
             for worktree in &listed {

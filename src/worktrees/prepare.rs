@@ -1,5 +1,5 @@
-//! Prepares a new worktree: copies files and runs the setup commands. Both only if the repository
-//! is trusted.
+//! Prepares a new worktree: copies files and runs the setup commands. Does both only if the
+//! repository is trusted.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -83,8 +83,8 @@ impl Preparation {
     }
 }
 
-/// Returns the first file that a setup command names and that differs in `worktree`, whose commit
-/// can be any. That the files in `main` are the trusted ones is checked when the command starts.
+/// Returns the first file that a setup command names and that differs in `worktree`, which can have
+/// any commit checked out. The start of the command checks that the files in `main` are trusted.
 fn changed_file(line: &str, main: &Path, worktree: &Path) -> Option<String> {
     let setup = toml::Table::from_iter([("setup".to_owned(), vec![line].into())]);
     let settings = toml::Table::from_iter([("worktree".to_owned(), setup.into())]).to_string();
@@ -134,7 +134,7 @@ async fn run(launcher: &ProcessLauncher, command: &Command) -> Result<(), String
     let ran = tokio::time::timeout(limit, async {
         let mut output = Vec::new();
         while child.output.read(&mut output).await.is_ok_and(|read| read > 0) {
-            // The end names the cause.
+            // Use the end of the output: it contains the cause.
             output.drain(..output.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
         }
         (output, child.wait().await)

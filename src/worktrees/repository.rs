@@ -11,7 +11,7 @@ use super::git::GitRunner;
 use crate::error::{Error, Result};
 use crate::workspace::read_small;
 
-/// How often a failed list of git's worktrees is repeated, and the pause before each repetition.
+/// Number of retries of a failed `git worktree list`, and the pause before each retry.
 const WORKTREE_LIST_RETRIES: usize = 5;
 const WORKTREE_LIST_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum length of the repository's name in the directory of its worktrees, in characters.
@@ -117,7 +117,8 @@ pub(super) fn top(directory: &Path) -> &Path {
     top.filter(|_| !is_bare).unwrap_or(directory)
 }
 
-/// Returns git's list. git can fail while another process creates a worktree, so it is asked again.
+/// Returns git's list. git can fail while another process creates a worktree, so failures are
+/// retried.
 async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
     let arguments = [OsStr::new("--git-dir"), common.as_os_str()].into_iter().map(OsString::from);
     let arguments: Vec<OsString> = arguments.chain(["worktree", "list", "--porcelain", "-z"].map(OsString::from)).collect();

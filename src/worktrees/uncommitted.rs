@@ -1,5 +1,5 @@
-//! The uncommitted changes of a working tree of the user, which a new workspace does not contain
-//! unless it starts from a commit with them.
+//! The uncommitted changes of the user's working tree. A new workspace contains them only if it
+//! starts from a commit with them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 
 impl Worktrees {
     /// Lists the uncommitted changes of the working tree that contains `directory`; a new directory
-    /// counts once. A bare repository has none.
+    /// counts once. The list is empty for a bare repository.
     pub(crate) async fn uncommitted(&self, directory: &Path) -> Result<PathList> {
         let top = top(directory);
         let mut list = PathList::default();
@@ -28,8 +28,8 @@ impl Worktrees {
         Ok(list)
     }
 
-    /// Creates a commit with the uncommitted changes of a working tree, which keeps its index and
-    /// its branch. Returns its id; if there are no changes, the id of HEAD.
+    /// Creates a commit with the uncommitted changes of a working tree, without changing its index
+    /// and branch. Returns its id; if there are no changes, the id of HEAD.
     pub(crate) async fn commit_of_changes(&self, repository: &Repository, directory: &Path) -> Result<String> {
         let tree = WorkingTree::find(&self.git, repository, directory)?;
         let scratch = ScratchDir::new(&self.git.temp)?;

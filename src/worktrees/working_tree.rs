@@ -1,5 +1,5 @@
-//! git commands that change one working tree: with its git directory named explicitly, because a
-//! session can replace the file `.git`, and with an index of their own where the user's is kept.
+//! git commands that change one working tree. They name its git directory explicitly, because a
+//! session can replace the file `.git`. Commands that must not change the user's index use a copy.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -29,7 +29,7 @@ pub(super) struct WorkingTree<'a> {
 pub(super) enum Author {
     /// The user, as git's settings say.
     User,
-    /// nuncio: for commits that no branch of the user receives.
+    /// nuncio: for commits that are not added to a branch of the user.
     Nuncio,
 }
 
@@ -112,7 +112,7 @@ impl<'a> WorkingTree<'a> {
         self.git.change_with(&self.top, Changes::Files(&writable), limits::GIT_CHANGE, &variables, arguments).await
     }
 
-    /// Runs a command that has to succeed. Returns its output as text; `doing` names the operation.
+    /// Runs a command that must succeed. Returns its output as text; `doing` names the operation.
     pub(super) async fn text(&self, doing: &str, words: &[&str]) -> Result<String> {
         let result = self.run(Author::Nuncio, words).await?;
         if result.code == 0 { Ok(result.text()) } else { Err(result.error(doing)) }
@@ -133,7 +133,7 @@ impl<'a> WorkingTree<'a> {
         names(&result.output, doing)
     }
 
-    /// Runs a command for all `paths`, with as many at once as a command line holds.
+    /// Runs a command for all `paths`, in batches that fit on a command line.
     pub(super) async fn for_paths(&self, doing: &str, words: &[&str], paths: &[OsString]) -> Result<()> {
         let mut rest = paths;
         while !rest.is_empty() {
@@ -156,7 +156,7 @@ impl<'a> WorkingTree<'a> {
 
     /// Adds the present content of these files to the index, and removes missing ones from it.
     pub(super) async fn add_files(&self, paths: &[OsString]) -> Result<()> {
-        // A directory in place of a file: its files are among the paths.
+        // Skip a directory in place of a file: `paths` contains its files.
         let files = paths.iter().filter(|path| !is_plain_directory(&self.top.join(path)));
         let files: Vec<OsString> = files.cloned().collect();
         self.for_paths("reading the files", &["update-index", "--add", "--remove", "--"], &files).await
@@ -198,7 +198,7 @@ impl<'a> WorkingTree<'a> {
         self.commit(author, &tree, &[&head], message).await
     }
 
-    /// Creates a commit that no branch has.
+    /// Creates a commit without adding it to a branch.
     pub(super) async fn commit(&self, author: Author, tree: &str, parents: &[&str], message: &str) -> Result<String> {
         let mut words = vec!["commit-tree", tree, "-m", message];
         words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
