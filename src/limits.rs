@@ -91,8 +91,8 @@ pub(crate) const BASH_TIMEOUT_MS_MAX: u64 = 600_000;
 /// Maximum total size of the exported variables (names and values) that a session keeps for its
 /// next command, in bytes.
 pub(crate) const SHELL_EXPORTED_BYTES_MAX: usize = 32 << 10;
-/// Maximum number of sessions above the session of a subagent, including those of the processes
-/// that started nuncio.
+/// Maximum number of parent sessions of a subagent, including those of the processes that started
+/// nuncio.
 pub(crate) const SUBAGENT_DEPTH_MAX: u32 = 3;
 /// Maximum number of concurrent subagents per process.
 pub(crate) const SUBAGENTS_MAX: usize = 64;

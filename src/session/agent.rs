@@ -44,14 +44,14 @@ pub trait Agent: Send + Sync + 'static {
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>);
 
     /// Completes a message of the user before it is recorded, for example with the text of a slash
-    /// command. `opens`: the conversation has no message with such facts yet. An error rejects the
-    /// message, which is recorded outside the conversation. Must watch `turn.cancel`.
+    /// command. `opens`: the conversation has no message with the environment context yet. An error
+    /// rejects the message, which is recorded outside the conversation. Must watch `turn.cancel`.
     fn prepare<'a>(&'a self, _turn: &'a Turn, _message: &'a mut IncomingMessage, _opens: bool) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 
     /// Returns the slash commands of a session in `cwd`. Unless `check` is set, changes of files
-    /// since the last check are not noticed.
+    /// since the last check are ignored.
     fn commands<'a>(&'a self, _cwd: &'a Path, _check: bool) -> BoxFuture<'a, Arc<[SlashCommand]>> {
         Box::pin(async { Arc::default() })
     }
@@ -62,8 +62,8 @@ pub trait Agent: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Runs a command line as a tool call of the running turn, for a hosted agent that asks for it
-    /// during its turn. Dropping the future cancels the call.
+    /// Runs a command line of a hosted agent as a tool call of the running turn. Dropping the
+    /// future cancels the call.
     fn execute(&self, _command: CommandRequest) -> BoxFuture<'_, Result<CommandResult>> {
         let message = "only a hosted agent can run commands during its turn";
         Box::pin(async move { Err(Error::invalid_params(message).hint("prompt the session instead")) })
@@ -82,7 +82,7 @@ pub trait Agent: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Starts a turn of a session for a turn that another client of the agent has begun, with its
+/// Starts a turn for an external turn: another client of the agent has started it. Receives its
 /// prompt and the name of the client. Fails if the session is busy.
 pub type ExternalTurnStarter = Arc<dyn Fn(Vec<Part>, &str) -> Result<()> + Send + Sync>;
 
@@ -104,7 +104,7 @@ pub trait Agents: Send + Sync + 'static {
 pub struct BackgroundJob {
     /// The command as the model wrote it.
     pub command: String,
-    /// Completes when the command has ended, and tells how, for example `exit code: 0`.
+    /// Completes with a description of the end of the command, for example `exit code: 0`.
     pub ended: BoxFuture<'static, String>,
 }
 
@@ -202,7 +202,7 @@ impl AgentOption {
         self.current.parse().ok().filter(|_| self.choices == AgentOption::switch_choices())
     }
 
-    /// Returns whether the option sets what the agent may do.
+    /// Returns whether the option sets the permissions of the agent.
     pub(crate) fn is_mode(&self) -> bool {
         self.id == "mode" || self.category.as_deref() == Some("mode")
     }

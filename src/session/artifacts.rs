@@ -13,7 +13,8 @@ use crate::limits;
 use crate::store::Store;
 use crate::toolkit::remove_orphans;
 
-/// How long an empty directory for artifacts is kept, which a running process may be about to use.
+/// Time for which an empty artifacts directory is kept, because a running process may be about to
+/// use it.
 const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
 
 /// Removes the artifacts of sessions without recent events, and of sessions that are not in the

@@ -38,12 +38,12 @@ use crate::toolkit::Spawner;
 /// Pause between two attempts to resume a session after its events were lost.
 const STORE_RECOVERY: Duration = Duration::from_millis(500);
 
-/// The owner's knowledge that clients of this process can answer permission requests.
+/// The registration of this process, whose clients can answer permission requests, with the owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Registration {
     #[default]
     Unknown,
-    /// The owner has been asked and has not answered.
+    /// The request was sent, and the owner has not answered.
     Requested,
     Registered,
 }
@@ -55,7 +55,7 @@ pub struct OpenSession {
     /// Clients that provide files and terminals.
     pub clients: Arc<AttachedClients>,
     pub(super) agent: Arc<dyn Agent>,
-    /// The sessions above the session of a running subagent, nearest first.
+    /// The parent sessions of a running subagent, nearest first.
     pub(super) ancestors: Arc<[Ancestor]>,
     /// The running subagents of the session.
     pub(super) children: Arc<RunningChildren>,
@@ -148,7 +148,7 @@ impl Session {
 
 impl Session {
     /// Replaces the MCP servers that the client gave. An empty set changes nothing, because clients
-    /// that do not give servers send it, too.
+    /// without servers also send it.
     pub(crate) fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
         if !servers.is_empty() {
             self.agent.set_mcp_servers(servers);
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Returns the slash commands of the session. Unless `check` is set, changes of files since the
-    /// last check are not noticed.
+    /// last check are ignored.
     pub(crate) async fn commands(&self, check: bool) -> Arc<[SlashCommand]> {
         let cwd = self.log.state(|state| state.cwd.clone());
         self.agent.commands(&cwd, check).await
@@ -293,7 +293,7 @@ impl OpenSession {
         self.leaving.is_cancelled() && (self.turn_slots.is_closed() || !self.has_background_work())
     }
 
-    /// Returns whether work of the agent or subagents continue after the turn that started them.
+    /// Returns whether work of the agent or subagents continues after the turn that started it.
     pub(super) fn has_background_work(&self) -> bool {
         self.agent.has_background_work() || self.children.any()
     }

@@ -68,13 +68,13 @@ pub struct Sessions {
     pub(super) this: Weak<Sessions>,
 }
 
-/// The parts that the session of a subagent shares with the sessions above it. Empty for other
+/// The parts that the session of a subagent shares with its parent sessions. Empty for other
 /// sessions.
 #[derive(Default)]
 pub(super) struct Lineage {
     /// Clients that provide files and terminals.
     pub clients: Arc<AttachedClients>,
-    /// The sessions above, nearest first.
+    /// The parent sessions, nearest first.
     pub ancestors: Arc<[Ancestor]>,
 }
 

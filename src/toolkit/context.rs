@@ -71,8 +71,8 @@ pub struct ToolContext {
     pub check_confinement: Option<CheckConfinement>,
     /// The files that the turn changed.
     pub changes: Arc<TurnChanges>,
-    /// Number of sessions above the call's session, including those of the processes that started
-    /// nuncio.
+    /// Number of parent sessions of the call's session, including those of the processes that
+    /// started nuncio.
     pub depth: u32,
     /// The environment variables of commands, with which they find the session.
     pub variables: Arc<SessionVariables>,

@@ -63,7 +63,7 @@ pub(crate) struct SubagentRequest {
     pub background: bool,
     /// Limits of the child session. Set by [`Subagents::spawn`].
     pub budget: BudgetLimits,
-    /// Number of sessions above the child session.
+    /// Number of parent sessions of the child session.
     pub depth: u32,
     pub cancel: CancellationToken,
     pub progress: Progress,

@@ -306,15 +306,14 @@ impl SessionLog {
         live.tail.after(after, limit)
     }
 
-    /// Returns a page of events. If the page is read from the store, `deltas` tells whether it
-    /// includes deltas.
+    /// Returns a page of events. `deltas`: a page from the store includes deltas.
     pub(crate) fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
         if let Some(events) = self.tail_after(after, limit) {
             return Ok(events);
         }
         let events = self.store.events(&self.id, self.key, after, limit, deltas)?;
         let head = self.head();
-        // Events that are committed and not yet published are excluded.
+        // Exclude committed events that are not yet published.
         Ok(events.into_iter().filter(|event| event.seq <= head).map(Arc::new).collect())
     }
 

@@ -124,7 +124,8 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
         if matches!(body, Body::TurnStarted { .. }) {
             group.turn = turn.clone();
         } else if turn.is_some() && turn != group.turn {
-            // The turn ended while its agent still worked: its log was lost and owned again.
+            // The turn has ended although its agent still works: its log was lost and then owned
+            // again.
             if let Some(done) = done {
                 let _ = done.send(Err(fenced(&log.id)));
             }

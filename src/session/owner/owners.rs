@@ -1,4 +1,4 @@
-//! Finds out which sessions have a live owner, in this process or another one.
+//! Finds the sessions that have a live owner, in this process or another one.
 
 use super::lock;
 use crate::error::Result;

@@ -1,4 +1,5 @@
-//! Tells the owner of a session that clients of this process can answer its permission requests.
+//! Registers clients of this process, which can answer permission requests, with the owner of a
+//! session.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use crate::id::SessionId;
 use crate::session::open::{Registration, Session};
 use crate::session::sessions::Sessions;
 
-/// How long the owner of a session may take to register a client that answers permission requests.
+/// Maximum time for the owner of a session to register a client that answers permission requests.
 const REGISTRATION: Duration = Duration::from_secs(2);
 
 /// The request to the owner of a session that registers a client that can answer permission
@@ -60,7 +61,7 @@ impl Sessions {
         }
         let Some(owner) = self.other_owner(&session.log.id) else { return };
         let Ok(connection) = self.peers.connect(&owner) else { return };
-        // Two tasks may have come here at the same time.
+        // Another task may have registered this process concurrently.
         let requests = session.registration.send_if_modified(|registration| {
             let unknown = *registration == Registration::Unknown;
             *registration = if unknown { Registration::Requested } else { *registration };
@@ -75,7 +76,7 @@ impl Sessions {
             let mut ended = pin!(connection.request(REGISTER, Register { call: call.call, session: session.log.id.clone() }));
             loop {
                 tokio::select! {
-                    // Ends when the other process no longer owns the session.
+                    // Completes when the other process no longer owns the session.
                     _ = &mut ended => break,
                     _ = call.next() => drop(session.registration.send_replace(Registration::Registered)),
                     () = session.broker.unattended() => break,

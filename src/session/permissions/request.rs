@@ -1,4 +1,4 @@
-//! Permission requests of a turn. The requests of a subagent also appear in the sessions above it,
+//! Permission requests of a turn. The requests of a subagent also appear in its parent sessions,
 //! whose clients can answer them. The first answer counts.
 
 use std::sync::Arc;
@@ -36,14 +36,14 @@ struct OpenRequest {
 /// A permission request that is about to be made.
 pub(crate) struct TurnQuestion<'a> {
     pub tool_call_id: ToolCallId,
-    /// The tool call, or without a call with this id, the question.
+    /// The id of the tool call, or of the question if there is no call.
     pub tool: ToolLabel,
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
     pub timeout: Duration,
     /// Withdraws the question.
     pub cancel: &'a CancellationToken,
-    /// The answer may decide about the parts of this review.
+    /// A review whose parts the answer may decide about.
     pub review: Option<ReviewOffer>,
 }
 
@@ -71,12 +71,12 @@ impl Turn {
         (own, answer)
     }
 
-    /// Asks the clients of the session `level` levels above this one, and of those above it, about
-    /// something that concerns that session. Otherwise like [`Turn::ask`]. Records the answer.
+    /// Asks the clients of the ancestor session at `level`, and of its parent sessions, about a
+    /// question of that session. Otherwise like [`Turn::ask`]. Records the answer.
     pub(in crate::session) async fn ask_above(&self, level: usize, question: TurnQuestion<'_>) -> PermissionAnswer {
         let tool = question.tool.clone();
         let (ids, answer) = self.ask_from(level, question).await;
-        // Without a client that can answer, no session has the request.
+        // Without a client that can answer, no session contains the request.
         for ((index, ancestor), id) in self.ancestors.iter().enumerate().skip(level - 1).zip(ids) {
             let label = if index + 1 == level { tool.clone() } else { self.label_above(&tool) };
             self.resolve_in(ancestor, id, label, answer.clone(), None).await;
@@ -84,8 +84,8 @@ impl Turn {
         answer
     }
 
-    /// Asks in the session `level` levels above this one (0: in this one) and in those above it.
-    /// Returns the ids of the requests in these sessions, in this order; none if no client can
+    /// Asks in the ancestor session at `level` (0: this session) and in its parent sessions.
+    /// Returns the ids of the requests in these sessions, in this order; empty if no client can
     /// answer.
     async fn ask_from(&self, level: usize, question: TurnQuestion<'_>) -> (Vec<PermissionId>, PermissionAnswer) {
         let TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review } = question;
@@ -125,8 +125,8 @@ impl Turn {
         (open.into_iter().map(|request| request.id).collect(), late.unwrap_or(answer))
     }
 
-    /// Opens the request in the session `level` levels above this one (0: in this one) and in those
-    /// above it, in this order. Returns `None` if no client of these sessions can answer it.
+    /// Opens the request in the ancestor session at `level` (0: this session) and in its parent
+    /// sessions, in this order. Returns `None` if no client of these sessions can answer it.
     fn open_requests(
         &self,
         level: usize,
@@ -167,8 +167,8 @@ impl Turn {
         ToolLabel { title: format!("{agent}: {}", tool.title), ..tool.clone() }
     }
 
-    /// Records the end of a permission request in the sessions above, if `body` is the end of one
-    /// that appears there. An "always" answer becomes a rule of these sessions, too.
+    /// Records the end of a permission request in the parent sessions, if the request in `body`
+    /// appears there. An "always" answer also becomes a rule of these sessions.
     pub(in crate::session) async fn resolve_above(&self, body: &Body) {
         let Body::PermissionResolved { permission_id: Some(own), tool: Some(tool), outcome, reason, by, rule, .. } = body else {
             return;
@@ -180,7 +180,7 @@ impl Turn {
         }
     }
 
-    /// Records the end of a permission request in a session above.
+    /// Records the end of a permission request in a parent session.
     async fn resolve_in(
         &self,
         ancestor: &Ancestor,
@@ -237,8 +237,8 @@ impl Turn {
         narrowed.unwrap_or_default()
     }
 
-    /// Waits until a client can answer permission requests. A session that was taken a moment ago
-    /// may have clients in other processes, which attend it within [`limits::RESPONDER_WAIT`].
+    /// Waits until a client can answer permission requests. A recently taken session may have
+    /// clients in other processes, which attend it within [`limits::RESPONDER_WAIT`].
     ///
     /// [`limits::RESPONDER_WAIT`]: crate::limits::RESPONDER_WAIT
     async fn wait_for_responders(&self) {

@@ -1,4 +1,4 @@
-//! The sessions above the session of a subagent.
+//! The parent sessions of a subagent.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::id::{ToolCallId, TurnId};
 use crate::session::events::log::SessionLog;
 use crate::session::permissions::broker::Broker;
 
-/// A session above the session of a running subagent: its parent, or a session above the parent.
+/// An ancestor of a running subagent's session: its parent, or a parent of the parent.
 #[derive(Clone)]
 pub struct Ancestor {
     pub(in crate::session) log: Arc<SessionLog>,
-    /// Clients of the session answer the permission requests of its subagents, too.
+    /// Clients of the session, who also answer the permission requests of its subagents.
     pub(in crate::session) broker: Arc<Broker>,
     /// The turn that called `task`, and its prompt.
     pub(in crate::session) turn: TurnId,

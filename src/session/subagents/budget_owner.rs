@@ -1,5 +1,5 @@
 //! The sessions whose budgets limit the model requests of a turn: the session of the turn, and the
-//! sessions above a subagent. A request counts in each of them.
+//! parent sessions of a subagent. A request counts in each of them.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ pub(crate) struct BudgetOwner<'a> {
     turn: &'a TurnId,
     /// The limits that a client gave for the turn when it started the subagent.
     given: BudgetLimits,
-    /// Number of levels above the session of the turn that asks.
+    /// Distance to the session of the requesting turn, in levels.
     pub level: usize,
 }
 
 impl Turn {
-    /// Returns the sessions whose budgets limit the turn, outermost first: a shared limit is named
-    /// before that of a subagent.
+    /// Returns the sessions whose budgets limit the turn, outermost first: a shared limit is
+    /// reported before the limit of a subagent.
     pub(crate) fn budget_owners(&self) -> Vec<BudgetOwner<'_>> {
         let (log, children, turn, given) = (&self.log, &*self.children, &self.id, BudgetLimits::default());
         let own = BudgetOwner { asks: self, log, children, turn, given, level: 0 };
@@ -49,7 +49,7 @@ impl Turn {
         owners
     }
 
-    /// Returns whether the turn is that of a subagent whose parent is open.
+    /// Returns whether the turn belongs to a subagent whose parent is open.
     pub(crate) fn is_nested(&self) -> bool {
         !self.ancestors.is_empty()
     }
@@ -136,7 +136,7 @@ impl BudgetQuestion<'_> {
         !refused && (limit.session || self.owner.is_newest())
     }
 
-    /// Asks in the session whose budget it is.
+    /// Asks in the session that owns the budget.
     pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> PermissionAnswer {
         let asks = self.owner.asks;
         if self.owner.level > 0 {

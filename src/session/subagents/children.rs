@@ -27,8 +27,7 @@ use crate::session::work::message::{IncomingMessage, QueuedMessage};
 use crate::session::work::turn::{TurnEnd, TurnHandle};
 use crate::toolkit::{Progress, Spawner, Subagent, SubagentRequest, ToolError};
 
-/// The client that prompts subagents, and that sends the messages about the end of those in the
-/// background.
+/// The client that prompts subagents, and reports the end of background subagents.
 pub(crate) const REPORTER: &str = "task";
 
 impl Spawner for Sessions {
@@ -177,8 +176,8 @@ fn ancestors_of(parent: &Session, turn: &TurnId, prompt: &str, request: &Subagen
     std::iter::once(nearest).chain(parent.ancestors.iter().cloned()).collect()
 }
 
-/// Returns an error if a session above works on the same prompt with the same agent: such a task
-/// would be delegated again and again.
+/// Returns an error if a parent session works on the same prompt with the same agent: such a task
+/// would be delegated without end.
 fn refuse_loop(ancestors: &[Ancestor], request: &SubagentRequest) -> Result<()> {
     let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
     let task = words(&request.prompt);
@@ -246,7 +245,7 @@ impl RunningChild {
         (end, answer)
     }
 
-    /// Runs the turns of the child session: the first one, and those that messages started during
+    /// Runs the turns of the child session: the first one, and turns that messages started during
     /// the first one. Returns the result of the last turn.
     async fn work(&mut self) -> Result<StopReason> {
         loop {
@@ -366,8 +365,8 @@ fn shortened(text: &str) -> (&str, bool) {
 }
 
 impl Sessions {
-    /// Starts a task that ends the turns of the children whose owner died, which was the owner of
-    /// the session, too.
+    /// Starts a task that ends the turns of children whose owner, also the owner of the session,
+    /// has died.
     pub(in crate::session) fn close_orphans_of(&self, parent: &SessionId) {
         let (Some(sessions), parent) = (self.this.upgrade(), parent.clone()) else { return };
         self.tasks.spawn(async move {

@@ -24,7 +24,7 @@ pub(crate) struct RunningChildren {
     /// Cancels the subagents that are running now.
     cancel: Mutex<CancellationToken>,
     /// Locked while a request of the session or of one of its subagents is reserved. All sessions
-    /// of a tree lock that of the outermost session, so that concurrent requests cannot exceed a
+    /// of a tree use the lock of the outermost session, so that concurrent requests cannot exceed a
     /// limit.
     pub(in crate::session) reserving: Mutex<()>,
     /// Locked during a permission request about the session's budget. The value is the last
@@ -91,7 +91,7 @@ impl RunningChildren {
     }
 
     /// Returns the amounts that `turn` of the session with this log, or without `turn` the whole
-    /// session, has used, with those of its subagents and of reserved requests.
+    /// session, has used, including its subagents and reserved requests.
     pub(in crate::session) fn spent(&self, log: &SessionLog, turn: Option<&TurnId>) -> Spending {
         // Holding the lock keeps a subagent that ends either in the list or in the log. Only a
         // subagent whose end is not in the log counts as running.

@@ -20,12 +20,12 @@ pub(crate) struct WorkView {
     text: String,
     /// The text of the last answer.
     answer: String,
-    /// A model request or a tool call started after the last answer.
+    /// True if a model request or a tool call started after the last answer.
     new_step: bool,
     unresolved: WorkProblems,
     /// The call that runs the project's checks, and its output.
     check: Option<(ToolCallId, String)>,
-    /// There are changes since the last [`WorkView::status`].
+    /// True if there are changes since the last [`WorkView::status`].
     pub changed: bool,
 }
 

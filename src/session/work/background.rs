@@ -1,4 +1,5 @@
-//! The work of a session that goes on between its turns: subagents and commands in the background.
+//! The work of a session that continues between its turns: subagents and commands in the
+//! background.
 
 use futures_util::future::join_all;
 
@@ -19,7 +20,7 @@ impl Session {
         self.children.any() || self.is_busy() || in_log || !self.agent.background_jobs().is_empty()
     }
 
-    /// Waits until the log has the end of the running turn, in whichever process it runs. A turn
+    /// Waits until the log contains the end of the running turn, in this or another process. A turn
     /// releases its claim before its last event is committed.
     pub(crate) async fn turn_recorded(&self) {
         let mut head = self.log.head.subscribe();
@@ -36,7 +37,7 @@ impl Session {
 
     /// Waits until no background work runs and no turn runs. The report of a subagent can start a
     /// turn, which can start more work. Calls `on_end` with the line of each command that ended,
-    /// and how it ended.
+    /// and its result.
     pub(crate) async fn finish_background_work(&self, on_end: impl Fn(&str, &str)) {
         loop {
             self.children.ended().await;

@@ -22,8 +22,8 @@ use crate::session::owner::lock;
 
 pub(crate) use super::new_turn::PromptRequest;
 
-/// How long the next turn of a session waits, after the end of the previous turn, until the
-/// response to its prompt is written.
+/// Maximum time that the next turn of a session waits, after the end of the previous turn, for the
+/// response to that turn's prompt.
 const ANSWER_WRITTEN: Duration = Duration::from_secs(2);
 
 /// A prompt that was accepted.
@@ -56,7 +56,7 @@ impl WaitingPrompt {
 
 /// The place of a message that was accepted.
 pub(crate) enum Placement {
-    /// A turn of its own, which is already claimed.
+    /// A separate turn, which is already claimed.
     Turn(TurnHandle),
     /// The queue, or the conversation. The message names the turn that it steers.
     Log { committed: oneshot::Receiver<Result<Seq>>, steers: Option<TurnId> },
@@ -102,8 +102,8 @@ impl Session {
     }
 
     /// Starts a turn with the user's message; `by` is the client that sent it. The session is
-    /// claimed when this function returns: another prompt gets `session_busy`, and a cancel applies
-    /// to this turn. Messages queued since a stopped turn precede the message.
+    /// claimed when this function returns: another prompt fails with `session_busy`, and a cancel
+    /// applies to this turn. Messages queued since a stopped turn precede the message.
     pub(crate) fn start_turn(&self, message: IncomingMessage, by: &str, budget: Option<BudgetLimits>) -> Result<TurnHandle> {
         self.start(message, by, |turn| NewTurn { budget, ..turn })
     }
@@ -114,8 +114,8 @@ impl Session {
         self.start(message, by, |turn| NewTurn { after: 0, retries: Some(retries), ..turn })
     }
 
-    /// Starts a turn for a turn that another client of the agent has begun; `by` is that client.
-    /// Queued messages run after it.
+    /// Starts a turn for an external turn; `by` is the client of the agent that started it. Queued
+    /// messages run after it.
     pub(crate) fn start_external_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
         let message = IncomingMessage::user(MessageId::new(), prompt);
         self.start(message, by, |turn| NewTurn { after: 0, external: true, ..turn }).map(drop)
@@ -126,7 +126,7 @@ impl Session {
         self.check_accepts(&core, self.call_id().is_some())?;
         core.check_idle()?;
         let turn = with(core.new_turn(message, Some(by.into())));
-        // The limit on running turns does not apply to a turn that runs already.
+        // The limit on running turns does not apply: the external turn already runs.
         let permit = match turn.external {
             true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
             false => self.turn_slots.enter()?,

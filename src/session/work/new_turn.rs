@@ -14,7 +14,7 @@ use crate::id::TurnId;
 pub struct PromptRequest {
     /// The client that sent the request.
     pub by: String,
-    /// Another process forwarded the request.
+    /// True if another process forwarded the request.
     pub forwarded: bool,
     /// Limits of the turn.
     pub budget: Option<BudgetLimits>,
@@ -42,7 +42,7 @@ pub struct NewTurn {
     pub retries: Option<TurnId>,
     /// Limits of the turn.
     pub budget: Option<BudgetLimits>,
-    /// Another client of the agent has begun the turn.
+    /// True if another client of the agent started the turn.
     pub external: bool,
     /// Cancelled once the answer to the prompt is written.
     pub answered: Option<CancellationToken>,
@@ -58,7 +58,7 @@ impl NewTurn {
 
 /// The destination of a message that arrives.
 pub enum MessageDestination {
-    /// A turn of its own.
+    /// A separate turn.
     Turn,
     /// The queue. A message that steers the running turn names it.
     Queue(Option<TurnId>),

@@ -1,4 +1,4 @@
-//! A turn: the work from a prompt to its stop reason, as the agent and the callers see it.
+//! A turn: the work from a prompt to its stop reason, for the agent and for callers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::session::subagents::ancestor::Ancestor;
 use crate::session::subagents::running_children::RunningChildren;
 use crate::toolkit::Subagents;
 
-/// A running turn, as its agent sees it.
+/// A running turn, for its agent.
 pub struct Turn {
     pub id: TurnId,
     /// The log of the session.
@@ -34,7 +34,7 @@ pub struct Turn {
     pub(in crate::session) broker: Arc<Broker>,
     /// Permission requests wait until this time for clients of other processes.
     pub(in crate::session) responders_wait_until: Option<Instant>,
-    /// Another client of the agent has begun the turn, and the agent follows it.
+    /// True if another client of the agent started the turn, and the agent follows it.
     pub external: bool,
     /// Takes the queued steering messages, to deliver them.
     pub(in crate::session) steered: Box<dyn Fn() -> Vec<QueuedMessage> + Send + Sync>,
@@ -44,9 +44,9 @@ pub struct Turn {
     pub(crate) subagents: Option<Subagents>,
     /// The subagents of the session.
     pub(crate) children: Arc<RunningChildren>,
-    /// The sessions above the session of a subagent, nearest first.
+    /// The parent sessions of a subagent, nearest first.
     pub(in crate::session) ancestors: Arc<[Ancestor]>,
-    /// The ids of an open permission request in the sessions above, by the id in this session.
+    /// The ids of an open permission request in the parent sessions, by the id in this session.
     pub(in crate::session) asked_above: Mutex<HashMap<PermissionId, Vec<PermissionId>>>,
 }
 
@@ -97,7 +97,7 @@ impl Turn {
     }
 }
 
-/// How a turn ended. `seq` is the seq of the turn's last event; the answer to the prompt is sent
+/// The end of a turn. `seq` is the seq of the turn's last event; the answer to the prompt is sent
 /// after that event.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnEnd {
@@ -150,7 +150,7 @@ impl TurnProgress {
 }
 
 impl TurnHandle {
-    /// Tells the turn to stop. The turn then ends as `cancelled`.
+    /// Stops the turn, which then ends as `cancelled`.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
