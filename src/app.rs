@@ -163,8 +163,8 @@ pub(crate) struct HttpFlags {
     pub origins: Vec<String>,
 }
 
-/// Returns the directories to which clients of a server have access: its own, those of `--root` and
-/// of the settings.
+/// Returns the directories to which clients of a server have access: its own directory, those of
+/// `--root` and of the settings.
 pub(crate) fn server_roots(bootstrap: &Bootstrap) -> Vec<PathBuf> {
     let more = bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths);
     let roots = std::iter::once(&bootstrap.cwd).chain(more);

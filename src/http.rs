@@ -47,7 +47,7 @@ use pending_connections::PendingConnections;
 use state::AppState;
 pub(crate) use tokens::Tokens;
 
-/// How long an unused session stays open in a server.
+/// Time for which an unused session is kept open in a server.
 const SESSION_IDLE: Duration = Duration::from_secs(3600);
 /// Interval at which a server looks for unused sessions.
 const SESSION_IDLE_LOOK: Duration = Duration::from_secs(60);

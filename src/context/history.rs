@@ -60,7 +60,7 @@ struct Position {
     context: bool,
 }
 
-/// The part of a conversation that is left out to make room: one of this number.
+/// The part of a conversation that is omitted to make room: one of this number.
 const OVERFLOW_SHARE: usize = 4;
 
 impl History {

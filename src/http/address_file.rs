@@ -30,7 +30,7 @@ impl AddressFile {
             let mut file = create_private(&new)?;
             file.lock()?;
             file.write_all(url.as_bytes())?;
-            // The file gets its name once it is locked and complete.
+            // Rename the file once it is locked and complete.
             std::fs::rename(&new, &path)?;
             Ok(file)
         };

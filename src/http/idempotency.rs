@@ -1,5 +1,5 @@
 //! Idempotency-Key (IETF draft-ietf-httpapi-idempotency-key-header): a repeated request with the
-//! same key gets the stored response and is not executed again, even after a restart.
+//! same key receives the stored response and is not executed again, even after a restart.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -60,8 +60,8 @@ impl RestFields {
         RestFields { schema, texts }
     }
 
-    /// Parses a path or query value. A value of the wrong type stays a string, so that the method
-    /// reports the invalid field.
+    /// Parses a path or query value. A value of the wrong type is kept as a string, so that the
+    /// method reports the invalid field.
     fn value(&self, name: &str, text: String) -> Value {
         let read = match self.texts.get(name) {
             Some(TextType::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),

@@ -1,6 +1,6 @@
 //! Checks the params of a REST request against the schema of their method. An unknown field is an
 //! error that names the nearest known one. A value that ACP's types would silently replace by a
-//! default is an error, too.
+//! default is also an error.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ struct Checker<'a> {
 #[derive(Default)]
 struct KnownFields<'a> {
     fields: BTreeMap<&'a str, &'a Value>,
-    /// True if any other field is allowed, too.
+    /// True if any other field is also allowed.
     open: bool,
 }
 

@@ -15,7 +15,8 @@ use crate::config::ProjectProgram;
 use crate::limits;
 use crate::process::{Child, ChildExit, Command, ProcessLauncher, Sandbox};
 
-/// Maximum number of restarts of a language server that crashes. After that, the server stays off.
+/// Maximum number of restarts of a language server that crashes. After that, the server is not
+/// restarted.
 const LSP_RESTARTS_MAX: u32 = 3;
 /// Timeout for the initialization of a language server.
 const LSP_START: Duration = Duration::from_secs(60);
@@ -36,7 +37,7 @@ enum State {
     Failed(ServerFailure),
 }
 
-/// The reason why a server is not started again.
+/// The reason why a server is not restarted.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerFailure {
     /// The cause, for people.

@@ -30,7 +30,7 @@ pub struct EditOutcome {
 }
 
 /// Replaces the only match of `old` in `content` with `new`. Line endings and byte order marks are
-/// ignored in the search, and inserted text gets the line endings of the matched lines.
+/// ignored in the search, and inserted text receives the line endings of the matched lines.
 ///
 /// Matchers, in this order: literal text; whole lines with surrounding whitespace ignored; whole
 /// lines with all whitespace normalized; words inside one line; a block with equal first and last
@@ -211,8 +211,8 @@ fn replace(
     Ok(EditOutcome { bytes, strategy: strategy.name(), match_count: places.len(), line })
 }
 
-/// Appends `new`. Each line of `new` gets the ending of the line that it replaces; additional lines
-/// get the last of `endings`.
+/// Appends `new`. Each line of `new` receives the ending of the line that it replaces; additional
+/// lines get the last of `endings`.
 fn push_with_endings(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     let mut endings = endings.iter();
     let mut ending = "\n";

@@ -7,8 +7,8 @@ pub(crate) struct Splice {
     /// The first line, from 0.
     pub(crate) at: usize,
     pub(crate) changes: Vec<LineChange>,
-    /// True if a new last line of the file gets a line ending. With `None` it gets one if the old
-    /// file ended with a line ending or was empty.
+    /// True if a new last line of the file receives a line ending. With `None` it receives one if
+    /// the old file ended with a line ending or was empty.
     pub(crate) terminated: Option<bool>,
 }
 
@@ -26,8 +26,8 @@ pub(crate) enum LineChange {
 }
 
 /// Applies `splices` to `lines` and returns the new content. The splices must be in ascending order
-/// and must not overlap. An added line gets the ending of the line that it replaces, or else of the
-/// previous line.
+/// and must not overlap. An added line receives the ending of the line that it replaces, or else of
+/// the previous line.
 pub(crate) fn splice(lines: &Lines<'_>, splices: &[Splice]) -> Vec<u8> {
     let content = lines.content();
     let mut out = Vec::with_capacity(content.len() + 1024);

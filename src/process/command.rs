@@ -57,7 +57,7 @@ impl Command {
         Command { kind, cwd, env_set: Vec::new(), env_removed: Vec::new(), sandbox: None, project: None }
     }
 
-    /// Adds arguments to a program. A shell gets none.
+    /// Adds arguments to a program. Ignored for a shell.
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
         if let CommandKind::Program(line) = &mut self.kind {
             line.extend(arguments.into_iter().map(Into::into));

@@ -15,7 +15,7 @@ pub(crate) struct RunningProcess {
 }
 
 /// Returns up to `limit` processes whose working directory is `directory` or below it, ordered by
-/// their ids. This process, and processes that it may not inspect, are left out.
+/// their ids. Omits this process, and processes that it may not inspect.
 pub(crate) fn processes_in(directory: &Path, limit: usize) -> Vec<RunningProcess> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

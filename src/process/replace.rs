@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 
 impl ProcessLauncher {
     /// Replaces this process by a program (execve(2)), which keeps the terminal, the process id and
-    /// thus the exit code. The program gets the environment of commands. Returns only on failure.
+    /// thus the exit code. The program receives the environment of commands. Returns only on
+    /// failure.
     pub(crate) fn replace_process(&self, command: &Command) -> Error {
         match self.try_replace(command) {
             Ok(never) => match never {},

@@ -47,7 +47,7 @@ pub enum ReadError {
     PeerNotReading,
 }
 
-/// Reads the messages of a connection. The connection stays open while the reader exists.
+/// Reads the messages of a connection. The connection is kept open while the reader exists.
 pub struct MessageReader<B> {
     shared: Arc<ConnectionState>,
     queue: mpsc::Sender<OutgoingMessage<B>>,

@@ -83,7 +83,7 @@ impl Projection {
         }
     }
 
-    /// Marks the session as that of a subagent of `parent`.
+    /// Marks the session as a subagent of `parent`.
     pub(super) fn set_parent(&mut self, parent: SessionId) {
         self.parent = Some(parent);
     }

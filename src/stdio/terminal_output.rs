@@ -153,7 +153,7 @@ mod tests {
         // The beginning was omitted in the meantime.
         check("one\ntwo\n", "[…]\ntwo\nthree\n", "three\n");
         check("[…]\ntwo\nthree\n", "[…]\nthree\nfour\n", "four\n");
-        // The final output has the omitted part, too.
+        // The final output also contains the omitted part.
         check("[…]\ntwo\n", "one\ntwo\nthree\n", "three\n");
         // Too much output to know what was between.
         check("[…]\none\n", "[…]\nnine\n", "[…]\nnine\n");

@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// Creates a session with a copy of the events of session `parent` up to seq `until`. `created`
-    /// replaces the first event; deltas and messages that are still queued are left out. The events
+    /// replaces the first event; deltas and messages that are still queued are omitted. The events
     /// are copied page by page, so that other connections can write in between; the new session is
     /// listed only once the copy is complete.
     pub(crate) fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {

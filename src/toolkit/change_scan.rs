@@ -28,7 +28,7 @@ pub(crate) async fn before_command(context: &ToolContext) {
 /// conflicts. [`after_program`] must follow.
 pub(crate) async fn before_program(context: &ToolContext) {
     if context.changes.keeps_content() {
-        // Another program that starts waits, so that its changes do not count as those of others.
+        // Another program that starts waits, so that its changes do not count as changes by others.
         let _start = context.changes.start.lock().await;
         if !context.changes.runs_programs() {
             refresh(context, ChangeOrigin::Other).await;

@@ -197,7 +197,7 @@ impl<'a> Transaction<'a> {
         }
         self.staged.iter().filter(|staged| staged.done == FinishedStep::Nothing).for_each(StagedChange::remove_temporary);
         for (parent, name) in self.made.into_iter().rev() {
-            // The directory stays if another process has put files into it.
+            // Keep the directory if another process has put files into it.
             let _ = unlinkat(&parent, name, AtFlags::REMOVEDIR);
         }
         left

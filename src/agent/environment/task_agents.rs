@@ -50,8 +50,8 @@ fn agent(definition: AgentDefinition, tools: &Tools) -> TaskAgent {
     TaskAgent { name, description, mode, profile }
 }
 
-/// Returns our name of a tool; `None` if there is no such tool. Other programs write names with
-/// other case, without separators, and with a pattern in parentheses.
+/// Returns nuncio's name of a tool; `None` if there is no such tool. Other programs write names
+/// with other case, without separators, and with a pattern in parentheses.
 fn own_name(name: &str, tools: &Tools) -> Option<String> {
     let name = name.split('(').next().unwrap_or_default().trim();
     if name.starts_with("mcp__") {

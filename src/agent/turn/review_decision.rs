@@ -11,7 +11,7 @@ use crate::toolkit::TurnFile;
 pub(in crate::agent) struct ReviewedFile {
     pub file: TurnFile,
     pub hunks: Vec<DiffHunk>,
-    /// The decision about the file, for its parts without a decision of their own.
+    /// The decision about the file, for its parts without their own decision.
     pub choice: HunkChoice,
     /// The decisions about single hunks.
     choices: Vec<Option<HunkChoice>>,

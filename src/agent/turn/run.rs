@@ -26,8 +26,8 @@ use crate::error::Result;
 use crate::session::Turn;
 use crate::session::work::message::QueuedMessage;
 
-/// Tool calls of one answer that take longer than this are no repetition: they may wait for
-/// something.
+/// Tool calls of one answer that take longer than this do not count as a repetition: they may wait
+/// for something.
 const REPEATED_ROUND_TIME: Duration = Duration::from_secs(10);
 
 /// Runs a turn within its budget. The checks and the review of changes enclose the model's work.

@@ -61,7 +61,7 @@ pub struct HunkLine {
 /// The role of a line in a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// ` `: the line stays.
+    /// ` `: the line is kept.
     Keep,
     /// `-`: the line is removed.
     Remove,

@@ -1,6 +1,6 @@
 //! The effect of a command, which determines how permission rules apply to it.
 
-/// The effect of a command, as far as its text shows.
+/// The effect of a command, derived from its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::enum_variant_names, reason = "side effect is the established term")]
 pub(crate) enum Effect {

@@ -2,7 +2,7 @@
 
 use super::word::Word;
 
-/// The other commands that a command runs, as far as its words show.
+/// The other commands that a command runs, derived from its words.
 pub(crate) enum Runs {
     /// The command is not known to run another command.
     Itself,
@@ -12,7 +12,7 @@ pub(crate) enum Runs {
     Unknown,
     /// Only the command with these words.
     Only(Vec<Word>),
-    /// The commands with these words. The command also has an effect of its own.
+    /// The commands with these words. The command also has its own effect.
     Others(Vec<Vec<Word>>),
     /// A command line for a shell.
     Script(String),

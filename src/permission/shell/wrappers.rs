@@ -13,9 +13,9 @@ pub(crate) struct Wrapper {
     flags: &'static [&'static str],
     /// Number of operands before the command.
     operands: usize,
-    /// Variable assignments can precede the command.
+    /// True if variable assignments can precede the command.
     variables: bool,
-    /// The program has an effect of its own, in addition to running the command.
+    /// True if the program has its own effect, in addition to running the command.
     more: bool,
 }
 
