@@ -50,7 +50,7 @@ pub(crate) struct EndedCall {
     pub completed: Body,
     /// Hash of the name, the input and the result.
     pub fingerprint: u64,
-    /// The call reports on work that still runs.
+    /// True if the call reports on work that still runs.
     pub polls: bool,
     /// Messages of hooks for the next model request.
     pub messages: Vec<String>,

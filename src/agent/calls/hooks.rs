@@ -19,7 +19,7 @@ use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
 
 /// Maximum size of the note about a changed input in the result of a tool call, in bytes.
 const HOOK_INPUT_BYTES_MAX: usize = 1 << 10;
-/// Maximum size of a message of a hook to the model, in bytes. The rest is cut.
+/// Maximum size of a message of a hook to the model, in bytes. A longer message is truncated.
 const HOOK_MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// Maximum number of messages of one run of a hook. The others are dropped.
 const HOOK_MESSAGES_MAX: usize = 8;
@@ -74,9 +74,9 @@ pub(in crate::agent) struct CallHooks<'a> {
     tool: HookTool,
     /// The tool that prepares the call, if it is not the one that has this name in the table.
     target: Option<Arc<dyn AnyTool>>,
-    /// nuncio makes the call, not the model.
+    /// True if nuncio makes the call, not the model.
     automatic: bool,
-    /// A hook changed the input.
+    /// True if a hook changed the input.
     changed: bool,
 }
 

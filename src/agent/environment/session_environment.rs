@@ -278,7 +278,7 @@ fn language_config(services: &Arc<Services>, loaded: &LoadedSettings, workspace:
     let confine = move |name: &str, launch: &Launch, commands: Option<&Sandbox>| {
         let grants = &all.user.settings.trust;
         let mut program = ProjectProgram::new(&all.places, grants, &cwd, ProgramKind::Lsp(name), false);
-        // A server of the user may do what the session's commands may do.
+        // A server of the user has the rights of the session's commands.
         let commands_of_user = commands.filter(|_| launch.project.is_none());
         program.grant.network |= commands_of_user.is_some_and(|sandbox| sandbox.network);
         let roots = match (commands, commands_of_user) {

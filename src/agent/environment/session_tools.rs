@@ -23,7 +23,7 @@ pub(crate) struct SessionTools {
 #[derive(Clone)]
 struct Current {
     extra: Vec<Arc<dyn AnyTool>>,
-    /// See [`Tools::with`].
+    /// See [`Tools::with_tools`].
     unlisted: Vec<Arc<dyn AnyTool>>,
     /// Names and globs of the tools in the table.
     subset: Option<Vec<String>>,

@@ -9,7 +9,7 @@ use crate::toolkit::SubagentProfile;
 use crate::tools::Tools;
 use crate::tools::task::TaskAgent;
 
-/// Names of tools in the definitions of other programs, in lower case, and ours.
+/// Names of tools in the definitions of other programs, in lower case, with nuncio's names.
 const OTHER_NAMES: &[(&str, &str)] =
     &[("ls", "list"), ("multiedit", "edit"), ("webfetch", "fetch"), ("bashoutput", "bash_output"), ("killshell", "bash_kill")];
 

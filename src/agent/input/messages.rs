@@ -1,5 +1,5 @@
-//! Completes messages before they are recorded: adds the facts that the first message of a
-//! conversation carries, the text of a slash command, and resources of MCP servers.
+//! Completes messages before they are recorded: adds the environment context to the first message
+//! of a conversation, the text of a slash command, and resources of MCP servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,9 +41,9 @@ pub(in crate::agent) async fn prepare(agent: &NativeAgent, turn: &Turn, message:
     }
 }
 
-/// Adds texts of documents, the facts of the first message, the text of a slash command, and
-/// resources of MCP servers. A message that a model wrote, such as the prompt of a subagent, uses
-/// no server. Fails if the user's message begins with an unknown command.
+/// Adds texts of documents, the environment context of the first message, the text of a slash
+/// command, and resources of MCP servers. A message that a model wrote, such as the prompt of a
+/// subagent, uses no server. Fails if the user's message begins with an unknown command.
 async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessage, opens: bool) -> Result<()> {
     if has_media(message) {
         let environment = agent.current_environment(turn).await?;

@@ -31,7 +31,7 @@ pub(crate) struct McpAccess {
     pub roots: Arc<[PathBuf]>,
     /// Number of parent sessions of the sessions that the client creates.
     pub depth: u32,
-    /// The transport carries requests of the server to the client, which answers them.
+    /// True if the transport carries requests of the server to the client.
     pub answers: bool,
     /// Cancelled when the client has ended.
     pub ended: CancellationToken,

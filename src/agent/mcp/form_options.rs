@@ -18,8 +18,8 @@ pub(in crate::agent) struct FormOption {
 }
 
 /// Returns the options for a form that asks for one value out of a few: a form without fields, or
-/// with one field that is a boolean or one of a few texts. Fields that are not required are left
-/// out. Other forms return `None`.
+/// with one field that is a boolean or one of a few texts. Optional fields are omitted. Other forms
+/// return `None`.
 pub(in crate::agent) fn form_options(form: &Form) -> Option<Vec<FormOption>> {
     use PermissionOptionKind::{AllowOnce, RejectOnce};
     let decline = || option("decline", "Decline", RejectOnce, FormAnswer::Declined);

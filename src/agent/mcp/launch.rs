@@ -1,4 +1,4 @@
-//! How an MCP server of a session starts: where its program runs, and with which variables.
+//! The launch of an MCP server of a session: the directory and the variables of its program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -186,8 +186,8 @@ fn check_limits(attached: &[Part]) -> Result<(), String> {
     }
 }
 
-/// Gets a prompt with the arguments of a slash command from the server. Returns its text and its
-/// images. The error is a message.
+/// Requests a prompt with the arguments of a slash command from the server. Returns its text and
+/// its images. The error is a message.
 async fn expand(server: &ReadyServer, prompt: &Prompt, arguments: &str) -> Result<(String, Vec<Part>), String> {
     let arguments = named_arguments(prompt, arguments)?;
     let got = connection(server).await?.prompt(&prompt.name, arguments, server.timeout).await.map_err(call_error)?;

@@ -38,7 +38,7 @@ struct Inner {
     /// True after the specifications were too large for the prompt. Never reset, so that the list
     /// of tools does not change back and forth.
     searches: bool,
-    /// The servers have changed since the list of tools was created.
+    /// True if the servers have changed since the list of tools was created.
     stale: bool,
 }
 
@@ -48,7 +48,8 @@ struct SessionServer {
     name: String,
     settings: McpServer,
     server: Result<Arc<McpServerHandle>, String>,
-    /// The last offer. Kept after the server has failed, so that the list of tools is stable.
+    /// The last tools and prompts. Kept after the server has failed, so that the list of tools is
+    /// stable.
     offer: Option<Arc<Offer>>,
     /// Names for models of the server's tools in the table.
     names: BTreeSet<String>,
@@ -95,9 +96,9 @@ impl SessionMcp {
         *inner = Inner { given, ..Inner::default() };
     }
 
-    /// Brings the session's list of tools up to date, between turns. Starts the servers if
-    /// necessary, all at once, and waits a limited time for those that have not started yet.
-    /// Returns notices about servers.
+    /// Updates the session's list of tools, between turns. Starts the servers if necessary, all at
+    /// once, and waits a limited time for those that have not started yet. Returns notices about
+    /// servers.
     pub(crate) async fn update(&self, environment: &Arc<SessionEnvironment>, cancel: &CancellationToken) -> Vec<Body> {
         let starting = self.start(environment);
         if !starting.is_empty() {
@@ -229,7 +230,7 @@ impl SessionServer {
         }
     }
 
-    /// Stores the server's current offer. Returns whether it has changed.
+    /// Stores the server's current tools and prompts. Returns whether they have changed.
     fn take_offer(&mut self, state: &State) -> bool {
         let State::Ready(connection) = state else { return false };
         let is_new = !self.offer.as_ref().is_some_and(|offer| Arc::ptr_eq(offer, &connection.offer));

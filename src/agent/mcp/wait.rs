@@ -12,8 +12,8 @@ use crate::session::clock::now_ms;
 /// `nuncio run` shows a wait for MCP servers that is longer than this.
 const MCP_WAIT_QUIET: Duration = Duration::from_secs(1);
 
-/// The waits of the sessions of this process. A command line that shows them also lets its user end
-/// them, so a turn waits longer there.
+/// The waits of the sessions of this process. A turn waits longer if a command line shows the wait,
+/// because its user can end the wait.
 #[derive(Default)]
 pub(crate) struct McpWait {
     shown: watch::Sender<Option<StartingServers>>,
@@ -36,8 +36,8 @@ impl StartingServers {
 }
 
 impl McpWait {
-    /// Returns the servers that a turn waits for, while it does. As long as the receiver exists, a
-    /// turn waits for `tools.mcp_wait_run_s`.
+    /// Returns the servers that a turn waits for. As long as the receiver exists, a turn waits for
+    /// `tools.mcp_wait_run_s`.
     pub(crate) fn watch(&self) -> watch::Receiver<Option<StartingServers>> {
         self.shown.subscribe()
     }

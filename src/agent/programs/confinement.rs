@@ -46,7 +46,7 @@ pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> ProgramCon
     // is not writable. A link there is not resolved, so that the sandbox refuses it.
     let [cache, temp] = [CACHE, TEMP].map(|name| {
         let own = program.own_directory();
-        // If this fails, the program cannot write there, which it reports itself.
+        // Ignore a failure: the program reports that it cannot write there.
         let _ = create_private_dir(&own.join(name));
         let (all, id) = (own.parent().unwrap_or(&own), own.file_name().unwrap_or_default());
         real(all).join(id).join(name)

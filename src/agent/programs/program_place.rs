@@ -25,7 +25,7 @@ pub(in crate::agent) struct NamedProgram<'a> {
     pub outside: &'a Path,
 }
 
-/// Where a program runs that a setting names.
+/// The directory and the confinement of a program that a setting names.
 pub(in crate::agent) struct ProgramPlace {
     pub cwd: PathBuf,
     /// Set if the program runs in the project, confined.
@@ -88,8 +88,8 @@ fn file_inside(services: &Services, workspace: &Workspace, command: &[String], b
     program.into_iter().chain(files_in_command(base, &words)).find(|file| is_inside(workspace, file))
 }
 
-/// Returns the files that the commands of the user's settings name. A change of such a file decides
-/// what runs.
+/// Returns the files that the commands of the user's settings name. A change of such a file changes
+/// the executed code.
 pub(in crate::agent) fn named_by_user(settings: &Settings, places: &DataPaths, workspace: &Workspace) -> Vec<PathBuf> {
     let beside = places.file.parent().unwrap_or(Path::new("/"));
     let hooks = settings.hooks.iter().map(|hook| (&hook.command, hook.cwd.clone().unwrap_or_else(|| beside.into())));

@@ -101,7 +101,7 @@ fn override_properties(properties: &mut ModelProperties, listed: &ListedModel) {
         let Some(stated) = stated.filter(|stated| *stated || properties.abilities.is_some() || ability == Ability::Tools) else {
             continue;
         };
-        // A model with unknown abilities counts as one with tools.
+        // Assume that a model with unknown capabilities supports tools.
         let abilities = properties.abilities.get_or_insert_with(|| vec![Ability::Tools]);
         abilities.retain(|other| *other != ability);
         abilities.extend(stated.then_some(ability));

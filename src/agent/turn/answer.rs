@@ -29,7 +29,7 @@ fn answer_text(message: &Body) -> Option<String> {
 pub(crate) struct ModelAnswer {
     pub parts: Vec<AnswerPart>,
     pub stop: StopReason,
-    /// The answer was cut, because its text repeats itself.
+    /// The repeated text, if the answer was truncated because of it.
     pub repeated: Option<RepeatedText>,
 }
 
@@ -119,8 +119,8 @@ impl<'a> AnswerBuilder<'a> {
         self.emit(delta).await;
     }
 
-    /// Searches the message that is being received for repetitions. If there are any, cuts and ends
-    /// the message.
+    /// Searches the message that is being received for repetitions. If there are any, truncates and
+    /// ends the message.
     pub(in crate::agent) fn cut_repeated_text(&mut self) -> Option<RepeatedText> {
         let open = self.open.as_mut().filter(|open| open.text.len() >= open.searched + REPEATED_TEXT_STEP_BYTES)?;
         open.searched = open.text.len();

@@ -33,7 +33,7 @@ const BEFORE_REQUESTS: [BudgetLimit; 6] = [
     BudgetLimit { resource: Resource::Cost, session: true },
 ];
 
-/// The limits that are checked all the time.
+/// The limits that are checked continuously.
 const TIMES: [BudgetLimit; 2] =
     [BudgetLimit { resource: Resource::Time, session: false }, BudgetLimit { resource: Resource::Time, session: true }];
 
@@ -48,7 +48,7 @@ pub(crate) struct TurnBudget<'a> {
     own: BudgetLimits,
     /// Time limit for the answer to the permission request to continue.
     timeout: Duration,
-    /// A time limit was reached, and the work was cancelled.
+    /// True if a time limit was reached and the work was cancelled.
     stops_work: AtomicBool,
 }
 
@@ -142,7 +142,7 @@ impl<'a> TurnBudget<'a> {
             let extended = tokio::select! {
                 biased;
                 result = &mut work => {
-                    // The answer is not needed any more.
+                    // Withdraw the permission request: the work has ended.
                     ended.cancel();
                     question.await?;
                     return result;

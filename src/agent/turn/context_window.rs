@@ -25,7 +25,7 @@ use crate::toolkit::artifact;
 
 /// A compaction must replace at least one of this number of the conversation's parts.
 const COMPACTION_SHARE_MIN: usize = 4;
-/// The part of the context window that is left free for the summary: one of this number. A
+/// The part of the context window that is reserved for the summary: one of this number. A
 /// conversation at the default threshold must fit into the rest, so that the request for its
 /// summary is read from the provider's cache.
 const COMPACTION_RESERVE_SHARE: u64 = 10;
@@ -40,7 +40,7 @@ const WINDOW_FULL_SHARE: u64 = 20;
 const EXCERPT_SHARE: usize = 4;
 /// Number of incomplete or empty summaries after which a compaction fails.
 const UNUSABLE_SUMMARIES_MAX: u32 = 2;
-/// Maximum length of a summary; the rest is cut off.
+/// Maximum length of a summary; a longer one is truncated.
 const SUMMARY_BYTES_MAX: usize = 64 << 10;
 
 /// The context window during one turn.
@@ -49,8 +49,8 @@ pub(in crate::agent) struct ContextWindow<'a> {
     environment: &'a SessionEnvironment,
     /// The system prompt of the requests.
     system: Arc<str>,
-    /// A compaction at the threshold failed; the turn goes on without another one until the window
-    /// is almost full.
+    /// True if a compaction at the threshold failed: the turn continues without another one until
+    /// the window is almost full.
     failed: bool,
     /// The size of the requests without messages.
     overhead: usize,

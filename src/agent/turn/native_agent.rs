@@ -25,7 +25,7 @@ pub(in crate::agent) struct NativeAgent {
     pub environment: Mutex<Option<Arc<SessionEnvironment>>>,
     /// The last used model, kept because a scripted model counts its steps.
     model: Mutex<Option<(String, Arc<dyn Model>)>>,
-    /// A notice reported that the model of the last turn cannot call tools.
+    /// True if a notice reported that the model of the last turn cannot call tools.
     without_tools: Mutex<bool>,
     pub mcp: SessionMcp,
     pub prompt: SystemPrompt,
@@ -119,7 +119,7 @@ impl NativeAgent {
         Ok((id, model, false))
     }
 
-    /// Brings the tools of the MCP servers up to date, and reports changes of the servers.
+    /// Updates the tools of the MCP servers, and reports changes of the servers.
     pub(in crate::agent) async fn update_servers(&self, turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
         for notice in self.mcp.update(environment, &turn.cancel).await {
             turn.commit(notice).await?;

@@ -16,13 +16,13 @@ const REPEATED_ROUNDS_CYCLE_MAX: usize = 3;
 const REPEATED_TEXT_SCAN_BYTES: usize = 4 << 10;
 /// Maximum length of a repeated piece of text, in bytes.
 const REPEATED_TEXT_PERIOD_MAX: usize = 2000;
-/// Minimum size of repeated prose, in bytes, at which an answer is cut.
+/// Minimum size of repeated prose, in bytes, at which an answer is truncated.
 const REPEATED_PROSE_BYTES: usize = 8 << 10;
-/// Number of repetitions of prose at which an answer is cut.
+/// Number of repetitions of prose at which an answer is truncated.
 const REPEATED_PROSE_TIMES: usize = 8;
-/// Minimum size of other repeated text, such as data, in bytes, at which an answer is cut.
+/// Minimum size of other repeated text, such as data, in bytes, at which an answer is truncated.
 const REPEATED_TEXT_BYTES: usize = 16 << 10;
-/// Number of repetitions of other text at which an answer is cut.
+/// Number of repetitions of other text at which an answer is truncated.
 const REPEATED_TEXT_TIMES: usize = 256;
 
 /// Code of the notice about repeated tool calls.
@@ -31,7 +31,7 @@ const CALLS: &str = "repeated_calls";
 const TEXT: &str = "repeated_text";
 /// Minimum period of prose, in bytes.
 const PROSE_PERIOD_MIN: usize = 20;
-/// Number of repetitions that a cut text keeps.
+/// Number of repetitions that a truncated text keeps.
 const KEPT: usize = 3;
 
 /// The tool calls of one answer, in a form that can be compared with other answers.
@@ -73,7 +73,7 @@ pub(crate) struct RepetitionGuard {
     /// The last rounds, up to the number that a cycle needs for a note.
     rounds: VecDeque<CallPattern>,
     noted: Option<NotedCycle>,
-    /// An answer that repeats its text was cut.
+    /// True if an answer was truncated because it repeats its text.
     text: bool,
 }
 
@@ -110,7 +110,7 @@ impl RepetitionGuard {
         Some(Repetition::Note(calls_notice(&names(&self.rounds, length), REPEATED_ROUNDS_NOTE, true)))
     }
 
-    /// Adds an answer that was cut because it repeats its text.
+    /// Adds an answer that was truncated because it repeats its text.
     pub(crate) fn text(&mut self, text: RepeatedText) -> Repetition {
         let RepeatedText { period, times, .. } = text;
         let title = "The model's answer repeats itself";
@@ -165,7 +165,7 @@ pub(crate) struct RepeatedText {
 }
 
 /// Returns the repetitions at the end of a text if they exceed the limits. The limits are higher
-/// for text that is not prose, because tables, data and code repeat themselves too.
+/// for text that is not prose, because tables, data and code also repeat themselves.
 pub(crate) fn repeated_text(text: &str) -> Option<RepeatedText> {
     let bytes = text.as_bytes();
     let period = (1..=REPEATED_TEXT_PERIOD_MAX)

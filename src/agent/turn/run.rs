@@ -152,7 +152,7 @@ impl<'a> TurnRun<'a> {
 struct Round {
     stop: StopReason,
     outcome: StepOutcome,
-    /// The answer has neither text nor calls.
+    /// True if the answer has neither text nor calls.
     empty: bool,
     /// The repeated text, if the answer was truncated because of it.
     repeated: Option<RepeatedText>,

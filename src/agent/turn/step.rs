@@ -19,7 +19,7 @@ use crate::session::clock::now_ms;
 
 /// Title of the notice about an answer without text and calls.
 pub(in crate::agent) const EMPTY: &str = "The model's answer is empty";
-/// Error of the step of an answer that was cut because it repeats itself.
+/// Error of the step of an answer that was truncated because it repeats itself.
 pub(in crate::agent) const REPEATED: &str = "the answer repeats itself";
 
 /// The model requests of a turn, numbered from 1. Each is recorded with its start and its end.
@@ -39,7 +39,7 @@ pub(crate) struct Steps<'a> {
     cost: Option<Cost>,
     /// The usage of the running attempt, not contained in `usage`.
     usage_so_far: Option<Usage>,
-    /// The messages of the answer are not recorded.
+    /// True if the messages of the answer are not recorded.
     silent: bool,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Steps<'a> {
         self.turn.emit(Body::StepStarted { step: self.number, model: self.model.id().into() }).await;
     }
 
-    /// Records the end of a request. `error` says why it failed or is sent again.
+    /// Records the end of a request. `error` is the reason for a failure or a retry.
     pub(crate) async fn end(&mut self, outcome: StepOutcome, error: Option<String>) {
         self.complete(outcome, error, None).await;
     }
@@ -211,7 +211,7 @@ impl<'a> Steps<'a> {
                     self.start().await;
                 }
                 Some(Ok(Chunk::Stop(stop))) => {
-                    // An answer that is cut at a limit has no final usage.
+                    // An answer that is truncated at a limit has no final usage.
                     self.count_usage_so_far().await;
                     builder.close(None);
                     return Ok(ModelAnswer { parts: builder.parts, stop, repeated: None });

@@ -28,7 +28,7 @@ pub(in crate::agent) struct Verification<'a> {
     environment: &'a Arc<SessionEnvironment>,
     /// Number of runs so far.
     rounds: u32,
-    /// The last run failed, so the commands run again when the model ends the turn.
+    /// True if the last run failed, so that the commands run again when the model ends the turn.
     failed: bool,
     /// The commands that failed before the first edit; `None` before that run.
     failed_before: Option<Vec<String>>,
