@@ -1,4 +1,4 @@
-//! How large files and functions are, which names are taken twice, and where a doc comment is missing.
+//! Sizes of files and functions, names of types, and doc comments.
 
 use std::collections::BTreeMap;
 
@@ -116,6 +116,45 @@ fn a_type_name_means_one_type() {
     }
     let twice = names.into_iter().filter(|(_, places)| places.len() > 1);
     assert_none("one name, one type", twice.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect());
+}
+
+/// Nouns that end like a participle.
+const NOUNS: &[&str] = &["Binding", "Encoding", "Feed", "Finding", "Framing", "Reasoning", "Spending", "Thinking"];
+
+/// Past participles that do not end in -ed.
+const PARTICIPLES: &[&str] = &["Chosen", "Done", "Found", "Known", "Made", "Ran", "Sent", "Shown", "Spent"];
+
+/// Returns whether the last word of a type's name is a participle. A name such as `StartedServer`
+/// ends in a noun.
+fn ends_in_a_participle(name: &str) -> bool {
+    let word = name.rfind(char::is_uppercase).map_or(name, |start| &name[start..]);
+    PARTICIPLES.contains(&word) || (word.ends_with("ing") || word.ends_with("ed")) && !NOUNS.contains(&word)
+}
+
+#[test]
+fn names_of_types_are_nouns() {
+    let mut findings = Vec::new();
+    for source in sources("src").iter().chain(&sources("tests")) {
+        for (number, line) in source.lines() {
+            let line = line.trim_start();
+            let line = line.strip_prefix("pub").map_or(line, |rest| rest.trim_start_matches(|c| c != ' ').trim_start());
+            let declared = item(line).filter(|(kind, _)| ["struct", "enum", "trait", "type", "union"].contains(kind));
+            if let Some((_, name)) = declared.filter(|(_, name)| ends_in_a_participle(name)) {
+                findings.push(format!("{}:{number}: {name}", source.path));
+            }
+        }
+    }
+    assert_none("names of types are nouns", findings);
+}
+
+#[test]
+fn participles_are_told_from_nouns() {
+    for name in ["Waiting", "TurnStarted", "Shared", "Found"] {
+        assert!(ends_in_a_participle(name), "{name}");
+    }
+    for name in ["StartedServer", "SessionFeed", "Thinking", "Err", "SentPrompt"] {
+        assert!(!ends_in_a_participle(name), "{name}");
+    }
 }
 
 #[test]
