@@ -153,9 +153,9 @@ impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
 pub(crate) struct HttpFlags {
     /// Host and port to listen on.
     pub address: String,
-    /// Allow addresses that other machines can reach.
+    /// True if addresses that other machines can reach are allowed.
     pub public: bool,
-    /// TLS is terminated by a reverse proxy.
+    /// True if a reverse proxy terminates TLS.
     pub behind_proxy: bool,
     /// Additional `Host` values to accept.
     pub hosts: Vec<String>,

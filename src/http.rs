@@ -65,7 +65,7 @@ const HTTP_GOODBYE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(crate) struct HttpOptions {
     pub address: SocketAddr,
-    /// Allows addresses outside the loopback interface.
+    /// True if addresses outside the loopback interface are allowed.
     pub public: bool,
     /// True if a reverse proxy terminates TLS.
     pub behind_proxy: bool,

@@ -12,9 +12,9 @@ use std::fmt::Write;
 #[derive(Clone, Debug, Default)]
 pub struct OutputFilter {
     state: State,
-    /// The current line is not empty.
+    /// True if the current line is not empty.
     line_begun: bool,
-    /// A carriage return ended the last line: a newline that follows is ignored.
+    /// True if a carriage return ended the last line: then a following newline is ignored.
     after_return: bool,
 }
 

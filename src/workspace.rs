@@ -57,9 +57,9 @@ pub struct ResolvedPath {
     pub path: PathBuf,
     /// The path without symlinks, as far as it exists. For permission checks and for opening.
     pub real: PathBuf,
-    /// `real` is a root or below a root.
+    /// True if `real` is a root or below a root.
     pub inside: bool,
-    /// `real` is in the session's artifacts or attachments, or in a skill of the user.
+    /// True if `real` is in the session's artifacts or attachments, or in a skill of the user.
     pub artifact: bool,
 }
 

@@ -30,7 +30,7 @@ pub struct BudgetLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BudgetLimit {
     pub resource: Resource,
-    /// The limit is one of the session, not of the turn.
+    /// True if the limit applies to the session, not to the turn.
     pub session: bool,
 }
 

@@ -58,7 +58,7 @@ pub struct ModelQuery {
 /// A message of a [`ModelQuery`].
 #[derive(Clone, Debug)]
 pub struct QueryMessage {
-    /// An answer of the model; else a message of the user.
+    /// True for an answer of the model, false for a message of the user.
     pub by_model: bool,
     pub parts: Vec<Part>,
 }

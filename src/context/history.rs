@@ -38,11 +38,11 @@ pub struct History {
     turn_start: Position,
     /// The number of turns so far.
     turn: u32,
-    /// A turn runs.
+    /// True if a turn runs.
     running: bool,
     /// The local command that the running turn consists of. Models do not receive its messages.
     local: Option<LocalCommand>,
-    /// The session is in the mode `plan`.
+    /// True if the session is in the mode `plan`.
     plan: bool,
     usage: UsageMark,
 }
@@ -54,9 +54,9 @@ struct Position {
     last: Option<usize>,
     /// A note to the model that precedes the text of the next user message.
     note: Option<&'static str>,
-    /// The last note about the mode says that it is `plan`.
+    /// True if the last note about the mode says that it is `plan`.
     plan: bool,
-    /// A message before the position has the facts of its `context`.
+    /// True if a message before the position has the environment context.
     context: bool,
 }
 

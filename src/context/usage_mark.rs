@@ -15,7 +15,7 @@ pub(crate) struct UsageMark {
     /// The tokens of the last complete request and its answer, and the size of the messages after
     /// the answer.
     measured: Option<Measurement>,
-    /// A summary is being requested; its usage does not count.
+    /// True while a summary is requested, whose usage does not count.
     compacting: bool,
 }
 

@@ -135,7 +135,7 @@ struct Rows<'a> {
     workbook: &'a Workbook,
     text: &'a mut BoundedText,
     cell: Cell,
-    /// Within the element of a value.
+    /// True within the element of a value.
     is_value: bool,
 }
 

@@ -59,7 +59,8 @@ pub(crate) struct LanguageConfig {
 pub(crate) struct ServerLimits<'a> {
     /// The sandbox of the session's commands.
     pub sandbox: Option<&'a Sandbox>,
-    /// The model writes without a question, so that a file of the project may be the model's.
+    /// True if the model writes without a permission request, so that it may have written any file
+    /// of the project.
     pub unasked: bool,
 }
 

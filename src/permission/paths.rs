@@ -13,9 +13,9 @@ pub struct AccessPath {
     pub written: PathBuf,
     /// The working directory of the session, the base of relative rules.
     pub cwd: PathBuf,
-    /// The path is inside a root of the session and not guarded.
+    /// True if the path is inside a root of the session and not guarded.
     pub inside: bool,
-    /// The call would write to this path, and the file affects permissions or is executed
+    /// True if the call would write to this path, and the file affects permissions or is executed
     /// implicitly.
     pub guarded: bool,
 }

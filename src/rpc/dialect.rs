@@ -24,8 +24,7 @@ pub struct Dialect {
     pub cancel_method: &'static str,
     /// The field in the params of `cancel_method` that contains the id of the request.
     pub cancel_id: &'static str,
-    /// If true, an invalid message is answered with an error. If false, an invalid message is
-    /// ignored.
+    /// True if an invalid message is answered with an error, false if it is ignored.
     pub rejects_invalid: bool,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Projection {
     shown_bytes: HashMap<MessageId, u64>,
     /// The cost of the session's model requests so far.
     cost: Option<Cost>,
-    /// The client has the capability `session.compaction`.
+    /// True if the client has the capability `session.compaction`.
     compactions: bool,
     /// The running compaction.
     compaction: Option<acp::CompactionId>,

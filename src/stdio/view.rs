@@ -30,7 +30,7 @@ pub(crate) struct View {
     pub(super) projection: Projection,
     pub(super) app: Arc<App>,
     client: Arc<Client>,
-    /// The client has the capability `subagents`.
+    /// True if the client has the capability `subagents`.
     pub(super) shows_subagents: bool,
     /// The running subagents, if the client shows them.
     pub(super) children: Vec<ChildView>,
@@ -50,7 +50,7 @@ pub(crate) struct View {
 pub(super) struct ChildView {
     pub label: ChildLabel,
     pub view: View,
-    /// The last reported state: the subagent waits for an answer.
+    /// True if the last reported state is that the subagent waits for an answer.
     pub is_waiting: bool,
 }
 

@@ -38,9 +38,9 @@ pub(crate) struct SessionRow {
 pub(crate) struct SessionFilter<'a> {
     /// Only sessions in this directory.
     pub cwd: Option<&'a Path>,
-    /// Also the sessions of subagents.
+    /// True to include sessions of subagents.
     pub children: bool,
-    /// Also sessions without a message.
+    /// True to include sessions without a message.
     pub empty: bool,
     /// Only sessions that are archived, or that are not; `None` selects both.
     pub archived: Option<bool>,

@@ -13,7 +13,7 @@ use crate::limits;
 #[derive(Clone, Debug)]
 pub struct CheckSettings {
     pub commands: Arc<[String]>,
-    /// The directory is trusted, so AGENTS.md may declare commands.
+    /// True if the directory is trusted, so that AGENTS.md may declare commands.
     pub trusted: bool,
     /// Time limit of each command.
     pub timeout: Duration,

@@ -63,7 +63,7 @@ pub struct ToolContext {
     pub foreign_repository: Option<Arc<str>>,
     /// The sandbox of the call's commands.
     pub sandbox: Option<Sandbox>,
-    /// The model writes files without a question.
+    /// True if the model writes files without a permission request.
     pub unasked: bool,
     /// The project's check commands.
     pub checks: CheckSettings,

@@ -25,8 +25,8 @@ pub struct ToolOutput<D = Value> {
     pub details: D,
     /// The model's plan, if the call has updated it.
     pub plan: Option<Vec<PlanEntry>>,
-    /// The call reports on work that still runs, so that a repeated call with the same result is
-    /// not a loop of the model.
+    /// True if the call reports on work that still runs, so that a repeated call with the same
+    /// result is not a loop of the model.
     pub polls: bool,
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct SubagentRequest {
     pub profile: SubagentProfile,
     /// The mode, if it is stricter than the mode of the parent.
     pub mode: Option<Mode>,
-    /// Return at once. The result is sent to the parent as a message.
+    /// True to return at once; the result is sent to the parent as a message.
     pub background: bool,
     /// Limits of the child session. Set by [`Subagents::spawn`].
     pub budget: BudgetLimits,

@@ -31,15 +31,15 @@ pub struct TurnChanges {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The changes are reviewed, so the contents of the files are kept.
+    /// True if the changes are reviewed, so that the contents of the files are kept.
     keeps_content: bool,
-    /// Changes by commands matter, because checks follow.
+    /// True if changes by commands are tracked, because checks follow.
     watches: bool,
-    /// A tool that edits files made a change since the last check.
+    /// True if a tool that edits files made a change since the last check.
     edited: bool,
     /// The state of the workspace before the first command since the last check.
     scanned: Option<Arc<Scan>>,
-    /// A command ran in the turn.
+    /// True if a command ran in the turn.
     ran_command: bool,
     /// The number of running commands and hooks.
     programs: usize,
@@ -68,7 +68,7 @@ pub(crate) struct TurnFile {
     pub before: Option<Vec<u8>>,
     /// The content after the last change in the turn.
     pub after: Option<Vec<u8>>,
-    /// Another program changed the file after the turn's first change.
+    /// True if another program changed the file after the turn's first change.
     pub conflict: bool,
     /// The state of the file when `after` was read; `None` before that.
     read: Option<FileState>,

@@ -100,9 +100,9 @@ struct StagedChange<'a> {
     directory: OwnedFd,
     real: &'a Path,
     name: &'a OsStr,
-    /// The file exists.
+    /// True if the file exists.
     exists: bool,
-    /// The new content is under `temporary`; if false, the file is to be removed.
+    /// True if the new content is under `temporary`, false if the file is to be removed.
     put: bool,
     /// Temporary name in the directory: holds the new content before the change, the former content
     /// after it.

@@ -22,7 +22,7 @@ pub(crate) struct Preparation {
     /// True if the repository is trusted. If not, its hooks do not run.
     pub trusted: bool,
     pub settings: WorktreeSettings,
-    /// The settings of the project name the setup commands.
+    /// True if the settings of the project name the setup commands.
     pub of_project: bool,
     pub confine: ConfineSetup,
     /// A sentence for the warning about a failed setup command.

@@ -27,7 +27,7 @@ pub(in crate::agent) struct Check<'a> {
     pub host: &'a dyn CallHost,
     pub id: &'a ToolCallId,
     pub label: &'a ToolLabel,
-    /// nuncio makes the call: it is allowed unless a rule or the mode denies it.
+    /// True if nuncio makes the call: it is allowed unless a rule or the mode denies it.
     pub automatic: bool,
     pub context: &'a ToolContext,
     pub prepared: &'a PreparedCall,

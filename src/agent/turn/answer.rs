@@ -77,7 +77,7 @@ pub(in crate::agent) struct AnswerBuilder<'a> {
     turn: &'a Turn,
     open: Option<Open>,
     pub(in crate::agent) parts: Vec<AnswerPart>,
-    /// Nothing is emitted.
+    /// True if nothing is emitted.
     silent: bool,
 }
 

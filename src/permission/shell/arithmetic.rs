@@ -26,14 +26,14 @@ pub(crate) fn is_integer(name: &str) -> bool {
 /// Known properties of the value of a variable.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Value {
-    /// The value is a number.
+    /// True if the value is a number.
     pub number: bool,
-    /// Used as a file name or the beginning of one, the value does not name one of the shell's
-    /// network devices (`/dev/tcp`).
+    /// True if the value, as a file name or its beginning, does not name a network device of the
+    /// shell (`/dev/tcp`).
     pub file: bool,
-    /// The value is a prefix of such a device name or starts with one.
+    /// True if the value is a prefix of such a device name or starts with one.
     pub device: bool,
-    /// The value contains no part of a command or subscript.
+    /// True if the value contains no part of a command or subscript.
     pub clean: bool,
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn leading_variable(raw: &str) -> Option<&str> {
 pub(crate) struct Variables {
     assigned: Vec<Assignment>,
     used: Vec<VariableUse>,
-    /// Any variable may have been assigned an unknown value.
+    /// True if any variable may have been assigned an unknown value.
     pub unknown: bool,
 }
 
@@ -173,7 +173,7 @@ struct VariableUse {
     name: String,
     place: usize,
     holds: fn(&Value) -> bool,
-    /// The use requires an earlier assignment in the line.
+    /// True if the use requires an earlier assignment in the line.
     assigned: bool,
 }
 

@@ -191,7 +191,7 @@ fn is_named(name: &str) -> bool {
 pub(crate) struct Program<'a> {
     /// The canonical name, without directory and version.
     pub name: &'a str,
-    /// The name refers to a builtin or to a program in a system directory.
+    /// True if the name refers to a builtin or to a program in a system directory.
     pub standard: bool,
 }
 

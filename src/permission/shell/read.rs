@@ -43,7 +43,7 @@ pub(crate) fn environment(environment: &str) -> Vec<ShellCommand> {
 pub(crate) struct ScriptReader<'a> {
     pub source: &'a str,
     pub found: Vec<ShellCommand>,
-    /// A part of the script could not be analysed.
+    /// True if a part of the script could not be analysed.
     pub opaque: bool,
     /// Number of enclosing commands that run the current command.
     depth: usize,
@@ -51,7 +51,7 @@ pub(crate) struct ScriptReader<'a> {
     level: usize,
     /// Total number of characters in the spellings of the commands found.
     named: usize,
-    /// Stand-alone assignments set environment variables that are passed to programs.
+    /// True if stand-alone assignments set environment variables that are passed to programs.
     pub prefixed: bool,
     /// Variable assignments, and uses of variables that rely on the assigned values.
     pub variables: Variables,

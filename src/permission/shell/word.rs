@@ -95,7 +95,7 @@ struct WordReader<'a> {
     text: Text,
     characters: Peekable<CharIndices<'a>>,
     holes: Vec<Range<usize>>,
-    /// The word may expand to several words: `{a,b}`.
+    /// True if the word may expand to several words: `{a,b}`.
     braces: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct OpenTool {
     pub kind: ToolKind,
     pub input: Value,
     pub locations: Vec<Location>,
-    /// nuncio made the call, not the model.
+    /// True if nuncio made the call, not the model.
     pub automatic: bool,
     /// When the call started to run, in milliseconds since the Unix epoch.
     pub running_ms: Option<u64>,

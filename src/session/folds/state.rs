@@ -77,7 +77,7 @@ pub struct SessionState {
     /// Permission rules created by `always` answers, oldest first.
     pub rules: Vec<Rule>,
     pub context_tokens: u64,
-    /// A compaction is running.
+    /// True while a compaction runs.
     pub compacting: bool,
     pub budget: BudgetState,
     pub history: History,

@@ -73,7 +73,7 @@ impl QueueEntry {
 /// The answer to a prompt. It is written once the token is cancelled.
 struct Answer {
     written: CancellationToken,
-    /// A task waits for the token, and calls `start_next` then.
+    /// True if a task waits for the token, and then calls `start_next`.
     awaited: bool,
 }
 

@@ -39,7 +39,7 @@ impl IncomingMessage {
 pub struct QueuedMessage {
     pub message: IncomingMessage,
     pub delivery: Delivery,
-    /// If false, the message does not start a turn.
+    /// False if the message does not start a turn.
     pub auto_run: bool,
     /// The client that sent the message.
     pub by: Option<String>,
