@@ -59,7 +59,7 @@ const CONNECTIONS_MAX: usize = 4096;
 /// descriptors.
 const CONNECTIONS_CLOSED: usize = 64;
 /// How long connections may take to close at shutdown, after the turns have ended.
-const HTTP_GOODBYE: Duration = Duration::from_secs(2);
+const HTTP_SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// HTTP server options from the command line.
 #[derive(Clone, Debug)]
@@ -208,7 +208,7 @@ impl HttpServer {
             state.sockets_closing.cancel();
             state.sockets.wait().await;
         };
-        if tokio::time::timeout(HTTP_GOODBYE, finished).await.is_err() {
+        if tokio::time::timeout(HTTP_SHUTDOWN_GRACE, finished).await.is_err() {
             tracing::debug!("open connections were closed at shutdown; their responses may be incomplete");
         }
     }

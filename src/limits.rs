@@ -187,7 +187,7 @@ pub(crate) const MCP_START: Duration = Duration::from_secs(60);
 /// How long a call waits for an MCP server that is starting or restarting.
 pub(crate) const MCP_CALL_START: Duration = Duration::from_secs(30);
 /// Timeout for the end of an MCP server after its input is closed. Then its processes are killed.
-pub(crate) const MCP_GOODBYE: Duration = Duration::from_millis(500);
+pub(crate) const MCP_SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 /// Maximum size of a message of an MCP server, in bytes. Larger messages are dropped.
 pub(crate) const MCP_MESSAGE_BYTES_MAX: usize = 32 << 20;
 /// Maximum length of a line of an MCP server's stderr that is logged, in bytes.

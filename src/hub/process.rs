@@ -26,7 +26,7 @@ use crate::rpc::message::InvalidMessage;
 /// Maximum time from a hosted agent's request for a login to its next response, during its start.
 const AGENT_LOGIN: Duration = Duration::from_secs(5);
 /// Maximum time for a hosted agent to exit after its standard input was closed.
-const AGENT_GOODBYE: Duration = Duration::from_secs(2);
+const AGENT_SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Time after a cancelled turn until the processes that a hosted agent started during the turn must
 /// have ended. Then the agent is stopped with all its processes.
 const AGENT_LEFTOVER: Duration = Duration::from_secs(2);
@@ -262,7 +262,7 @@ impl Transfer {
                 }
             }
         };
-        let bound = if handler.exits_after_input() { AGENT_GOODBYE } else { Duration::ZERO };
+        let bound = if handler.exits_after_input() { AGENT_SHUTDOWN_GRACE } else { Duration::ZERO };
         let _ = timeout(bound, goodbye).await;
         let status = terminate(ending).await;
         let _ = timeout(limits::KILL_GRACE, async {

@@ -21,7 +21,7 @@ const LSP_RESTARTS_MAX: u32 = 3;
 /// Timeout for the initialization of a language server.
 const LSP_START: Duration = Duration::from_secs(60);
 /// Timeout for the shutdown of a language server.
-const LSP_GOODBYE: Duration = Duration::from_millis(500);
+const LSP_SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
 /// Handle to a language server. Dropping it stops the server.
 pub(crate) struct Server {
@@ -196,14 +196,14 @@ impl Launch {
         };
         let Some(crashed) = crashed else {
             let shutdown = async {
-                let sent = client.shutdown(Instant::now() + LSP_GOODBYE).await;
+                let sent = client.shutdown(Instant::now() + LSP_SHUTDOWN_GRACE).await;
                 if sent.is_ok() {
                     // The transfer continues to read output concurrently, so that the server does
                     // not block on writing.
                     let _ = ending.wait().await;
                 }
             };
-            let shutdown = timeout(LSP_GOODBYE, shutdown);
+            let shutdown = timeout(LSP_SHUTDOWN_GRACE, shutdown);
             tokio::select! {
                 _ = shutdown => {}
                 _ = &mut transfer => {}

@@ -14,7 +14,7 @@ const MCP_LOG_LINES_MAX: usize = 1_000;
 /// Waits a limited time for the process to exit by itself, because its input is closed, then kills
 /// it. Returns the exit status, if known.
 pub(super) async fn terminate(mut ending: ChildExit) -> Option<i32> {
-    let mut ended = timeout(limits::MCP_GOODBYE, ending.wait()).await;
+    let mut ended = timeout(limits::MCP_SHUTDOWN_GRACE, ending.wait()).await;
     if ended.is_err() {
         ending.cut();
         ended = timeout(limits::END_WAIT, ending.wait()).await;

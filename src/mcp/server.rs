@@ -351,7 +351,7 @@ impl Supervision<'_> {
             }
         }
         ended.cancel();
-        let _ = timeout(limits::MCP_GOODBYE, waiting).await;
+        let _ = timeout(limits::MCP_SHUTDOWN_GRACE, waiting).await;
         RunEnd::Stopped
     }
 }
