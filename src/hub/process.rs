@@ -252,7 +252,7 @@ impl Transfer {
         }
         drop(stdin);
         // Continue to read, so that the process does not block on writing.
-        let goodbye = async {
+        let shutdown = async {
             let mut exited = false;
             while !exited || !reading.is_terminated() {
                 tokio::select! {
@@ -263,7 +263,7 @@ impl Transfer {
             }
         };
         let bound = if handler.exits_after_input() { AGENT_SHUTDOWN_GRACE } else { Duration::ZERO };
-        let _ = timeout(bound, goodbye).await;
+        let _ = timeout(bound, shutdown).await;
         let status = terminate(ending).await;
         let _ = timeout(limits::KILL_GRACE, async {
             if !logging.is_terminated() {

@@ -286,7 +286,7 @@ async fn next_process_loads_the_session_after_the_agent_has_ended() {
     let home = home(&["lingers"]).await;
     let (mut agent, session) = session(&home, &[]).await;
     agent.turn(&session, "say").await;
-    // A client that lends its files takes the idle session to its own process.
+    // A client that provides files takes the idle session to its own process.
     let mut next = home.start(&[]).await;
     next.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": true}}})).await;
     next.load(&home, &session).await;

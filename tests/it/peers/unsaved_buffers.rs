@@ -1,4 +1,4 @@
-//! An editor that lends its files, and a session that another process owns: the editor takes the
+//! An editor with unsaved buffers, and a session that another process owns: the editor takes the
 //! session if it is idle, because the owner cannot read the editor's unsaved buffers.
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::harness::{Agent, Editor, Home, Manner, text, tool};
 
 /// A server that owns an idle session, and an editor with an unsaved buffer of `a.txt`. The model of
 /// the editor's process reads the file in each turn of the editor.
-async fn lender(steps: Value) -> (Home, Peer, Agent, String) {
+async fn editor_with_buffer(steps: Value) -> (Home, Peer, Agent, String) {
     let home = home();
     let file = home.put("a.txt", "saved\n");
     let mut server = Peer::start(Kind::Rest, &home, &home.script(steps), &["--mode", "auto"]).await;
@@ -41,7 +41,7 @@ async fn assert_reads_buffer(agent: &mut Agent, session: &str) {
 
 #[tokio::test]
 async fn editor_takes_an_idle_session_for_its_unsaved_buffers() {
-    let (home, mut server, mut agent, session) = lender(json!([says("base"), says("not asked")])).await;
+    let (home, mut server, mut agent, session) = editor_with_buffer(json!([says("base"), says("not asked")])).await;
     assert_reads_buffer(&mut agent, &session).await;
     // The prompt of the server's client runs in the process of the editor.
     assert_eq!(server.call("session/prompt", prompt(&session, "go")).await["stopReason"], "end_turn");
@@ -56,7 +56,7 @@ async fn editor_takes_an_idle_session_for_its_unsaved_buffers() {
 #[tokio::test]
 async fn prompt_of_the_editor_waits_for_the_running_turn_of_the_owner() {
     let steps = json!([says("base"), waits(), says("after"), says("waited")]);
-    let (home, mut server, mut agent, session) = lender(steps).await;
+    let (home, mut server, mut agent, session) = editor_with_buffer(steps).await;
     server.call("_nuncio/session/message", message(&session, "go")).await;
     server.until(&session, "running", |_| home.get("started").is_some()).await;
     let id = agent.prompt(&session, "look").await;
