@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use super::ignores::{IgnoreFiles, Ignores, decision, rules};
@@ -265,13 +265,9 @@ struct QueueState {
 }
 
 impl WorkQueue {
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock()
-    }
-
     /// Waits for work and returns it, or `None` at the end of the walk.
     fn next(&self) -> Option<Work> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             if state.stopped {
                 return None;
@@ -289,14 +285,14 @@ impl WorkQueue {
 
     fn add(&self, found: Vec<Work>) {
         let many = found.len();
-        self.state().waiting.extend(found);
+        self.state.lock().waiting.extend(found);
         for _ in 0..many {
             self.changed.notify_one();
         }
     }
 
     fn done(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.working -= 1;
         if state.working == 0 && state.waiting.is_empty() {
             self.changed.notify_all();
@@ -313,7 +309,7 @@ struct StopGuard<'q> {
 impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         if self.stop {
-            self.queue.state().stopped = true;
+            self.queue.state.lock().stopped = true;
             self.queue.changed.notify_all();
         }
     }

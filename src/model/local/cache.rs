@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::api::LocalApi;
 use super::properties::{self, Properties};
@@ -61,10 +61,6 @@ fn is_local(endpoint: &Endpoint) -> bool {
 }
 
 impl LocalServers {
-    fn known(&self) -> MutexGuard<'_, HashMap<(String, String), Known>> {
-        self.reported.lock()
-    }
-
     /// Keeps the facts that errors reveal in this directory, for later processes.
     pub(crate) fn keep_in(&self, data: &Path) {
         self.observed.keep_in(data);
@@ -77,7 +73,7 @@ impl LocalServers {
 
     /// Returns the known properties of the endpoint's model, without a request to the server.
     pub(crate) fn properties(&self, endpoint: &Endpoint) -> Properties {
-        self.known().get(&key(endpoint)).map(|known| known.properties).unwrap_or_default()
+        self.reported.lock().get(&key(endpoint)).map(|known| known.properties).unwrap_or_default()
     }
 
     /// Returns the properties of the endpoint's model. Asks the server, for [`LOCAL_PROPERTIES`] at
@@ -87,7 +83,7 @@ impl LocalServers {
         if !is_local(endpoint) {
             return Properties::default();
         }
-        let known = self.known().get(&key(endpoint)).copied();
+        let known = self.reported.lock().get(&key(endpoint)).copied();
         if let Some(known) = known
             && match known.state {
                 State::Final => !insist || known.at.elapsed() < LOCAL_PROPERTIES_FRESH,
@@ -107,7 +103,7 @@ impl LocalServers {
             Ok(Err(_)) => Known { properties: earlier, state: State::Preliminary, at },
             Err(_) => Known { properties: earlier, state: State::Silent, at },
         };
-        let mut all = self.known();
+        let mut all = self.reported.lock();
         if all.len() >= LOCAL_MODELS_MAX {
             all.clear();
         }
@@ -118,6 +114,6 @@ impl LocalServers {
     /// Forgets the properties of the endpoint's model, because the server was stopped: it may start
     /// with other settings.
     pub(crate) fn forget(&self, endpoint: &Endpoint) {
-        self.known().remove(&key(endpoint));
+        self.reported.lock().remove(&key(endpoint));
     }
 }
