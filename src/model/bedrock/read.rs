@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
@@ -31,42 +32,31 @@ enum Open {
 }
 
 /// Any event: an object with one field, whose name is the type of the event.
+#[apply(Option => #[serde(borrow)])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
-    #[serde(borrow)]
     content_block_start: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block_delta: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block_stop: Option<&'a RawValue>,
-    #[serde(borrow)]
     message_stop: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     internal_server_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     model_stream_error_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     validation_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     throttling_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     service_unavailable_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     model_timeout_exception: Option<&'a RawValue>,
 }
 
 /// The payload of an event of a block.
+#[apply(Option => #[serde(borrow, default, deserialize_with = "wire::lenient")])]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct BlockEvent<'a> {
     #[serde(default)]
     content_block_index: usize,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     start: Option<Start<'a>>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     delta: Option<Delta<'a>>,
 }
 
@@ -77,12 +67,11 @@ struct Start<'a> {
     tool_use: Option<ToolUseStart<'a>>,
 }
 
+#[apply(Option => #[serde(borrow, default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolUseStart<'a> {
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     name: Option<Cow<'a, str>>,
 }
 
@@ -103,14 +92,13 @@ struct ToolUseDelta<'a> {
     input: Option<&'a RawValue>,
 }
 
+#[apply(Option<Cow<'a, str>> => #[serde(borrow, default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReasoningDelta<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     text: Option<String>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     signature: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     redacted_content: Option<Cow<'a, str>>,
 }
 
@@ -128,16 +116,13 @@ struct Metadata {
 }
 
 /// Input tokens that are read from the cache or written to it are not part of `input_tokens`.
+#[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counts {
-    #[serde(default, deserialize_with = "wire::tokens")]
     input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     output_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_read_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_write_input_tokens: Option<u64>,
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
@@ -18,6 +19,7 @@ pub(crate) struct OllamaReader {
     thinking: bool,
 }
 
+#[apply(Option<u64> => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Default, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient")]
@@ -27,21 +29,17 @@ struct Event<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     done_reason: Option<String>,
     /// Includes cached tokens.
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_eval_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_eval_cached_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     eval_count: Option<u64>,
     error: Option<Value>,
 }
 
 /// A part of the message.
+#[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 struct MessagePart<'a> {
-    #[serde(default, deserialize_with = "wire::lenient")]
     content: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     thinking: Option<String>,
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     tool_calls: Vec<Call<'a>>,
