@@ -129,6 +129,16 @@ impl Thinking {
             Thinking::Max => "max",
         }
     }
+
+    /// Returns the nearest of the levels `low`, `medium` and `high`, which all APIs with levels
+    /// have.
+    pub(crate) fn coarse(self) -> &'static str {
+        match self {
+            Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
+            Thinking::Medium => "medium",
+            Thinking::High | Thinking::XHigh | Thinking::Max => "high",
+        }
+    }
 }
 
 impl fmt::Display for Thinking {

@@ -123,7 +123,7 @@ pub(super) fn thinking_config(
 ) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
     let adaptive = |block_binding| {
         let level = if thinking == Thinking::Off { Thinking::Low } else { thinking };
-        let effort = endpoint.effort(level).and_then(Effort::name).unwrap_or_else(|| effort(level).to_owned());
+        let effort = endpoint.effort(level).and_then(Effort::name).unwrap_or_else(|| level.coarse().to_owned());
         (Some(ThinkingConfig::Adaptive { display: "summarized", block_binding }), Some(OutputConfig { effort }))
     };
     match (thinking_style, thinking) {
@@ -140,15 +140,6 @@ pub(super) fn thinking_config(
             let budget_tokens = budget_tokens.min(max_tokens / 2);
             ((budget_tokens >= 1024).then_some(ThinkingConfig::Enabled { budget_tokens }), None)
         }
-    }
-}
-
-/// Returns the effort for a thinking level, for models without levels in the catalogue.
-fn effort(level: Thinking) -> &'static str {
-    match level {
-        Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
-        Thinking::Medium => "medium",
-        Thinking::High | Thinking::XHigh | Thinking::Max => "high",
     }
 }
 

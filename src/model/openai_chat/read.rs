@@ -149,9 +149,7 @@ impl EventReader for OpenaiChatReader {
         }
         let event = wire::parse::<Option<Event<'_>>>(data)?.unwrap_or_default();
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
-            let message = error.as_str().map(str::to_owned);
-            let error = ProviderError::deserialize(error).unwrap_or_else(|_| ProviderError { message, ..ProviderError::default() });
-            return Err(error.error());
+            return Err(ProviderError::read(error).error());
         }
         if let Some(counts) = event.usage.or_else(|| event.x_groq?.usage) {
             self.count(counts);
