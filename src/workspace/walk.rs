@@ -18,40 +18,23 @@ use crate::limits;
 /// A directory entry found by a walk.
 #[derive(Debug)]
 pub(crate) struct WalkEntry {
-    path: PathBuf,
-    kind: FileType,
-    depth: usize,
+    /// The absolute path.
+    pub path: PathBuf,
+    /// The type of the entry itself; symlinks are not followed.
+    pub kind: FileType,
+    /// Depth below the root of the walk. Entries of the root have depth 1.
+    pub depth: usize,
 }
 
 impl WalkEntry {
-    /// Returns the absolute path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns the absolute path, without a copy.
-    pub(crate) fn into_path(self) -> PathBuf {
-        self.path
-    }
-
     /// Returns the last component of the path.
     pub(crate) fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
-    /// Returns the type of the entry itself; symlinks are not followed.
-    pub(crate) fn file_type(&self) -> FileType {
-        self.kind
-    }
-
     /// Returns the metadata of the entry itself; symlinks are not followed.
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.path.symlink_metadata()
-    }
-
-    /// Returns the depth below the root of the walk. Entries of the root have depth 1.
-    pub(crate) fn depth(&self) -> usize {
-        self.depth
     }
 }
 
@@ -100,7 +83,7 @@ impl Walk {
     }
 
     fn skips(&self, entry: &WalkEntry) -> bool {
-        self.except.as_ref().is_some_and(|except| except(entry.path()))
+        self.except.as_ref().is_some_and(|except| except(&entry.path))
     }
 
     /// Visits all entries sorted by name, a directory before its contents. `visit` returns false to

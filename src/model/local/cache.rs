@@ -23,12 +23,13 @@ const LOCAL_PROPERTIES_FRESH: Duration = Duration::from_secs(60);
 /// Maximum number of models on local servers whose properties are kept.
 const LOCAL_MODELS_MAX: usize = 256;
 
-/// The properties of models that local servers report, by base URL and name, and the facts that
-/// errors of any server revealed. Shared by all clones.
+/// The properties of models that servers report. Shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct LocalServers {
+    /// The properties that local servers reported, by base URL and name.
     reported: Arc<Mutex<HashMap<(String, String), Known>>>,
-    observed: Observations,
+    /// The facts that errors of servers revealed.
+    pub(in crate::model) observed: Observations,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,11 +65,6 @@ impl LocalServers {
     /// Keeps the facts that errors reveal in this directory, for later processes.
     pub(crate) fn keep_in(&self, data: &Path) {
         self.observed.keep_in(data);
-    }
-
-    /// Returns the facts that errors of servers revealed.
-    pub(in crate::model) fn observed(&self) -> &Observations {
-        &self.observed
     }
 
     /// Returns the known properties of the endpoint's model, without a request to the server.
