@@ -124,7 +124,6 @@ impl LanguageClient {
         #[derive(Deserialize)]
         struct Published {
             uri: String,
-            #[serde(default)]
             version: Option<i32>,
             diagnostics: Vec<Value>,
         }

@@ -30,7 +30,6 @@ impl Tool for Diagnostics {
     type Details = DiagnosticsDetails;
     const NAME: &'static str = "diagnostics";
     const LABEL: &'static str = "Read diagnostics";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 

@@ -74,14 +74,6 @@ impl McpTool {
 }
 
 impl AnyTool for McpTool {
-    fn name(&self) -> &str {
-        &self.spec.name
-    }
-
-    fn aliases(&self) -> &[&str] {
-        &[]
-    }
-
     fn label(&self) -> &str {
         &self.label
     }
