@@ -116,11 +116,7 @@ impl AnyCall for ResourceCall {
                     }
                 }
             };
-            tokio::select! {
-                biased;
-                () = context.cancel.cancelled() => Err(ToolError::cancelled()),
-                output = work => output,
-            }
+            context.unless_cancelled(work).await?
         })
     }
 }
