@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use serde_with::apply;
 
 use super::PROTOCOL;
@@ -50,29 +50,15 @@ struct Event<'a> {
 }
 
 /// The payload of an event of a block.
-#[apply(Option => #[serde(borrow, default, deserialize_with = "wire::lenient")])]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct BlockEvent<'a> {
     #[serde(default)]
     content_block_index: usize,
-    start: Option<Start<'a>>,
-    delta: Option<Delta<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Start<'a> {
+    #[serde(default)]
+    start: Value,
     #[serde(borrow, default, deserialize_with = "wire::lenient")]
-    tool_use: Option<ToolUseStart<'a>>,
-}
-
-#[apply(Option => #[serde(borrow, default, deserialize_with = "wire::lenient")])]
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolUseStart<'a> {
-    tool_use_id: Option<Cow<'a, str>>,
-    name: Option<Cow<'a, str>>,
+    delta: Option<Delta<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -100,13 +86,6 @@ struct ReasoningDelta<'a> {
     text: Option<String>,
     signature: Option<Cow<'a, str>>,
     redacted_content: Option<Cow<'a, str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MessageStop {
-    #[serde(default, deserialize_with = "wire::lenient")]
-    stop_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -138,9 +117,9 @@ impl EventReader for BedrockReader {
         }
         if event.content_block_start.is_some() {
             let BlockEvent { content_block_index, start, .. } = wire::field(event.content_block_start);
-            if let Some(call) = start.and_then(|start| start.tool_use) {
-                let (id, name) = (call.tool_use_id.unwrap_or_default(), call.name.unwrap_or_default());
-                let open = Open::ToolUse { id: id.into_owned(), name: name.into_owned(), input: String::new() };
+            if let Some(call) = start["toolUse"].as_object() {
+                let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                let open = Open::ToolUse { id: text("toolUseId"), name: text("name"), input: String::new() };
                 self.open.push((content_block_index, open));
             }
         }
@@ -151,7 +130,7 @@ impl EventReader for BedrockReader {
             }
         }
         if event.message_stop.is_some() {
-            self.reason = wire::field::<MessageStop>(event.message_stop).stop_reason;
+            self.reason = wire::field::<Value>(event.message_stop)["stopReason"].as_str().map(str::to_owned);
         }
         if event.metadata.is_some() {
             self.count(wire::field::<Metadata>(event.metadata).usage);

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use serde_with::apply;
 
 use super::PROTOCOL;
@@ -29,7 +29,7 @@ struct Event<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     candidates: Vec<Candidate<'a>>,
     usage_metadata: Option<Counts>,
-    prompt_feedback: Option<Feedback>,
+    prompt_feedback: Option<Value>,
     error: Option<ProviderError>,
 }
 
@@ -71,13 +71,6 @@ struct FunctionCall<'a> {
     args: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Feedback {
-    #[serde(default, deserialize_with = "wire::lenient")]
-    block_reason: Option<String>,
-}
-
 #[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -104,7 +97,7 @@ impl EventReader for GeminiReader {
                 cache_write_tokens: 0,
             });
         }
-        if event.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
+        if event.prompt_feedback.is_some_and(|feedback| feedback["blockReason"].is_string()) {
             self.reason = Some(StopReason::Refusal);
         }
         for candidate in event.candidates {

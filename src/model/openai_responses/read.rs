@@ -53,7 +53,7 @@ struct Event<'a> {
 struct Response {
     usage: Option<Counts>,
     error: Option<ProviderError>,
-    incomplete_details: Option<Incomplete>,
+    incomplete_details: Option<Value>,
     status: Option<String>,
 }
 
@@ -62,12 +62,6 @@ struct Response {
 struct Document<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     output: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Incomplete {
-    #[serde(default, deserialize_with = "wire::lenient")]
-    reason: Option<String>,
 }
 
 #[apply(Option<u64> => #[serde(default, deserialize_with = "wire::tokens")])]
@@ -258,7 +252,7 @@ impl OpenaiResponsesReader {
     }
 
     fn finish_incomplete(&mut self, response: Response, out: &mut DecodedChunks) {
-        let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
+        let reason = response.incomplete_details.as_ref().and_then(|details| details["reason"].as_str());
         // max_output_tokens, none, and unknown reasons.
         let stop = if reason == Some("content_filter") { StopReason::Refusal } else { StopReason::MaxTokens };
         self.finish(stop, response, out);
