@@ -12,7 +12,7 @@ use crate::content::Part;
 
 /// The specification of a tool.
 #[derive(Serialize)]
-pub(super) struct Tool<'a> {
+pub(super) struct ChatTool<'a> {
     r#type: &'static str,
     function: Function<'a>,
 }
@@ -25,8 +25,8 @@ struct Function<'a> {
 }
 
 /// Encodes the tools of a request.
-pub(super) fn tools(request: &Request) -> Vec<Tool<'_>> {
-    let tools = request.tools.iter().map(|tool| Tool {
+pub(super) fn tools(request: &Request) -> Vec<ChatTool<'_>> {
+    let tools = request.tools.iter().map(|tool| ChatTool {
         r#type: "function",
         function: Function { name: &tool.name, description: &tool.description, parameters: &tool.input_schema },
     });
@@ -35,7 +35,7 @@ pub(super) fn tools(request: &Request) -> Vec<Tool<'_>> {
 
 /// A tool call. `A` is the form of its arguments.
 #[derive(Serialize)]
-pub(super) struct Call<'a, A> {
+pub(super) struct ChatCall<'a, A> {
     id: Cow<'a, str>,
     r#type: &'static str,
     function: CallFunction<'a, A>,
@@ -47,10 +47,10 @@ struct CallFunction<'a, A> {
     arguments: A,
 }
 
-impl<'a, A> Call<'a, A> {
+impl<'a, A> ChatCall<'a, A> {
     /// Encodes the call of a tool.
-    pub(super) fn new(id: Cow<'a, str>, name: &'a str, arguments: A) -> Call<'a, A> {
-        Call { id, r#type: "function", function: CallFunction { name, arguments } }
+    pub(super) fn new(id: Cow<'a, str>, name: &'a str, arguments: A) -> ChatCall<'a, A> {
+        ChatCall { id, r#type: "function", function: CallFunction { name, arguments } }
     }
 }
 

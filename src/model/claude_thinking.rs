@@ -2,7 +2,7 @@
 //! platforms (platform.claude.com/docs/en/build-with-claude/extended-thinking).
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 use super::catalog::{self, MAX_OUTPUT_TOKENS};
@@ -19,15 +19,10 @@ pub(super) enum ThinkingConfig {
     Adaptive {
         display: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        block_binding: Option<BlockBinding>,
+        /// The treatment of a thinking block whose conversation changed.
+        block_binding: Option<Value>,
     },
     Disabled,
-}
-
-/// The treatment of a thinking block whose conversation changed.
-#[derive(Serialize)]
-pub(super) struct BlockBinding {
-    prefix_mismatch_behavior: &'static str,
 }
 
 /// The field `output_config`.
@@ -127,7 +122,7 @@ pub(super) fn thinking_config(
         (Some(ThinkingConfig::Adaptive { display: "summarized", block_binding }), Some(OutputConfig { effort }))
     };
     match (thinking_style, thinking) {
-        (ThinkingStyle::Bound, _) => adaptive(Some(BlockBinding { prefix_mismatch_behavior: "drop_block" })),
+        (ThinkingStyle::Bound, _) => adaptive(Some(json!({ "prefix_mismatch_behavior": "drop_block" }))),
         (ThinkingStyle::ByDefault, Thinking::Off) => (Some(ThinkingConfig::Disabled), None),
         (ThinkingStyle::Adaptive | ThinkingStyle::Budget, Thinking::Off) => (None, None),
         (ThinkingStyle::Adaptive | ThinkingStyle::ByDefault, _) => adaptive(None),

@@ -12,7 +12,7 @@ pub(crate) use read::OllamaReader;
 
 use super::call_ids::CallIds;
 use super::catalog::bare_name;
-use super::chat_format::{Call, ChatTurn, Tool, chat_turns, tools};
+use super::chat_format::{ChatCall, ChatTool, ChatTurn, chat_turns, tools};
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
 use super::message::Block;
@@ -31,7 +31,7 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ChatTool<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think>,
@@ -66,7 +66,7 @@ struct Turn<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a, Input<'a>>>,
+    tool_calls: Vec<ChatCall<'a, Input<'a>>>,
     tool_name: Option<&'a str>,
     tool_call_id: Option<Cow<'a, str>>,
 }
@@ -152,7 +152,7 @@ fn assistant<'a>(ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
                 }
             }
             Block::ToolCall { id, name, input, input_text, .. } => {
-                tool_calls.push(Call::new(ids.fit(id.as_str()), name, wire::input(input, input_text)));
+                tool_calls.push(ChatCall::new(ids.fit(id.as_str()), name, wire::input(input, input_text)));
             }
         }
     }

@@ -10,13 +10,13 @@ mod written_call;
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 pub(crate) use read::OpenaiChatReader;
 
 use super::call_ids::CallIds;
-use super::chat_format::{Call, ChatTurn, Tool, chat_turns, tools};
+use super::chat_format::{ChatCall, ChatTool, ChatTurn, chat_turns, tools};
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
 use super::media;
@@ -36,19 +36,14 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ChatTool<'a>>,
     stream: bool,
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<Value>,
     reasoning_effort: Option<String>,
     max_tokens: Option<u32>,
     max_completion_tokens: Option<u32>,
     parallel_tool_calls: Option<bool>,
     prompt_cache_key: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -69,7 +64,7 @@ enum Turn<'a> {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         reasoning_details: Vec<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Call<'a, Cow<'a, str>>>,
+        tool_calls: Vec<ChatCall<'a, Cow<'a, str>>>,
     },
     Tool {
         tool_call_id: Cow<'a, str>,
@@ -120,7 +115,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         tools: tools(request),
         stream: true,
         // Mistral rejects unknown parameters, and reports usage without this parameter.
-        stream_options: (provider != "mistral").then_some(StreamOptions { include_usage: true }),
+        stream_options: (provider != "mistral").then(|| json!({ "include_usage": true })),
         reasoning_effort: effort(endpoint, request.thinking),
         max_tokens: endpoint.max_output_tokens.filter(|_| !at_openai),
         max_completion_tokens: endpoint.max_output_tokens.filter(|_| at_openai),
@@ -197,7 +192,7 @@ fn assistant<'a>(provider: &str, ids: CallIds, blocks: &'a [Block]) -> Turn<'a> 
                 reasoning_details.extend(state["details"].as_array().into_iter().flatten());
             }
             Block::ToolCall { id, name, input, input_text, .. } => {
-                tool_calls.push(Call::new(ids.fit(id.as_str()), name, wire::input_text(input, input_text)));
+                tool_calls.push(ChatCall::new(ids.fit(id.as_str()), name, wire::input_text(input, input_text)));
             }
         }
     }

@@ -158,21 +158,21 @@ pub(crate) fn input_text<'a>(value: &'a Value, text: &'a Option<String>) -> Cow<
 
 /// A turn of a conversation.
 #[derive(Serialize)]
-pub(crate) struct Turn<C> {
+pub(crate) struct WireTurn<C> {
     pub role: &'static str,
     pub content: Vec<C>,
 }
 
 /// Encodes the conversation: `encode` returns the role and the content of a message. Consecutive
 /// messages of a role become one turn; messages without content are omitted.
-pub(crate) fn turns<'a, C>(request: &'a Request, encode: impl Fn(&'a Message) -> (&'static str, Vec<C>)) -> Vec<Turn<C>> {
-    let mut turns: Vec<Turn<C>> = Vec::new();
+pub(crate) fn turns<'a, C>(request: &'a Request, encode: impl Fn(&'a Message) -> (&'static str, Vec<C>)) -> Vec<WireTurn<C>> {
+    let mut turns: Vec<WireTurn<C>> = Vec::new();
     for message in &request.messages {
         let (role, content) = encode(message);
         match turns.last_mut() {
             _ if content.is_empty() => {}
             Some(last) if last.role == role => last.content.extend(content),
-            _ => turns.push(Turn { role, content }),
+            _ => turns.push(WireTurn { role, content }),
         }
     }
     turns
