@@ -76,8 +76,6 @@ struct CallListeners {
     listeners: Mutex<HashMap<u64, mpsc::Sender<CallNotification>>>,
 }
 
-impl CallListeners {}
-
 /// Receives the notifications about one call. Dropping it ends the subscription.
 pub(crate) struct CallNotifications {
     /// Number of the call on its connection.
