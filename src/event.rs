@@ -36,7 +36,7 @@ pub use message::{MessageExtra, ReplacedMessage};
 pub use permission::PermissionOutcome;
 pub use table::TYPES;
 pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED, ignored, subject};
-pub(crate) use timestamp::timestamp;
+pub(crate) use timestamp::{date, timestamp};
 pub use tool::ToolChange;
 
 /// An event of a session. Facts are kept; a `message.delta` may be removed after its

@@ -10,6 +10,7 @@ mod aws;
 mod bedrock;
 mod call_ids;
 pub mod catalog;
+mod chat_format;
 mod classify;
 mod claude_thinking;
 pub mod cloud;

@@ -5,13 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::error::Error;
 
 /// Permission mode of a session: what the session may do without asking the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Mode {
     #[default]
     Ask,
@@ -67,12 +68,6 @@ impl FromStr for Mode {
     }
 }
 
-impl From<Mode> for String {
-    fn from(mode: Mode) -> String {
-        mode.id().into()
-    }
-}
-
 impl TryFrom<String> for Mode {
     type Error = String;
 
@@ -83,8 +78,7 @@ impl TryFrom<String> for Mode {
 }
 
 /// How much a model may think before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, SerializeDisplay, DeserializeFromStr, clap::ValueEnum)]
 pub enum Thinking {
     /// No thinking, if the model can answer without it.
     #[default]
@@ -129,6 +123,16 @@ impl Thinking {
             Thinking::Max => "max",
         }
     }
+
+    /// Returns the nearest of the levels `low`, `medium` and `high`, which all APIs with levels
+    /// have.
+    pub(crate) fn coarse(self) -> &'static str {
+        match self {
+            Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
+            Thinking::Medium => "medium",
+            Thinking::High | Thinking::XHigh | Thinking::Max => "high",
+        }
+    }
 }
 
 impl fmt::Display for Thinking {
@@ -162,25 +166,10 @@ impl JsonSchema for Thinking {
     }
 }
 
-impl From<Thinking> for String {
-    fn from(level: Thinking) -> String {
-        level.as_str().into()
-    }
-}
-
-impl TryFrom<String> for Thinking {
-    type Error = String;
-
-    /// Parses the serialized name. The error has no hint.
-    fn try_from(name: String) -> Result<Thinking, String> {
-        name.parse().map_err(|error: Error| error.message)
-    }
-}
-
 /// The stored value of an option. A value that `T` does not include, such as another agent's mode
 /// or a newer version's thinking level, is kept as text. In JSON, both variants are strings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String", bound(serialize = "T: Clone + fmt::Display", deserialize = "T: FromStr"))]
+#[derive(Clone, Debug, PartialEq, Eq, SerializeDisplay, Deserialize)]
+#[serde(from = "String", bound(deserialize = "T: FromStr"))]
 pub enum OptionValue<T> {
     Known(T),
     Other(String),
@@ -205,12 +194,6 @@ impl<T: Default> Default for OptionValue<T> {
 impl<T: FromStr> From<String> for OptionValue<T> {
     fn from(text: String) -> Self {
         text.parse().map_or(OptionValue::Other(text), OptionValue::Known)
-    }
-}
-
-impl<T: fmt::Display> From<OptionValue<T>> for String {
-    fn from(value: OptionValue<T>) -> String {
-        value.to_string()
     }
 }
 

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use globset::Glob;
+use serde_json::json;
 
 use super::data_paths::{DataPaths, project_file};
 use super::load::{LoadedSettings, Origin};
@@ -52,7 +53,7 @@ impl AccessShape {
 
     /// Lists the fields that a rule about such calls can have, as an error message shows them.
     fn fields(&self) -> Vec<String> {
-        let kind = format!("kind = \"{}\"", self.kind.id());
+        let kind = format!("kind = {}", json!(self.kind));
         let optional = [(self.path, "path"), (self.pattern, "pattern")];
         std::iter::once(kind).chain(optional.iter().filter(|(has, _)| *has).map(|(_, name)| (*name).to_owned())).collect()
     }
@@ -120,12 +121,12 @@ fn check_fields(rule: &Rule, tools: &[KnownTool<'_>], file: &Path) -> Result<()>
     let field = match rule.kind {
         _ if rule.pattern.is_some() && without(|rule| rule.pattern = None) => "pattern".to_owned(),
         _ if rule.path.is_some() && without(|rule| rule.path = None) => "path".to_owned(),
-        Some(kind) if without(|rule| rule.kind = None) => format!("kind = \"{}\"", kind.id()),
+        Some(kind) if without(|rule| rule.kind = None) => format!("kind = {}", json!(kind)),
         _ => "a combination of kind, path and pattern".to_owned(),
     };
     let calls = match (&rule.tool, rule.kind) {
         (Some(tool), _) => format!("calls of `{tool}`"),
-        (None, Some(kind)) => format!("calls of kind \"{}\"", kind.id()),
+        (None, Some(kind)) => format!("calls of kind {}", json!(kind)),
         (None, None) => "calls".to_owned(),
     };
     let known: Vec<String> = shapes.iter().map(|shape| shape.fields().join(", ")).collect();

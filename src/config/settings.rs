@@ -204,19 +204,6 @@ pub enum AccessKind {
     Mcp,
 }
 
-impl AccessKind {
-    /// Returns the name in the settings.
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            AccessKind::Read => "read",
-            AccessKind::Write => "write",
-            AccessKind::Exec => "exec",
-            AccessKind::Network => "network",
-            AccessKind::Mcp => "mcp",
-        }
-    }
-}
-
 /// Settings of tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

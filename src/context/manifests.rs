@@ -1,7 +1,5 @@
 //! Entry points of a project, from its manifests. Pure.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -79,17 +77,14 @@ fn node(json: &Json) -> Vec<String> {
 
 /// Returns the targets of a makefile, each once, in order.
 fn make(text: &str) -> Vec<String> {
-    let mut seen = BTreeMap::new();
+    let mut targets: Vec<String> = Vec::new();
     for line in text.lines() {
         let Some((target, rest)) = line.split_once(':') else { continue };
         let is_name = target.starts_with(|first: char| first.is_ascii_alphanumeric())
             && target.chars().all(|character| character.is_ascii_alphanumeric() || "_-.".contains(character));
-        if is_name && !rest.starts_with('=') {
-            let position = seen.len();
-            seen.entry(target.to_owned()).or_insert(position);
+        if is_name && !rest.starts_with('=') && !targets.iter().any(|known| known == target) {
+            targets.push(target.to_owned());
         }
     }
-    let mut targets: Vec<(String, usize)> = seen.into_iter().collect();
-    targets.sort_by_key(|(_, position)| *position);
-    targets.into_iter().map(|(target, _)| target).collect()
+    targets
 }

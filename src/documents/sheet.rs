@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::bounded_text::BoundedText;
 use super::package::{Package, Xml};
+use crate::event;
 use crate::limits;
 
 /// Maximum number of shared strings, and of cell styles, that are read of a workbook.
@@ -200,14 +201,8 @@ fn date(number: f64) -> Option<String> {
     let seconds = (number * 86_400.0).round() as u64;
     let (days, time) = (seconds / 86_400, seconds % 86_400);
     let time = (time > 0).then(|| format!("{:02}:{:02}:{:02}", time / 3600, time / 60 % 60, time % 60));
-    // Days from 0000-03-01 to 1899-12-30 (the algorithm of Howard Hinnant, `civil_from_days`).
-    let shifted = days + 693_899;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let date = format!("{:04}-{month:02}-{day:02}", year + era * 400 + u64::from(month <= 2));
+    // 1970-01-01 is 25569 days after 1899-12-30.
+    let date = event::date(days as i64 - 25_569);
     Some(match time {
         None => date,
         Some(time) if days == 0 => time,

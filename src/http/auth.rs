@@ -106,11 +106,8 @@ impl Auth {
     /// Returns the client that the request's token belongs to. Only failed logins are rate-limited.
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client> {
         let token = token(headers);
-        let client = match token {
-            Some(token) => self.tokens.client(token, &self.roots),
-            None => None,
-        };
-        client.map_or_else(|| Err(self.failed(token.is_some())), Ok)
+        let client = token.and_then(|token| self.tokens.client(token, &self.roots));
+        client.ok_or_else(|| self.failed(token.is_some()))
     }
 
     /// Returns the access of the hosted agent that the request's token belongs to. If the request

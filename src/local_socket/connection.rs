@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::net::UnixStream;
@@ -76,12 +76,6 @@ struct CallListeners {
     listeners: Mutex<HashMap<u64, mpsc::Sender<CallNotification>>>,
 }
 
-impl CallListeners {
-    fn map(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<CallNotification>>> {
-        self.listeners.lock()
-    }
-}
-
 /// Receives the notifications about one call. Dropping it ends the subscription.
 pub(crate) struct CallNotifications {
     /// Number of the call on its connection.
@@ -107,7 +101,7 @@ impl CallNotifications {
 
 impl Drop for CallNotifications {
     fn drop(&mut self) {
-        self.calls.map().remove(&self.call);
+        self.calls.listeners.lock().remove(&self.call);
     }
 }
 
@@ -205,7 +199,7 @@ impl PeerConnection {
     pub(crate) fn new_call(&self) -> CallNotifications {
         let call = self.calls.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = mpsc::channel(PEER_NOTIFICATIONS_MAX);
-        self.calls.map().insert(call, sender);
+        self.calls.listeners.lock().insert(call, sender);
         CallNotifications { call, receiver, calls: self.calls.clone() }
     }
 
@@ -240,7 +234,7 @@ impl Handler<()> for CallHandler {
     }
 
     fn notification(&self, method: String, params: Value, _cancel: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
-        let listener = params["call"].as_u64().and_then(|call| self.0.map().get(&call).cloned());
+        let listener = params["call"].as_u64().and_then(|call| self.0.listeners.lock().get(&call).cloned());
         // A full queue means that the process sent more notifications than it may send.
         if listener.is_some_and(|listener| listener.try_send((method, params)).is_err()) {
             tracing::warn!("a notification of another nuncio process was dropped");

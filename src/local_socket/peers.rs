@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +87,7 @@ impl Peers {
                 format!("uses version {} of the local protocol, this process version {PROTOCOL_VERSION}", address.version);
             return Err(unreachable(&versions).hint("use the same version of nuncio, or close the session there"));
         }
-        let mut connections = self.connections();
+        let mut connections = self.connections.lock();
         connections.retain(|_, connection| !connection.is_closed());
         if let Some(connection) = connections.get(socket) {
             return Ok(connection.clone());
@@ -135,11 +135,7 @@ impl Peers {
         if tokio::time::timeout(limits::PEER_DRAIN, self.tasks.wait()).await.is_err() {
             tracing::warn!("calls of other processes were not answered in time");
         }
-        self.connections().clear();
-    }
-
-    fn connections(&self) -> MutexGuard<'_, HashMap<String, Arc<PeerConnection>>> {
-        self.connections.lock()
+        self.connections.lock().clear();
     }
 }
 

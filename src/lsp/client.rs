@@ -11,7 +11,7 @@ use lsp_types::notification::{
     Progress, PublishDiagnostics,
 };
 use lsp_types::request::{Initialize, Request, Shutdown};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -37,7 +37,7 @@ const LSP_MESSAGES_QUEUED_MAX: usize = 64;
 pub(crate) struct LanguageClient {
     root: PathBuf,
     connection: Connection<()>,
-    documents: Mutex<Documents>,
+    pub(super) documents: Mutex<Documents>,
     /// Notified when the server publishes diagnostics or reports progress.
     updates: watch::Sender<()>,
 }
@@ -124,21 +124,20 @@ impl LanguageClient {
         #[derive(Deserialize)]
         struct PublishParams {
             uri: String,
-            #[serde(default)]
             version: Option<i32>,
             diagnostics: Vec<Value>,
         }
         let Ok(PublishParams { uri, version, diagnostics }) = PublishParams::deserialize(params) else { return };
         let Some(path) = uri::path(&uri) else { return };
         let parsed = diagnostics.into_iter().filter_map(|diagnostic| serde_json::from_value(diagnostic).ok()).collect();
-        self.documents().publish(path, version, parsed);
+        self.documents.lock().publish(path, version, parsed);
         self.updates.send_replace(());
     }
 
     fn update_progress(&self, params: &Value) {
         let kind = params["value"]["kind"].as_str();
         if let Some("begin" | "end") = kind {
-            self.documents().progress(params["token"].to_string(), kind == Some("begin"));
+            self.documents.lock().progress(params["token"].to_string(), kind == Some("begin"));
             self.updates.send_replace(());
         }
     }
@@ -184,7 +183,7 @@ impl LanguageClient {
     /// result before they have loaded the project, and publish the diagnostics later.
     pub(crate) async fn check(&self, path: &Path, text: &str, until: Instant) -> Result<Option<FileDiagnostics>, String> {
         {
-            let mut documents = self.documents();
+            let mut documents = self.documents.lock();
             for change in documents.set_content(path, text) {
                 self.send_change(change)?;
             }
@@ -196,7 +195,7 @@ impl LanguageClient {
 
     /// Sends the content of a file on the disk, or closes the document if `text` is `None`.
     pub(crate) fn refresh(&self, path: &Path, text: Option<&str>) -> Result<(), String> {
-        let mut documents = self.documents();
+        let mut documents = self.documents.lock();
         let changes = match text {
             Some(text) => documents.set_content(path, text),
             None => documents.close(path).into_iter().collect(),
@@ -209,7 +208,7 @@ impl LanguageClient {
         let mut latest = None;
         let mut end = until;
         loop {
-            let now = self.documents().current(path);
+            let now = self.documents.lock().current(path);
             if now != latest {
                 latest = now;
                 let working = latest.as_ref().is_some_and(|known: &FileDiagnostics| known.working);
@@ -241,11 +240,6 @@ impl LanguageClient {
                 self.notify(DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri::from_path(&path) } }))
             }
         }
-    }
-
-    /// Locks and returns the state of the server's documents.
-    pub(crate) fn documents(&self) -> MutexGuard<'_, Documents> {
-        self.documents.lock()
     }
 
     /// Sends a request and ignores its result.

@@ -103,7 +103,7 @@ impl Languages {
             }
         };
         let now = check(&client, path, until).await.ok()??;
-        let before = client.documents().record(path, now.diagnostics.clone());
+        let before = client.documents.lock().record(path, now.diagnostics.clone());
         let mut new = match &before {
             Some(before) => diagnostic::new_since(before, &now.diagnostics),
             None => now.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == DiagnosticSeverity::Error).collect(),
@@ -127,7 +127,7 @@ impl Languages {
         let now = check(&client, path, until).await?;
         let now =
             now.ok_or_else(|| format!("the language server {name} reported nothing for the file in time; call again later"))?;
-        client.documents().record(path, now.diagnostics.clone());
+        client.documents.lock().record(path, now.diagnostics.clone());
         Ok(now.diagnostics)
     }
 
@@ -136,7 +136,7 @@ impl Languages {
     pub(crate) fn known(&self) -> Vec<Diagnostic> {
         let used = self.used.lock();
         let clients = used.values().filter_map(|used| used.server.client_now());
-        let all = clients.flat_map(|client| client.documents().all());
+        let all = clients.flat_map(|client| client.documents.lock().all());
         all.filter(|diagnostic| self.config.roots.iter().any(|root| diagnostic.file_path.starts_with(root))).collect()
     }
 
@@ -187,7 +187,7 @@ impl Languages {
 /// Checks `path` with its content on disk. First sends the new content of other open documents that
 /// changed on disk.
 async fn check(client: &LanguageClient, path: &Path, until: Instant) -> Result<Option<FileDiagnostics>, String> {
-    let (open, requested) = (client.documents().open(), path.to_owned());
+    let (open, requested) = (client.documents.lock().open(), path.to_owned());
     let read_files = task::blocking("reading the file", move || {
         let others = open.into_iter().filter(|(path, _)| *path != requested);
         let changed = others.filter_map(|(path, known)| match read(&path) {

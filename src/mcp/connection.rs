@@ -146,12 +146,12 @@ impl McpConnection {
         }
     }
 
-    /// Sends `notifications/cancelled`; waits a limited time until it is sent.
     /// Returns whether the connection to the server has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.peer.is_transport_closed()
     }
 
+    /// Sends `notifications/cancelled`; waits a limited time until it is sent.
     async fn send_cancellation(&self, id: RequestId) {
         let params = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".into()));
         let _ = tokio::time::timeout(MCP_CANCEL, self.peer.notify_cancelled(params)).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -68,7 +68,7 @@ pub(super) struct CallGuard {
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        self.calls.calls().running.remove(&self.token);
+        self.calls.0.lock().running.remove(&self.token);
     }
 }
 
@@ -77,14 +77,14 @@ impl CallGuard {
     /// the last answer to a request of the server. During such a request, `timeout` counts from
     /// now.
     pub(super) fn due(&self, timeout: Duration) -> Instant {
-        let state = self.activity.state();
+        let state = self.activity.state.lock();
         if state.open_requests > 0 { Instant::now() + timeout } else { state.last + timeout }
     }
 
     /// Waits for a report that may be shown: several within [`MCP_PROGRESS_INTERVAL`] count
     /// as one, the last of them.
     pub(super) async fn wait_for_report(&self) {
-        while self.activity.state().unshown.is_none() {
+        while self.activity.state.lock().unshown.is_none() {
             self.activity.reported.notified().await;
         }
         sleep_until(self.next).await;
@@ -92,7 +92,7 @@ impl CallGuard {
 
     /// Shows the last report, unless it was shown.
     pub(super) fn show(&mut self) {
-        let unshown = self.activity.state().unshown.take();
+        let unshown = self.activity.state.lock().unshown.take();
         if let Some(report) = unshown {
             (self.on_progress)(report);
             self.next = Instant::now() + MCP_PROGRESS_INTERVAL;
@@ -101,10 +101,6 @@ impl CallGuard {
 }
 
 impl OpenCalls {
-    fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.lock()
-    }
-
     /// Registers a call. Its progress is passed to `on_progress`.
     pub(super) fn register(
         self: &Arc<Self>,
@@ -114,7 +110,7 @@ impl OpenCalls {
     ) -> CallGuard {
         let activity = Arc::new(Activity::new());
         let early: Vec<ProgressNotificationParam> = {
-            let mut calls = self.calls();
+            let mut calls = self.0.lock();
             calls.count += 1;
             let (number, reached) = (calls.count, f64::NEG_INFINITY);
             let call = OpenCall { number, reached, requests, activity: activity.clone() };
@@ -131,12 +127,12 @@ impl OpenCalls {
 
     /// Passes a progress report to its call.
     pub(super) fn report(&self, report: ProgressNotificationParam) {
-        let mut calls = self.calls();
+        let mut calls = self.0.lock();
         match calls.running.get_mut(&report.progress_token) {
             Some(call) if report.progress < call.reached => {}
             Some(call) => {
                 call.reached = report.progress;
-                let mut state = call.activity.state();
+                let mut state = call.activity.state.lock();
                 (state.last, state.unshown) = (Instant::now(), Some(text(&report)));
                 drop(state);
                 call.activity.reported.notify_one();
@@ -153,14 +149,14 @@ impl OpenCalls {
     /// Returns the call to which a request of the server belongs. The protocol does not name the
     /// call: use the one that started last, if all running calls belong to one session.
     pub(super) fn of_request(&self) -> Option<RequestOfCall> {
-        let calls = self.calls();
+        let calls = self.0.lock();
         let last = calls.running.values().max_by_key(|call| call.number)?;
         let requests = last.requests.clone()?;
         let same = |call: &OpenCall| call.requests.as_ref().is_some_and(|other| other.session() == requests.session());
         if !calls.running.values().all(same) {
             return None;
         }
-        last.activity.state().open_requests += 1;
+        last.activity.state.lock().open_requests += 1;
         Some(RequestOfCall { requests, activity: last.activity.clone() })
     }
 }
@@ -173,7 +169,7 @@ pub(super) struct RequestOfCall {
 
 impl Drop for RequestOfCall {
     fn drop(&mut self) {
-        let mut state = self.activity.state();
+        let mut state = self.activity.state.lock();
         state.open_requests -= 1;
         state.last = Instant::now();
     }
@@ -198,10 +194,6 @@ impl Activity {
     fn new() -> Activity {
         let state = ActivityState { last: Instant::now(), open_requests: 0, unshown: None };
         Activity { state: Mutex::new(state), reported: Notify::new() }
-    }
-
-    fn state(&self) -> MutexGuard<'_, ActivityState> {
-        self.state.lock()
     }
 }
 

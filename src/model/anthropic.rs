@@ -6,7 +6,7 @@ mod read;
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 pub(crate) use read::AnthropicReader;
@@ -20,7 +20,7 @@ use super::endpoint::{CacheTtl, Endpoint, Protocol};
 use super::error::ModelError;
 use super::message::{Block, Message, ToolResult};
 use super::request::Request;
-use super::wire::{self, EncodedRequest};
+use super::wire::{self, EncodedRequest, WireTurn};
 use crate::content::{Part, plain_text};
 use crate::options::Thinking;
 
@@ -40,16 +40,10 @@ struct Body<'a> {
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    tool_choice: Option<ToolChoice>,
-    messages: Vec<Turn<'a>>,
+    tool_choice: Option<Value>,
+    messages: Vec<WireTurn<Content<'a>>>,
     thinking: Option<ThinkingConfig>,
     output_config: Option<OutputConfig>,
-}
-
-#[derive(Serialize)]
-struct Turn<'a> {
-    role: &'static str,
-    content: Vec<Content<'a>>,
 }
 
 #[skip_serializing_none]
@@ -118,12 +112,6 @@ struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-#[derive(Serialize)]
-struct ToolChoice {
-    r#type: &'static str,
-    disable_parallel_tool_use: bool,
-}
-
 /// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let model = catalog::bare_name(&endpoint.model);
@@ -149,7 +137,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     if let Some(last) = tools.last_mut() {
         last.cache_control = Some(breakpoint);
     }
-    let tool_choice = ToolChoice { r#type: "auto", disable_parallel_tool_use: true };
+    let tool_choice = json!({ "type": "auto", "disable_parallel_tool_use": true });
     let tool_choice = (!endpoint.parallel_tool_calls && !tools.is_empty()).then_some(tool_choice);
     let body = Body {
         model: (!vertex).then_some(&endpoint.model),
@@ -178,27 +166,19 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
 /// Returns whether the API would reject a request with thinking. For a model with a thinking
 /// budget, the API accepts thinking after tool results only if the turn with the tool calls begins
 /// with a thinking block from the same provider.
-fn is_thinking_rejected(thinking_style: ThinkingStyle, turns: &[Turn<'_>]) -> bool {
+fn is_thinking_rejected(thinking_style: ThinkingStyle, turns: &[WireTurn<Content<'_>>]) -> bool {
     let [.., assistant, results] = turns else { return false };
     matches!(thinking_style, ThinkingStyle::Budget)
         && matches!(results.content.first(), Some(Content::ToolResult { .. }))
         && !matches!(assistant.content.first(), Some(Content::Thinking { .. } | Content::RedactedThinking { .. }))
 }
 
-fn turns(request: &Request, ids: CallIds, breakpoint: CacheControl) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
-    for message in &request.messages {
-        let (role, content) = match message.as_ref() {
-            Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
-            Message::Assistant(blocks) => ("assistant", blocks.iter().filter_map(|item| block(item, ids)).collect()),
-            Message::ToolResults(results) => ("user", results.iter().map(|item| result(item, ids)).collect::<Vec<_>>()),
-        };
-        match turns.last_mut() {
-            _ if content.is_empty() => {}
-            Some(last) if last.role == role => last.content.extend(content),
-            _ => turns.push(Turn { role, content }),
-        }
-    }
+fn turns(request: &Request, ids: CallIds, breakpoint: CacheControl) -> Vec<WireTurn<Content<'_>>> {
+    let mut turns = wire::turns(request, |message| match message {
+        Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
+        Message::Assistant(blocks) => ("assistant", blocks.iter().filter_map(|item| block(item, ids)).collect()),
+        Message::ToolResults(results) => ("user", results.iter().map(|item| result(item, ids)).collect()),
+    });
     // The previous request ended with the user turn before the last one.
     for turn in turns.iter_mut().rev().filter(|turn| turn.role == "user").take(2) {
         match turn.content.last_mut() {

@@ -35,11 +35,11 @@ pub(super) async fn authorize(endpoint: &Endpoint, clients: &HttpClients, reques
         }
         Credentials::Google(account) => {
             let token = format!("Bearer {}", token(endpoint, account, clients).await?);
-            let mut token = HeaderValue::from_str(&token).map_err(|_| invalid(account.origin()))?;
+            let mut token = HeaderValue::from_str(&token).map_err(|_| invalid(&account.origin))?;
             token.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, token);
             if let Some(project) = account.quota_project() {
-                let project = HeaderValue::from_str(project).map_err(|_| invalid(account.origin()))?;
+                let project = HeaderValue::from_str(project).map_err(|_| invalid(&account.origin))?;
                 request.headers_mut().insert("x-goog-user-project", project);
             }
         }
@@ -55,9 +55,9 @@ pub(super) fn key_header(endpoint: &Endpoint) -> Result<Option<(&'static str, He
         "azure" => ("api-key", ""),
         _ => wire_format(endpoint.protocol).key_header,
     };
-    let mut value = HeaderValue::from_str(&format!("{prefix}{}", key.secret())).map_err(|_| {
-        let message = format!("the key of {} contains characters that are invalid in an HTTP header", key.origin());
-        ModelError::new(Retry::Never, message).hint(format!("check {}", key.origin())).unreachable()
+    let mut value = HeaderValue::from_str(&format!("{prefix}{}", key.secret)).map_err(|_| {
+        let message = format!("the key of {} contains characters that are invalid in an HTTP header", key.origin);
+        ModelError::new(Retry::Never, message).hint(format!("check {}", key.origin)).unreachable()
     })?;
     value.set_sensitive(true);
     Ok(Some((name, value)))

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 pub(crate) use read::BedrockReader;
@@ -19,7 +19,7 @@ use super::endpoint::{CacheTtl, Endpoint, Protocol};
 use super::error::ModelError;
 use super::message::{Block, Message, ToolResult};
 use super::request::Request;
-use super::wire::{self, EncodedRequest};
+use super::wire::{self, EncodedRequest, WireTurn};
 use crate::content::Part;
 
 /// The provider state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is
@@ -35,16 +35,10 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<WireTurn<Content<'a>>>,
     tool_config: Option<ToolConfig<'a>>,
-    inference_config: Option<InferenceConfig>,
+    inference_config: Option<Value>,
     additional_model_request_fields: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct Turn<'a> {
-    role: &'static str,
-    content: Vec<Content<'a>>,
 }
 
 #[derive(Serialize)]
@@ -110,12 +104,6 @@ enum Tool<'a> {
 #[derive(Serialize)]
 struct InputSchema<'a> {
     json: &'a Value,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct InferenceConfig {
-    max_tokens: u32,
 }
 
 /// Which parts of a request may end with a cache breakpoint.
@@ -185,7 +173,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         system,
         messages,
         tool_config: (!tools.is_empty()).then_some(ToolConfig { tools }),
-        inference_config: max_tokens.map(|max_tokens| InferenceConfig { max_tokens }),
+        inference_config: max_tokens.map(|tokens| json!({ "maxTokens": tokens })),
         additional_model_request_fields: fields,
     };
     let path = format!("model/{}/converse-stream", utf8_percent_encode(&endpoint.model, SEGMENT));
@@ -193,27 +181,18 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
 }
 
 /// Returns whether the last tool calls come from a turn that does not begin with a thinking block.
-fn is_thinking_missing(turns: &[Turn<'_>]) -> bool {
+fn is_thinking_missing(turns: &[WireTurn<Content<'_>>]) -> bool {
     let [.., assistant, results] = turns else { return false };
     matches!(results.content.first(), Some(Content::ToolResult { .. }))
         && !matches!(assistant.content.first(), Some(Content::Reasoning(_)))
 }
 
-fn turns(request: &Request, ids: CallIds) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
-    for message in &request.messages {
-        let (role, content): (_, Vec<Content<'_>>) = match message.as_ref() {
-            Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
-            Message::Assistant(blocks) => ("assistant", blocks.iter().filter_map(|item| block(item, ids)).collect()),
-            Message::ToolResults(results) => ("user", results.iter().map(|item| result(item, ids)).collect()),
-        };
-        match turns.last_mut() {
-            _ if content.is_empty() => {}
-            Some(last) if last.role == role => last.content.extend(content),
-            _ => turns.push(Turn { role, content }),
-        }
-    }
-    turns
+fn turns(request: &Request, ids: CallIds) -> Vec<WireTurn<Content<'_>>> {
+    wire::turns(request, |message| match message {
+        Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
+        Message::Assistant(blocks) => ("assistant", blocks.iter().filter_map(|item| block(item, ids)).collect()),
+        Message::ToolResults(results) => ("user", results.iter().map(|item| result(item, ids)).collect()),
+    })
 }
 
 /// Returns `None` for blank text, which the API rejects.

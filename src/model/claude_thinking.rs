@@ -2,7 +2,7 @@
 //! platforms (platform.claude.com/docs/en/build-with-claude/extended-thinking).
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 use super::catalog::{self, MAX_OUTPUT_TOKENS};
@@ -19,15 +19,10 @@ pub(super) enum ThinkingConfig {
     Adaptive {
         display: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        block_binding: Option<BlockBinding>,
+        /// The treatment of a thinking block whose conversation changed.
+        block_binding: Option<Value>,
     },
     Disabled,
-}
-
-/// The treatment of a thinking block whose conversation changed.
-#[derive(Serialize)]
-pub(super) struct BlockBinding {
-    prefix_mismatch_behavior: &'static str,
 }
 
 /// The field `output_config`.
@@ -123,11 +118,11 @@ pub(super) fn thinking_config(
 ) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
     let adaptive = |block_binding| {
         let level = if thinking == Thinking::Off { Thinking::Low } else { thinking };
-        let effort = endpoint.effort(level).and_then(Effort::name).unwrap_or_else(|| effort(level).to_owned());
+        let effort = endpoint.effort(level).and_then(Effort::name).unwrap_or_else(|| level.coarse().to_owned());
         (Some(ThinkingConfig::Adaptive { display: "summarized", block_binding }), Some(OutputConfig { effort }))
     };
     match (thinking_style, thinking) {
-        (ThinkingStyle::Bound, _) => adaptive(Some(BlockBinding { prefix_mismatch_behavior: "drop_block" })),
+        (ThinkingStyle::Bound, _) => adaptive(Some(json!({ "prefix_mismatch_behavior": "drop_block" }))),
         (ThinkingStyle::ByDefault, Thinking::Off) => (Some(ThinkingConfig::Disabled), None),
         (ThinkingStyle::Adaptive | ThinkingStyle::Budget, Thinking::Off) => (None, None),
         (ThinkingStyle::Adaptive | ThinkingStyle::ByDefault, _) => adaptive(None),
@@ -140,15 +135,6 @@ pub(super) fn thinking_config(
             let budget_tokens = budget_tokens.min(max_tokens / 2);
             ((budget_tokens >= 1024).then_some(ThinkingConfig::Enabled { budget_tokens }), None)
         }
-    }
-}
-
-/// Returns the effort for a thinking level, for models without levels in the catalogue.
-fn effort(level: Thinking) -> &'static str {
-    match level {
-        Thinking::Off | Thinking::Minimal | Thinking::Low => "low",
-        Thinking::Medium => "medium",
-        Thinking::High | Thinking::XHigh | Thinking::Max => "high",
     }
 }
 

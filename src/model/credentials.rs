@@ -9,8 +9,9 @@ use super::google::GoogleAccount;
 /// An API key and its origin. The secret is never displayed, logged or serialized.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    secret: String,
-    origin: String,
+    pub(super) secret: String,
+    /// The environment variable or setting that contains the key.
+    pub(crate) origin: String,
 }
 
 impl ApiKey {
@@ -18,16 +19,6 @@ impl ApiKey {
     /// that the user would change.
     pub fn new(secret: impl Into<String>, origin: impl Into<String>) -> Self {
         Self { secret: secret.into().trim().to_owned(), origin: origin.into() }
-    }
-
-    /// Returns the environment variable or setting that contains the key.
-    pub(crate) fn origin(&self) -> &str {
-        &self.origin
-    }
-
-    /// Returns the key itself.
-    pub(super) fn secret(&self) -> &str {
-        &self.secret
     }
 }
 
@@ -59,9 +50,9 @@ impl Credentials {
     pub(crate) fn origin(&self) -> Option<&str> {
         match self {
             Credentials::None => None,
-            Credentials::Key(key) => Some(key.origin()),
+            Credentials::Key(key) => Some(&key.origin),
             Credentials::Aws(keys) => Some(&keys.origin),
-            Credentials::Google(account) => Some(account.origin()),
+            Credentials::Google(account) => Some(&account.origin),
         }
     }
 
@@ -69,7 +60,7 @@ impl Credentials {
     pub(super) fn secrets(&self) -> Vec<String> {
         match self {
             Credentials::None => Vec::new(),
-            Credentials::Key(key) => vec![key.secret().to_owned()],
+            Credentials::Key(key) => vec![key.secret.clone()],
             Credentials::Aws(keys) => [Some(keys.secret_key.clone()), keys.session_token.clone()].into_iter().flatten().collect(),
             Credentials::Google(account) => account.last_token().into_iter().collect(),
         }

@@ -162,11 +162,7 @@ fn thinking_config(endpoint: &Endpoint, thinking: Thinking) -> Option<ThinkingCo
         (_, Thinking::Off) => endpoint.lowest_effort().and_then(Effort::name),
         (effort, _) => effort.and_then(Effort::name),
     };
-    let level = level.unwrap_or_else(|| match thinking {
-        Thinking::Off | Thinking::Minimal | Thinking::Low => "low".to_owned(),
-        Thinking::Medium => "medium".to_owned(),
-        Thinking::High | Thinking::XHigh | Thinking::Max => "high".to_owned(),
-    });
+    let level = level.unwrap_or_else(|| thinking.coarse().to_owned());
     Some(ThinkingConfig { thinking_level: Some(level), thinking_budget: None, include_thoughts })
 }
 
@@ -185,23 +181,15 @@ fn budget(model: &str, thinking: Thinking) -> u32 {
 
 /// Encodes the conversation. `ids`: calls and results have ids, which Vertex AI rejects.
 fn contents(request: &Request, ids: bool) -> Vec<Content<'_>> {
-    let mut contents: Vec<Content<'_>> = Vec::new();
-    for message in &request.messages {
-        let (role, parts): (_, Vec<Part<'_>>) = match message.as_ref() {
-            Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
-            Message::Assistant(blocks) => ("model", assistant(blocks, ids)),
-            Message::ToolResults(results) => {
-                let images = results.iter().flat_map(|result| &result.output).filter(|part| wire::is_image(part)).filter_map(part);
-                ("user", results.iter().map(|item| result(item, ids)).chain(images).collect())
-            }
-        };
-        match contents.last_mut() {
-            _ if parts.is_empty() => {}
-            Some(last) if last.role == Some(role) => last.parts.extend(parts),
-            _ => contents.push(Content { role: Some(role), parts }),
+    let turns = wire::turns(request, |message| match message {
+        Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
+        Message::Assistant(blocks) => ("model", assistant(blocks, ids)),
+        Message::ToolResults(results) => {
+            let images = results.iter().flat_map(|result| &result.output).filter(|part| wire::is_image(part)).filter_map(part);
+            ("user", results.iter().map(|item| result(item, ids)).chain(images).collect())
         }
-    }
-    contents
+    });
+    turns.into_iter().map(|turn| Content { role: Some(turn.role), parts: turn.content }).collect()
 }
 
 fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<Part<'a>> {

@@ -40,7 +40,7 @@ const HINT: &str = "run gcloud auth application-default login, or set GOOGLE_APP
 pub struct GoogleAccount {
     source: Source,
     /// The file or server that the credentials come from.
-    origin: String,
+    pub(super) origin: String,
     token: Mutex<Option<Token>>,
     /// Held while a token is requested, so that concurrent requests share it.
     refresh: tokio::sync::Mutex<()>,
@@ -150,11 +150,6 @@ impl GoogleAccount {
             Source::File(AccountFile::AuthorizedUser { .. }) => self.project(),
             Source::File(_) | Source::Metadata(_) => None,
         }
-    }
-
-    /// Returns the file or server that the credentials come from.
-    pub(super) fn origin(&self) -> &str {
-        &self.origin
     }
 
     /// Returns whether tokens come from the metadata server, which cannot be reached through a

@@ -53,7 +53,7 @@ impl HttpModel {
     /// Sends the request. A server without the Responses API gets it as a chat completion, which
     /// the first answer reports.
     async fn answer(&self, mut request: Request) -> Result<ChunkStream, ModelError> {
-        let (endpoint, observed) = (&self.endpoint, self.servers.observed());
+        let (endpoint, observed) = (&self.endpoint, &self.servers.observed);
         let reported = self.servers.ask(&self.clients, endpoint, false).await;
         if endpoint.tools.or(reported.tools) == Some(false) {
             request.tools = Arc::new([]);
@@ -110,7 +110,7 @@ impl HttpModel {
     /// Returns the context window: a smaller one that the server has named precedes the settings
     /// and the server's report.
     fn window(&self, reported: Option<u64>) -> u64 {
-        self.servers.observed().window(&self.endpoint, self.endpoint.window(reported))
+        self.servers.observed.window(&self.endpoint, self.endpoint.window(reported))
     }
 }
 
@@ -152,7 +152,7 @@ impl Model for HttpModel {
             .map_err(move |error| {
                 let endpoint = &model.endpoint;
                 let assumed = endpoint.window(model.servers.properties(endpoint).context_window);
-                model.servers.observed().add_error(endpoint, assumed, &error);
+                model.servers.observed.add_error(endpoint, assumed, &error);
                 let message = endpoint.masked(&format!("{}: {}", endpoint.id, error.message));
                 ModelError { message, hint: error.hint.map(|hint| endpoint.masked(&hint)), ..error }
             })

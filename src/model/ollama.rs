@@ -6,16 +6,16 @@ mod read;
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 pub(crate) use read::OllamaReader;
 
 use super::call_ids::CallIds;
 use super::catalog::bare_name;
+use super::chat_format::{ChatCall, ChatTool, ChatTurn, chat_turns, tools};
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
-use super::message::{Block, Message};
+use super::message::Block;
 use super::request::Request;
 use super::wire::{self, EncodedRequest, Input};
 use crate::config::Effort;
@@ -31,7 +31,7 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ChatTool<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think>,
@@ -66,35 +66,9 @@ struct Turn<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<ChatCall<'a, Input<'a>>>,
     tool_name: Option<&'a str>,
     tool_call_id: Option<Cow<'a, str>>,
-}
-
-#[derive(Serialize)]
-struct Call<'a> {
-    id: Cow<'a, str>,
-    r#type: &'static str,
-    function: CallFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct CallFunction<'a> {
-    name: &'a str,
-    arguments: Input<'a>,
-}
-
-#[derive(Serialize)]
-struct Tool<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
 }
 
 /// Encodes a request for `endpoint`. The server loads the model with a context window of `num_ctx`
@@ -105,14 +79,10 @@ pub(crate) fn write(
     num_ctx: u64,
     thinks: Option<bool>,
 ) -> Result<EncodedRequest, ModelError> {
-    let tools = request.tools.iter().map(|tool| Tool {
-        r#type: "function",
-        function: Function { name: &tool.name, description: &tool.description, parameters: &tool.input_schema },
-    });
     let body = Body {
         model: &endpoint.model,
         messages: turns(CallIds::new(endpoint, 64), request),
-        tools: tools.collect(),
+        tools: tools(request),
         stream: true,
         think: think(endpoint, thinks, request.thinking),
         truncate: false,
@@ -139,50 +109,28 @@ fn think(endpoint: &Endpoint, thinks: Option<bool>, thinking: Thinking) -> Optio
     let has_levels = bare_name(&endpoint.model).starts_with("gpt-oss");
     Some(match (has_levels, thinking) {
         (false, level) => Think::Switch(level != Thinking::Off),
-        (true, Thinking::Off | Thinking::Minimal | Thinking::Low) => Think::Level("low".to_owned()),
-        (true, Thinking::Medium) => Think::Level("medium".to_owned()),
-        (true, Thinking::High | Thinking::XHigh | Thinking::Max) => Think::Level("high".to_owned()),
+        (true, level) => Think::Level(level.coarse().to_owned()),
     })
 }
 
 fn turns<'a>(ids: CallIds, request: &'a Request) -> Vec<Turn<'a>> {
-    let mut turns = Vec::new();
-    if !request.system.is_empty() {
-        turns.push(Turn { role: "system", content: request.system.as_str().into(), ..Turn::default() });
-    }
-    // User parts since the last turn of another role. They become one turn, because chat templates
-    // require alternating turns.
-    let mut user_parts: Vec<Cow<'a, Part>> = Vec::new();
-    for message in &request.messages {
-        match message.as_ref() {
-            Message::User(parts) => user_parts.extend(parts.iter().map(Cow::Borrowed)),
-            Message::Assistant(blocks) => {
-                turns.extend(user(std::mem::take(&mut user_parts)));
-                turns.push(assistant(ids, blocks));
-            }
-            Message::ToolResults(results) => {
-                turns.extend(user(std::mem::take(&mut user_parts)));
-                for result in results {
-                    user_parts.extend(wire::result_images(result));
-                    turns.push(Turn {
-                        role: "tool",
-                        content: wire::result_text(result).into(),
-                        tool_name: Some(&result.name),
-                        tool_call_id: Some(ids.fit(result.id.as_str())),
-                        ..Turn::default()
-                    });
-                }
-            }
-        }
-    }
-    turns.extend(user(user_parts));
-    turns
+    let system =
+        (!request.system.is_empty()).then(|| Turn { role: "system", content: request.system.as_str().into(), ..Turn::default() });
+    let turns = chat_turns(request).into_iter().map(|turn| match turn {
+        ChatTurn::User(parts) => user(parts),
+        ChatTurn::Assistant(blocks) => assistant(ids, blocks),
+        ChatTurn::Tool(result) => Turn {
+            role: "tool",
+            content: wire::result_text(result).into(),
+            tool_name: Some(&result.name),
+            tool_call_id: Some(ids.fit(result.id.as_str())),
+            ..Turn::default()
+        },
+    });
+    system.into_iter().chain(turns).collect()
 }
 
-fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
-    if parts.is_empty() {
-        return None;
-    }
+fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
         match part.into_owned() {
@@ -190,7 +138,7 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
             part => texts.push(part),
         }
     }
-    Some(Turn { role: "user", content: plain_text(&texts).into(), images, ..Turn::default() })
+    Turn { role: "user", content: plain_text(&texts).into(), images, ..Turn::default() }
 }
 
 fn assistant<'a>(ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
@@ -203,11 +151,9 @@ fn assistant<'a>(ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
                     thinking.push_str(text);
                 }
             }
-            Block::ToolCall { id, name, input, input_text, .. } => tool_calls.push(Call {
-                id: ids.fit(id.as_str()),
-                r#type: "function",
-                function: CallFunction { name, arguments: wire::input(input, input_text) },
-            }),
+            Block::ToolCall { id, name, input, input_text, .. } => {
+                tool_calls.push(ChatCall::new(ids.fit(id.as_str()), name, wire::input(input, input_text)));
+            }
         }
     }
     Turn { role: "assistant", content: content.into(), thinking, tool_calls, ..Turn::default() }

@@ -10,16 +10,17 @@ mod written_call;
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 pub(crate) use read::OpenaiChatReader;
 
 use super::call_ids::CallIds;
+use super::chat_format::{ChatCall, ChatTool, ChatTurn, chat_turns, tools};
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
 use super::media;
-use super::message::{Block, Message};
+use super::message::Block;
 use super::request::Request;
 use super::wire::{self, EncodedRequest};
 use crate::content::{Part, plain_text};
@@ -35,19 +36,14 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ChatTool<'a>>,
     stream: bool,
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<Value>,
     reasoning_effort: Option<String>,
     max_tokens: Option<u32>,
     max_completion_tokens: Option<u32>,
     parallel_tool_calls: Option<bool>,
     prompt_cache_key: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -68,7 +64,7 @@ enum Turn<'a> {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         reasoning_details: Vec<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Call<'a>>,
+        tool_calls: Vec<ChatCall<'a, Cow<'a, str>>>,
     },
     Tool {
         tool_call_id: Cow<'a, str>,
@@ -109,47 +105,17 @@ struct File<'a> {
     file_data: String,
 }
 
-#[derive(Serialize)]
-struct Call<'a> {
-    id: Cow<'a, str>,
-    r#type: &'static str,
-    function: CallFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct CallFunction<'a> {
-    name: &'a str,
-    arguments: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct Tool<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
 /// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let provider = endpoint.provider();
     let at_openai = endpoint.base_url.contains("api.openai.com");
-    let tools = request.tools.iter().map(|tool| Tool {
-        r#type: "function",
-        function: Function { name: &tool.name, description: &tool.description, parameters: &tool.input_schema },
-    });
     let body = Body {
         model: &endpoint.model,
         messages: turns(provider, CallIds::new(endpoint, 40), request),
-        tools: tools.collect(),
+        tools: tools(request),
         stream: true,
         // Mistral rejects unknown parameters, and reports usage without this parameter.
-        stream_options: (provider != "mistral").then_some(StreamOptions { include_usage: true }),
+        stream_options: (provider != "mistral").then(|| json!({ "include_usage": true })),
         reasoning_effort: effort(endpoint, request.thinking),
         max_tokens: endpoint.max_output_tokens.filter(|_| !at_openai),
         max_completion_tokens: endpoint.max_output_tokens.filter(|_| at_openai),
@@ -172,48 +138,25 @@ fn effort(endpoint: &Endpoint, thinking: Thinking) -> Option<String> {
     let known = endpoint.effort(thinking).and_then(Effort::name);
     known.or_else(|| match (provider, thinking) {
         (_, Thinking::Off) => None,
-        ("mistral" | "deepseek", _) | (_, Thinking::High | Thinking::XHigh | Thinking::Max) => Some("high".to_owned()),
-        (_, Thinking::Minimal | Thinking::Low) => Some("low".to_owned()),
-        (_, Thinking::Medium) => Some("medium".to_owned()),
+        ("mistral" | "deepseek", _) => Some("high".to_owned()),
+        (_, level) => Some(level.coarse().to_owned()),
     })
 }
 
 fn turns<'a>(provider: &str, ids: CallIds, request: &'a Request) -> Vec<Turn<'a>> {
-    let mut turns = Vec::new();
-    if !request.system.is_empty() {
-        turns.push(Turn::System { content: &request.system });
-    }
-    // User parts since the last turn of another role. They become one turn, because the chat
-    // templates of local models require alternating turns.
-    let mut user_parts: Vec<Cow<'a, Part>> = Vec::new();
-    for message in &request.messages {
-        match message.as_ref() {
-            Message::User(parts) => user_parts.extend(parts.iter().map(Cow::Borrowed)),
-            Message::Assistant(blocks) => {
-                turns.extend(user(std::mem::take(&mut user_parts)));
-                turns.push(assistant(provider, ids, blocks));
-            }
-            Message::ToolResults(results) => {
-                turns.extend(user(std::mem::take(&mut user_parts)));
-                for result in results {
-                    user_parts.extend(wire::result_images(result));
-                    let tool_call_id = ids.fit(result.id.as_str());
-                    turns.push(Turn::Tool { tool_call_id, content: wire::result_text(result) });
-                }
-            }
-        }
-    }
-    turns.extend(user(user_parts));
-    turns
+    let system = (!request.system.is_empty()).then_some(Turn::System { content: &request.system });
+    let turns = chat_turns(request).into_iter().map(|turn| match turn {
+        ChatTurn::User(parts) => user(parts),
+        ChatTurn::Assistant(blocks) => assistant(provider, ids, blocks),
+        ChatTurn::Tool(result) => Turn::Tool { tool_call_id: ids.fit(result.id.as_str()), content: wire::result_text(result) },
+    });
+    system.into_iter().chain(turns).collect()
 }
 
-fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
-    if parts.is_empty() {
-        return None;
-    }
+fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
     if !parts.iter().any(|part| matches!(part.as_ref(), Part::Image { .. } | Part::Audio { .. } | Part::Document { .. })) {
         let parts: Vec<Part> = parts.into_iter().map(Cow::into_owned).collect();
-        return Some(Turn::User { content: Content::Text(plain_text(&parts)) });
+        return Turn::User { content: Content::Text(plain_text(&parts)) };
     }
     let pieces = parts.into_iter().map(|part| match part.as_ref() {
         Part::Image { mime_type, data } => Piece::ImageUrl { image_url: ImageUrl { url: wire::data_url(mime_type, data) } },
@@ -227,7 +170,7 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Option<Turn<'a>> {
         }
         Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => Piece::Text { text: part.as_text().into() },
     });
-    Some(Turn::User { content: Content::Parts(pieces.collect()) })
+    Turn::User { content: Content::Parts(pieces.collect()) }
 }
 
 fn assistant<'a>(provider: &str, ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
@@ -249,8 +192,7 @@ fn assistant<'a>(provider: &str, ids: CallIds, blocks: &'a [Block]) -> Turn<'a> 
                 reasoning_details.extend(state["details"].as_array().into_iter().flatten());
             }
             Block::ToolCall { id, name, input, input_text, .. } => {
-                let function = CallFunction { name, arguments: wire::input_text(input, input_text) };
-                tool_calls.push(Call { id: ids.fit(id.as_str()), r#type: "function", function });
+                tool_calls.push(ChatCall::new(ids.fit(id.as_str()), name, wire::input_text(input, input_text)));
             }
         }
     }

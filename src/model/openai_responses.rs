@@ -148,17 +148,12 @@ fn reasons(model: &str) -> bool {
 
 /// Returns the parameter `reasoning`, or `None` to use the model's default.
 fn reasoning(endpoint: &Endpoint, thinking: Thinking) -> Option<Reasoning> {
-    let level = match thinking {
-        Thinking::Minimal => Thinking::Low,
-        Thinking::XHigh | Thinking::Max => Thinking::High,
-        level => level,
-    };
     match (endpoint.effort(thinking), thinking) {
         (Some(Effort::Name(effort)), Thinking::Off) => Some(Reasoning { effort, summary: None }),
         // A model that always reasons.
         (_, Thinking::Off) => endpoint.lowest_effort().and_then(Effort::name).map(|effort| Reasoning { effort, summary: None }),
         (Some(Effort::Name(effort)), _) => Some(Reasoning { effort, summary: Some("auto") }),
-        (_, _) => Some(Reasoning { effort: level.as_str().to_owned(), summary: Some("auto") }),
+        (_, level) => Some(Reasoning { effort: level.coarse().to_owned(), summary: Some("auto") }),
     }
 }
 

@@ -31,6 +31,12 @@ pub(crate) struct ProviderError {
 }
 
 impl ProviderError {
+    /// Reads an error object, or the text of a message.
+    pub(crate) fn read(error: Value) -> ProviderError {
+        let message = error.as_str().map(str::to_owned);
+        ProviderError::deserialize(error).unwrap_or_else(|_| ProviderError { message, ..ProviderError::default() })
+    }
+
     /// Converts an error event in a stream to a [`ModelError`].
     pub(crate) fn error(self) -> ModelError {
         let cause = classify(self.http_status(), &self.text(""));

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 pub(crate) use super::allowance::AnswerSize;
 use super::endpoint::Protocol;
 use super::error::{Cause, ModelError, Retry};
-use super::message::ToolResult;
+use super::message::{Message, ToolResult};
+use super::request::Request;
 use crate::content::{Part, ProviderState, Usage, plain_text};
 
 pub(crate) use super::answer::Chunk;
@@ -153,6 +154,28 @@ pub(crate) fn input_text<'a>(value: &'a Value, text: &'a Option<String>) -> Cow<
         (Input::Verbatim(raw), None) => raw.get().into(),
         (Input::Serialized(value), _) => value.to_string().into(),
     }
+}
+
+/// A turn of a conversation.
+#[derive(Serialize)]
+pub(crate) struct WireTurn<C> {
+    pub role: &'static str,
+    pub content: Vec<C>,
+}
+
+/// Encodes the conversation: `encode` returns the role and the content of a message. Consecutive
+/// messages of a role become one turn; messages without content are omitted.
+pub(crate) fn turns<'a, C>(request: &'a Request, encode: impl Fn(&'a Message) -> (&'static str, Vec<C>)) -> Vec<WireTurn<C>> {
+    let mut turns: Vec<WireTurn<C>> = Vec::new();
+    for message in &request.messages {
+        let (role, content) = encode(message);
+        match turns.last_mut() {
+            _ if content.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => turns.push(WireTurn { role, content }),
+        }
+    }
+    turns
 }
 
 /// Returns the images of a tool result as parts of a user message, for protocols and chat templates

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The running calls, by their number on the connection. Dropping the value reports that all
@@ -19,25 +19,21 @@ struct RunningCall {
 }
 
 impl RunningCalls {
-    fn map(&self) -> MutexGuard<'_, HashMap<u64, RunningCall>> {
-        self.0.lock()
-    }
-
     /// Registers a call. `cancel` and `answered` are cancelled as the notifications arrive.
     pub(crate) fn begin(&self, call: u64, cancel: CancellationToken, answered: CancellationToken) {
-        self.map().insert(call, RunningCall { cancel, _answered: answered.drop_guard() });
+        self.0.lock().insert(call, RunningCall { cancel, _answered: answered.drop_guard() });
     }
 
     /// Cancels the turn of a call.
     pub(crate) fn cancel(&self, call: u64) {
-        if let Some(running) = self.map().get(&call) {
+        if let Some(running) = self.0.lock().get(&call) {
             running.cancel.cancel();
         }
     }
 
     /// Removes a call whose response is written.
     pub(crate) fn finish(&self, call: u64) {
-        self.map().remove(&call);
+        self.0.lock().remove(&call);
     }
 
     /// Returns a guard that removes the call when it is dropped.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -68,7 +68,7 @@ impl ForkServer {
 
     /// Sends an order. Starts a new fork server if none is running.
     fn order(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut process = self.process();
+        let mut process = self.running.lock();
         if let Some(running) = &*process {
             match order.send(&running.orders, descriptors) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
@@ -81,7 +81,7 @@ impl ForkServer {
 
     /// Reports to the fork server that the lifeline of a command was closed.
     pub(crate) fn cut(&self, number: u64) {
-        if let Some(running) = &*self.process() {
+        if let Some(running) = &*self.running.lock() {
             // Errors are ignored: a dead server has no supervisors left, and a server that accepts
             // no orders has no command of this process.
             let _ = Order::Cut(number).send(&running.orders, &[]);
@@ -92,7 +92,7 @@ impl ForkServer {
     /// without a report. Blocks until the processes are dead, usually for a few milliseconds.
     /// Returns false if processes may remain.
     pub(crate) fn sweep(&self, number: u64) -> bool {
-        let orders = match &*self.process() {
+        let orders = match &*self.running.lock() {
             Some(running) => running.orders.try_clone(),
             None => return false,
         };
@@ -118,12 +118,8 @@ impl ForkServer {
     /// Ends the fork server and all commands. Blocks until they have ended. A later command starts
     /// a new server.
     pub(crate) fn end(&self) {
-        let running = self.process().take();
+        let running = self.running.lock().take();
         drop(running);
-    }
-
-    fn process(&self) -> MutexGuard<'_, Option<ServerProcess>> {
-        self.running.lock()
     }
 }
 

@@ -72,15 +72,15 @@ impl ClientAccess for AcpClient {
                 return Ok(false);
             }
             let params = acp::WriteTextFileRequest::new(requests.session(), path, text);
-            requests.writing().insert(path.to_owned());
+            requests.writing.lock().insert(path.to_owned());
             let (later, own) = (requests.clone(), path.to_owned());
             let answered = move |_| {
-                later.writing().remove(&own);
+                later.writing.lock().remove(&own);
             };
             let written: Result<Option<acp::WriteTextFileResponse>, _> =
                 requests.call_with_effect(METHOD, params, CLIENT_FILE, answered).await;
             if !matches!(written, Err(RequestFailure::TimedOut(_))) {
-                requests.writing().remove(path);
+                requests.writing.lock().remove(path);
             }
             written.map(|_| true).or_else(|failure| requests.fall_back(METHOD, failure).map(|()| false))
         }
@@ -88,11 +88,11 @@ impl ClientAccess for AcpClient {
     }
 
     fn may_write(&self, path: &Path) -> bool {
-        self.requests.writing().contains(path)
+        self.requests.writing.lock().contains(path)
     }
 
     fn has_written(&self, path: &Path) {
-        self.requests.writing().remove(path);
+        self.requests.writing.lock().remove(path);
     }
 
     fn distrust(&self, path: &Path) {

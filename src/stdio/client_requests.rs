@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
@@ -39,7 +39,7 @@ pub(crate) struct ClientRequests {
     /// files are no longer used.
     pub distrusted: Arc<AtomicBool>,
     /// Files with an outstanding write request.
-    writing: Arc<Mutex<HashSet<PathBuf>>>,
+    pub(super) writing: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 /// Why a request to the client has no result.
@@ -149,11 +149,6 @@ impl ClientRequests {
                 Ok(())
             }
         }
-    }
-
-    /// Locks the set of files with an outstanding write request.
-    pub(crate) fn writing(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
-        self.writing.lock()
     }
 
     /// Notifies the user once that nuncio continues without the client.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::barrier::AcpConnection;
 use super::client_fs::AcpClient;
@@ -33,13 +33,9 @@ impl Presence {
         Presence { client, connection, sessions: Arc::default() }
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AttendedSession>> {
-        self.sessions.lock()
-    }
-
     /// Attends an open session. Returns false if the client attends it already.
     pub(crate) fn attend(&self, session: &Session) -> bool {
-        let mut sessions = self.sessions();
+        let mut sessions = self.sessions.lock();
         if sessions.get(&session.log.id).is_some_and(|present| present.attendance.is_for(&session.broker)) {
             return false;
         }
@@ -52,7 +48,7 @@ impl Presence {
     /// Stops attending a session, unless the client attends `open`, the currently open instance of
     /// the session.
     pub(crate) fn leave(&self, id: &SessionId, open: Option<&Session>) {
-        let mut sessions = self.sessions();
+        let mut sessions = self.sessions.lock();
         let stays = |present: &AttendedSession| open.is_some_and(|open| present.attendance.is_for(&open.broker));
         if sessions.get(id).is_some_and(|present| !stays(present)) {
             sessions.remove(id);
@@ -61,6 +57,6 @@ impl Presence {
 
     /// Stops attending all sessions.
     pub(crate) fn clear(&self) {
-        self.sessions().clear();
+        self.sessions.lock().clear();
     }
 }

@@ -18,14 +18,8 @@ pub(super) struct CommandTerminals {
     /// False for a client without the capability, which has no terminals.
     is_supported: bool,
     cwd: PathBuf,
-    running: HashMap<ToolCallId, CommandTerminal>,
-}
-
-/// The terminal of a running command.
-#[derive(Default)]
-struct CommandTerminal {
-    /// The output in the last update; `None` before the first update.
-    shown: Option<String>,
+    /// The output in the last update of each running command; `None` before its first update.
+    running: HashMap<ToolCallId, Option<String>>,
 }
 
 /// The content and `_meta` of a tool call update.
@@ -43,35 +37,35 @@ impl CommandTerminals {
         if !self.is_supported || category != Some(ToolCategory::Command) {
             return None;
         }
-        self.running.insert(id.clone(), CommandTerminal::default());
+        self.running.insert(id.clone(), None);
         Some(meta("terminal_info", json!({ "terminal_id": id, "cwd": self.cwd })))
     }
 
     /// Returns the update for new output. Returns `None` for a call without a terminal. A command
     /// that runs in a terminal of the client needs no other one.
     pub(super) fn output(&mut self, id: &ToolCallId, content: &[ToolContent]) -> Option<TerminalUpdate> {
-        let terminal = self.running.get_mut(id)?;
+        let before = self.running.get_mut(id)?;
         let Some(text) = only_text(content) else {
             self.running.remove(id);
             return None;
         };
-        let fresh = continuation(terminal.shown.as_deref().unwrap_or_default(), text);
+        let fresh = continuation(before.as_deref().unwrap_or_default(), text);
         let update = meta("terminal_output", json!({ "terminal_id": id, "data": fresh }));
-        terminal.shown = Some(text.to_owned());
+        *before = Some(text.to_owned());
         Some((vec![shown(id)], update))
     }
 
     /// Returns the last update of a command that has ended. Returns `None` for a call without a
     /// terminal, for example a denied call.
     pub(super) fn end(&mut self, id: &ToolCallId, content: &[ToolContent], details: Option<&Value>) -> Option<TerminalUpdate> {
-        let terminal = self.running.remove(id)?;
+        let before = self.running.remove(id)?;
         let code = details.and_then(|details| details["exitCode"].as_i64());
-        if terminal.shown.is_none() && code.is_none() {
+        if before.is_none() && code.is_none() {
             return None;
         }
         let text = only_text(content)?;
         let text = code.and_then(|code| text.strip_suffix(&format!("exit code: {code}"))).unwrap_or(text);
-        let fresh = continuation(terminal.shown.as_deref().unwrap_or_default(), text);
+        let fresh = continuation(before.as_deref().unwrap_or_default(), text);
         let mut update = meta("terminal_exit", json!({ "terminal_id": id, "exit_code": code, "signal": null }));
         if !fresh.is_empty() {
             update.insert("terminal_output".into(), json!({ "terminal_id": id, "data": fresh }));

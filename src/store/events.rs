@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::database::{Store, is_busy};
 use crate::error::{Error, Kind, Result};
@@ -71,16 +71,7 @@ impl Store {
                  WHERE session = ?1 AND seq > ?2 AND delta = 0 ORDER BY seq LIMIT ?3"
             };
             let mut select = db.prepare_cached(sql)?;
-            let mut rows = select.query(params![key, after as i64, limit as i64])?;
-            let (mut events, mut bytes) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                events.push(event(session, row)?);
-                bytes += row.get_ref(3)?.as_bytes()?.len();
-                if bytes > PAGE_BYTES_MAX {
-                    break;
-                }
-            }
-            Ok(events)
+            page(select.query(params![key, after as i64, limit as i64])?, |row| event(session, row))
         })
     }
 
@@ -92,18 +83,11 @@ impl Store {
                 "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
                  WHERE e.id > ?1 ORDER BY e.id LIMIT ?2",
             )?;
-            let mut rows = select.query(params![after as i64, limit as i64])?;
-            let (mut events, mut bytes) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
+            page(select.query(params![after as i64, limit as i64])?, |row| {
                 let (session, cwd): (String, String) = (row.get(5)?, row.get(6)?);
                 let event = event(&session.into(), row)?;
-                events.push(StoredEvent { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event });
-                bytes += row.get_ref(3)?.as_bytes()?.len();
-                if bytes > PAGE_BYTES_MAX {
-                    break;
-                }
-            }
-            Ok(events)
+                Ok(StoredEvent { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event })
+            })
         })
     }
 
@@ -133,6 +117,18 @@ impl Store {
             delete.execute(params![key, before as i64])
         })
     }
+}
+
+/// Reads rows, with the body of an event in column 3, until the page is full.
+fn page<T>(mut rows: Rows<'_>, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<Vec<T>> {
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    while bytes <= PAGE_BYTES_MAX
+        && let Some(row) = rows.next()?
+    {
+        events.push(read(row)?);
+        bytes += row.get_ref(3)?.as_bytes()?.len();
+    }
+    Ok(events)
 }
 
 fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Params, Row, Transaction, TransactionBehavior, params};
 
 use super::database::Store;
 use super::events::{ActivityColumns, insert_event};
@@ -201,41 +201,34 @@ impl Store {
         })
     }
 
-    /// Lists up to `limit` sessions with an open permission request, most recently updated first.
-    /// The owner of a session may have died since.
-    pub(crate) fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
+    /// Lists the sessions that the end of a SELECT statement selects.
+    fn list(&self, selection: &str, parameters: impl Params) -> Result<Vec<SessionRow>> {
         self.run("listing sessions of", |db| {
-            let mut select = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM sessions WHERE waiting > 0 AND head > 0 ORDER BY updated_ms DESC LIMIT ?1"
-            ))?;
-            let rows = select.query_map([limit as i64], session)?;
+            let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions {selection}"))?;
+            let rows = select.query_map(parameters, session)?;
             rows.collect()
         })
     }
 
+    /// Lists up to `limit` sessions with an open permission request, most recently updated first.
+    /// The owner of a session may have died since.
+    pub(crate) fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
+        self.list("WHERE waiting > 0 AND head > 0 ORDER BY updated_ms DESC LIMIT ?1", [limit as i64])
+    }
+
     /// Lists up to `limit` child sessions of a session, oldest first.
     pub(crate) fn children(&self, parent: &SessionId, limit: usize) -> Result<Vec<SessionRow>> {
-        self.run("listing sessions of", |db| {
-            let mut select = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM sessions INDEXED BY sessions_children WHERE parent = ?1 AND head > 0 ORDER BY key LIMIT ?2"
-            ))?;
-            let rows = select.query_map(params![parent.as_str(), limit as i64], session)?;
-            rows.collect()
-        })
+        let selection = "INDEXED BY sessions_children WHERE parent = ?1 AND head > 0 ORDER BY key LIMIT ?2";
+        self.list(selection, params![parent.as_str(), limit as i64])
     }
 
     /// Lists up to `limit` sessions with a directory that is `directory` or below it, most recently
     /// updated first.
     pub(crate) fn sessions_in(&self, directory: &Path, limit: usize) -> Result<Vec<SessionRow>> {
-        self.run("listing sessions of", |db| {
-            let mut select = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (instr(cwd || '/', ?1 || '/') = 1 OR EXISTS ( \
-                   SELECT 1 FROM json_each(directories) WHERE instr(value || '/', ?1 || '/') = 1)) \
-                 ORDER BY updated_ms DESC LIMIT ?2"
-            ))?;
-            let rows = select.query_map(params![directory.to_string_lossy(), limit as i64], session)?;
-            rows.collect()
-        })
+        let selection = "WHERE head > 0 AND (instr(cwd || '/', ?1 || '/') = 1 OR EXISTS ( \
+                           SELECT 1 FROM json_each(directories) WHERE instr(value || '/', ?1 || '/') = 1)) \
+                         ORDER BY updated_ms DESC LIMIT ?2";
+        self.list(selection, params![directory.to_string_lossy(), limit as i64])
     }
 
     /// Lists up to `limit` sessions of `filter` that have events, after position `after`, most
@@ -243,20 +236,17 @@ impl Store {
     pub(crate) fn sessions(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
         let SessionFilter { cwd, children, empty, archived } = filter;
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
-        let mut sessions: Vec<SessionRow> = self.run("listing sessions of", |db| {
-            // The first message follows a few events after the creation of the session.
-            let mut select = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM sessions WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
-                 AND (?5 OR parent IS NULL) AND (?6 IS NULL OR archived = ?6) AND (?7 OR EXISTS ( \
-                   SELECT 1 FROM events INDEXED BY facts WHERE session = sessions.key AND delta = 0 \
-                   AND json_extract(body, '$.type') IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
-                 ORDER BY updated_ms DESC, key DESC LIMIT ?4"
-            ))?;
-            let cwd = cwd.map(|cwd| cwd.to_string_lossy());
-            let selected = params![updated_ms as i64, key, cwd, limit as i64 + 1, children, archived, empty];
-            let rows = select.query_map(selected, session)?;
-            rows.collect()
-        })?;
+        // The first message follows a few events after the creation of the session.
+        let selection = format!(
+            "WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
+             AND (?5 OR parent IS NULL) AND (?6 IS NULL OR archived = ?6) AND (?7 OR EXISTS ( \
+               SELECT 1 FROM events INDEXED BY facts WHERE session = sessions.key AND delta = 0 \
+               AND json_extract(body, '$.type') IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
+             ORDER BY updated_ms DESC, key DESC LIMIT ?4"
+        );
+        let cwd = cwd.map(|cwd| cwd.to_string_lossy());
+        let selected = params![updated_ms as i64, key, cwd, limit as i64 + 1, children, archived, empty];
+        let mut sessions = self.list(&selection, selected)?;
         let more = sessions.len() > limit;
         sessions.truncate(limit);
         let next = sessions.last().filter(|_| more).map(|last| (last.updated_ms, last.key));

@@ -20,10 +20,7 @@ pub(crate) async fn after_edit(output: &mut ToolOutput, context: &ToolContext) {
     paths.dedup();
     paths.truncate(LSP_CALL_FILES_MAX);
     let checks = join_all(paths.iter().map(|path| context.languages.after_edit(path, context.server_limits())));
-    let checked = tokio::select! {
-        checked = checks => checked,
-        () = context.cancel.cancelled() => return,
-    };
+    let Ok(checked) = context.unless_cancelled(checks).await else { return };
     let mut all = Vec::new();
     let mut checked_any = false;
     for (path, news) in paths.iter().zip(checked) {

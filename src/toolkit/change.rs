@@ -1,7 +1,11 @@
 //! File changes: how `write`, `edit` and `apply_patch` read, write and show files.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
+
+use tokio::sync::OwnedMutexGuard;
 
 use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
 use super::context::ToolContext;
@@ -73,14 +77,7 @@ pub(crate) async fn run<D: Send + 'static>(
     paths: impl IntoIterator<Item = &str>,
     plan: impl FnOnce(&ToolContext) -> Result<ChangePlan<D>, ToolError> + Send + 'static,
 ) -> Result<ToolOutput<D>, ToolError> {
-    let mut files: Vec<_> = paths.into_iter().map(|path| context.workspace.resolve(path).real).collect();
-    // All calls lock in the same order, which prevents deadlocks.
-    files.sort();
-    files.dedup();
-    let mut locks = Vec::new();
-    for file in &files {
-        locks.push(context.files.lock(file).await);
-    }
+    let locks = lock(context, paths.into_iter().map(|path| context.workspace.resolve(path).real).collect()).await;
     let inner = context.clone();
     context
         .write_blocking(move || {
@@ -95,6 +92,15 @@ pub(crate) async fn run<D: Send + 'static>(
             Ok(ToolOutput { content: content.collect(), locations: locations.collect(), ..ToolOutput::text(text, details) })
         })
         .await
+}
+
+/// Locks files against other calls. All calls lock in the same order, which prevents deadlocks.
+async fn lock(context: &ToolContext, files: BTreeSet<PathBuf>) -> Vec<OwnedMutexGuard<()>> {
+    let mut locks = Vec::new();
+    for file in &files {
+        locks.push(context.files.lock(file).await);
+    }
+    locks
 }
 
 /// Reads a file that the call will create or replace: the client's copy, else the file on disk, at
@@ -254,12 +260,7 @@ pub(crate) struct Replacement {
 /// that no other program changed during the turn. Returns the files that were not changed, each
 /// with the reason.
 pub(crate) async fn replace(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedPath, String)> {
-    let mut reals: Vec<_> = files.iter().map(|file| file.file.resolved.real.clone()).collect();
-    reals.sort();
-    let mut locks = Vec::new();
-    for real in &reals {
-        locks.push(context.files.lock(real).await);
-    }
+    let locks = lock(context, files.iter().map(|file| file.file.resolved.real.clone()).collect()).await;
     let inner = context.clone();
     let all: Vec<ResolvedPath> = files.iter().map(|file| file.file.resolved.clone()).collect();
     let replaced = context.write_blocking(move || {

@@ -108,7 +108,7 @@ async fn scan(context: &ToolContext) -> Option<Vec<(PathBuf, u64)>> {
                 let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec());
                 let state = hash((metadata.len(), metadata.ino(), times));
                 let mut files = files.lock();
-                files.push((entry.path().to_owned(), state));
+                files.push((entry.path, state));
                 files.len() <= CHANGE_SCAN_FILES_MAX
             }
         });

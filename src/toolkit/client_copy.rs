@@ -84,13 +84,7 @@ impl ToolContext {
 
     /// Waits for a request to the client; `None` if the call is cancelled first.
     fn wait_for<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
-        tokio::runtime::Handle::current().block_on(async {
-            tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => None,
-                answer = asked => Some(answer),
-            }
-        })
+        tokio::runtime::Handle::current().block_on(self.unless_cancelled(asked)).ok()
     }
 }
 

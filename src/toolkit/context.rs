@@ -123,10 +123,15 @@ impl ToolContext {
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
+        self.unless_cancelled(self.write_blocking(work)).await?
+    }
+
+    /// Waits for `work`. Fails if the call is cancelled first.
+    pub(crate) async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(ToolError::cancelled()),
-            found = self.write_blocking(work) => found,
+            done = work => Ok(done),
         }
     }
 
@@ -136,11 +141,7 @@ impl ToolContext {
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let permit = tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
-            permit = self.searches.clone().acquire_owned() => permit,
-        };
+        let permit = self.unless_cancelled(self.searches.clone().acquire_owned()).await?;
         self.read_blocking(move || {
             // The permit is held until the blocking thread is free again, even after a
             // cancellation.

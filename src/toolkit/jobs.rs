@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
@@ -120,7 +120,7 @@ impl Jobs {
         artifact: PathBuf,
         timeout: Option<Duration>,
     ) -> Result<u32, ToolError> {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         if self.cancel.is_cancelled() {
             return Err(ToolError::new("bash: the session is being closed"));
         }
@@ -151,7 +151,7 @@ impl Jobs {
             // The file is complete before the job is reported as ended.
             let JobSink { capture, job } = sink;
             capture.finish().await;
-            let tail = String::from_utf8_lossy(&job.output().tail).into_owned();
+            let tail = String::from_utf8_lossy(&job.output.lock().tail).into_owned();
             job.ended.send_replace(Some(JobEnd::new(end, sandbox.as_ref(), &tail)));
         });
         Ok(number)
@@ -159,7 +159,7 @@ impl Jobs {
 
     /// Returns the job with this number. The number is a string as the model wrote it.
     pub(crate) fn get(&self, number: &str) -> Result<Arc<Job>, ToolError> {
-        let table = self.table();
+        let table = self.table.lock();
         let job = number.trim().parse().ok().and_then(|number: u32| table.jobs.get(&number));
         job.cloned().ok_or_else(|| {
             let known: Vec<String> = table.jobs.keys().map(u32::to_string).collect();
@@ -170,24 +170,20 @@ impl Jobs {
 
     /// Returns all jobs that are still in the table, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<Job>> {
-        self.table().jobs.values().cloned().collect()
+        self.table.lock().jobs.values().cloned().collect()
     }
 
     /// Ends all jobs and waits for them; no further job can start.
     pub async fn close(&self) {
         {
             // Waits for a concurrent `start`.
-            let _table = self.table();
+            let _table = self.table.lock();
             self.cancel.cancel();
         }
         self.tasks.close();
         if tokio::time::timeout(END, self.tasks.wait()).await.is_err() {
             tracing::warn!("a background job did not end");
         }
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
     }
 }
 
@@ -224,7 +220,7 @@ impl Job {
     pub(crate) fn read(&self, since: Option<usize>) -> JobOutputPart {
         // The status is read before the output, so that a job reported as ended has no more output.
         let over = self.ended().is_some();
-        let mut output = self.output();
+        let mut output = self.output.lock();
         let first = output.total - output.tail.len();
         let since = since.unwrap_or(output.shown).min(output.total);
         let from = since.max(first);
@@ -245,7 +241,7 @@ impl Job {
     /// Returns the file with the whole output, if the output is longer than a model receives at
     /// once.
     pub(crate) fn artifact(&self) -> Option<&PathBuf> {
-        (self.output().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
+        (self.output.lock().total > limits::BASH_MODEL_BYTES_MAX).then_some(&self.artifact)
     }
 
     /// Returns the job as details of a call.
@@ -259,10 +255,6 @@ impl Job {
             artifact: self.artifact().cloned(),
             next: None,
         }
-    }
-
-    fn output(&self) -> MutexGuard<'_, JobOutput> {
-        self.output.lock()
     }
 }
 
@@ -294,7 +286,7 @@ struct JobSink {
 impl OutputSink for JobSink {
     async fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes).await;
-        let mut output = self.job.output();
+        let mut output = self.job.output.lock();
         output.total += bytes.len();
         output.tail.extend_from_slice(bytes);
         let over = output.tail.len().saturating_sub(JOB_TAIL_BYTES_MAX);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::jobs::Jobs;
 use crate::limits;
@@ -49,26 +49,22 @@ impl Shell {
         Shell { next: Mutex::new(next), jobs: Jobs::default(), temp }
     }
 
-    fn next(&self) -> MutexGuard<'_, CommandStart> {
-        self.next.lock()
-    }
-
     /// Returns the state with which a command would start now. If the working directory no longer
     /// exists, that of the workspace is used.
     pub fn start(&self, workspace: &Workspace) -> CommandStart {
-        let next = self.next().clone();
+        let next = self.next.lock().clone();
         if next.cwd.is_dir() { next } else { CommandStart { cwd: workspace.cwd.clone(), ..next } }
     }
 
     /// Sets the working directory of the next command.
     pub(crate) fn set_cwd(&self, cwd: PathBuf) {
-        self.next().cwd = cwd;
+        self.next.lock().cwd = cwd;
     }
 
     /// Keeps the variables that a command exported, except those that are reserved. Returns false
     /// and keeps none of them if all kept variables together are too large.
     pub(crate) fn export(&self, changes: Vec<ExportedChange>, is_reserved: impl Fn(&str) -> bool) -> bool {
-        let mut next = self.next();
+        let mut next = self.next.lock();
         let mut exported = next.exported.clone();
         let kept = |name: &OsString| name.to_str().is_none_or(|name| !SET_BY_SHELL.contains(&name) && !is_reserved(name));
         exported.extend(changes.into_iter().filter(|(name, _)| kept(name)));

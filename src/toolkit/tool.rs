@@ -32,7 +32,7 @@ pub(crate) trait Tool: Send + Sync + 'static {
     /// Name for users.
     const LABEL: &'static str;
     /// Other names that models use.
-    const ALIASES: &'static [&'static str];
+    const ALIASES: &'static [&'static str] = &[];
     /// The kind of the tool, which only determines the icon of its calls in clients.
     const KIND: ToolKind;
     /// Properties of a tool that determine how its calls are checked for permission and how their
@@ -99,9 +99,15 @@ impl ToolProperties {
 /// A tool whose input type is erased. See [`Tool`].
 pub trait AnyTool: Send + Sync {
     /// Returns the name on the wire.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        &self.spec().name
+    }
+
     /// Returns other names that models use.
-    fn aliases(&self) -> &[&str];
+    fn aliases(&self) -> &[&str] {
+        &[]
+    }
+
     /// Returns the name for users.
     fn label(&self) -> &str;
     /// Returns the kind of the tool, which determines the icon of its calls in clients.
@@ -201,7 +207,10 @@ impl PreparedCall {
 /// A call whose input type is erased.
 pub(crate) trait AnyCall: Send + Sync {
     /// Returns content that is shown with the permission request; see [`Tool::preview`].
-    fn preview<'a>(&'a self, context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>>;
+    fn preview<'a>(&'a self, _context: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     /// Runs the call; see [`Tool::run`].
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
@@ -251,10 +260,6 @@ pub(crate) fn entry_with<T: Tool>(tool: T, description: &str) -> Arc<dyn AnyTool
 }
 
 impl<T: Tool> AnyTool for Entry<T> {
-    fn name(&self) -> &str {
-        T::NAME
-    }
-
     fn aliases(&self) -> &[&str] {
         T::ALIASES
     }

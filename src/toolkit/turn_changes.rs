@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::files_seen::FileState;
 use crate::workspace::ResolvedPath;
@@ -99,25 +99,21 @@ impl TurnFile {
 }
 
 impl TurnChanges {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Starts a turn. `keeps_content`: the changes will be reviewed; `watches`: checks run after
     /// changes.
     pub(crate) fn begin(&self, keeps_content: bool, watches: bool) {
-        *self.state() = State { keeps_content, watches, ..State::default() };
+        *self.state.lock() = State { keeps_content, watches, ..State::default() };
     }
 
     /// Returns whether contents are kept for a review.
     pub(crate) fn keeps_content(&self) -> bool {
-        self.state().keeps_content
+        self.state.lock().keeps_content
     }
 
     /// Records that a tool has edited files, with their content before. The content before the
     /// first change of each file is kept.
     pub(crate) fn record(&self, touched: Vec<TurnFile>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let idle = state.programs == 0;
         state.edited = true;
         for file in touched {
@@ -142,7 +138,7 @@ impl TurnChanges {
     /// Sets the current content of a recorded file, which was read in the state `read`, and
     /// which the program `by` changed if it differs.
     pub(super) fn set_after(&self, real: &Path, after: Option<Vec<u8>>, read: FileState, by: ChangeOrigin) {
-        if let Some(file) = self.state().files.get_mut(real) {
+        if let Some(file) = self.state.lock().files.get_mut(real) {
             file.conflict |= by == ChangeOrigin::Other && file.after != after;
             (file.after, file.read) = (after, Some(read));
         }
@@ -150,45 +146,45 @@ impl TurnChanges {
 
     /// Returns whether commands or hooks of the turn run.
     pub(super) fn runs_programs(&self) -> bool {
-        self.state().programs > 0
+        self.state.lock().programs > 0
     }
 
     /// Counts a command or hook that starts.
     pub(super) fn program_started(&self) {
-        self.state().programs += 1;
+        self.state.lock().programs += 1;
     }
 
     /// Counts a command or hook that has ended.
     pub(super) fn program_ended(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.programs = state.programs.saturating_sub(1);
     }
 
     /// Returns the recorded files, each with its state when its content was read.
     pub(super) fn recorded(&self) -> Vec<(ResolvedPath, Option<FileState>)> {
-        self.state().files.values().map(|file| (file.resolved.clone(), file.read)).collect()
+        self.state.lock().files.values().map(|file| (file.resolved.clone(), file.read)).collect()
     }
 
     /// Returns the recorded files, by path.
     pub(crate) fn files(&self) -> Vec<TurnFile> {
-        self.state().files.values().cloned().collect()
+        self.state.lock().files.values().cloned().collect()
     }
 
     /// Returns the changed files that a review omits, because there are too many files or their
     /// contents are too large.
     pub(crate) fn left_out(&self) -> Vec<PathBuf> {
-        self.state().left_out.clone()
+        self.state.lock().left_out.clone()
     }
 
     /// Returns whether the state of the workspace is needed before a command runs.
     pub(super) fn needs_scan(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         (state.watches && !state.edited && state.scanned.is_none()) || (state.keeps_content && !state.ran_command)
     }
 
     /// Sets the state of the workspace before a command. If it is unknown, files count as edited.
     pub(super) fn set_scan(&self, scan: Option<Scan>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let scan = scan.map(Arc::new);
         state.edited |= scan.is_none();
         if !state.ran_command {
@@ -202,30 +198,30 @@ impl TurnChanges {
 
     /// Returns the state of the workspace before the first command of the turn, if it is known.
     pub(super) fn before_commands(&self) -> Option<Arc<Scan>> {
-        self.state().before_commands.clone()
+        self.state.lock().before_commands.clone()
     }
 
     /// Returns the paths of all files that tools have edited.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
-        let state = self.state();
+        let state = self.state.lock();
         state.files.keys().chain(&state.left_out).cloned().collect()
     }
 
     /// Returns whether a tool has edited files, and the state of the workspace before the first
     /// command.
     pub(super) fn since_check(&self) -> (bool, Option<Arc<Scan>>) {
-        let state = self.state();
+        let state = self.state.lock();
         (state.edited, state.scanned.clone())
     }
 
     /// Records that the checks have to run for the current files.
     pub(crate) fn require_check(&self) {
-        self.state().edited = true;
+        self.state.lock().edited = true;
     }
 
     /// Records that the checks passed for the current files.
     pub(crate) fn checked(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.edited, state.scanned) = (false, None);
     }
 }

@@ -42,7 +42,6 @@ pub(super) struct BashInput {
     /// Directory for this call only.
     #[serde(default, alias = "workdir")]
     cwd: Option<String>,
-    #[serde(default)]
     env: Option<BTreeMap<String, String>>,
     /// Return at once; see bash_output.
     #[serde(default, alias = "run_in_background")]

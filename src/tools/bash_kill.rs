@@ -24,7 +24,6 @@ impl Tool for BashKill {
     type Details = JobDetails;
     const NAME: &'static str = "bash_kill";
     const LABEL: &'static str = "Stop background command";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 

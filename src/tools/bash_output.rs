@@ -19,7 +19,6 @@ pub(super) struct BashOutputInput {
     #[serde(default, alias = "job_id", alias = "bash_id", alias = "id")]
     job: Option<String>,
     /// Start at this byte of the output.
-    #[serde(default)]
     since: Option<usize>,
 }
 
@@ -36,7 +35,6 @@ impl Tool for BashOutput {
     type Details = BashOutputDetails;
     const NAME: &'static str = "bash_output";
     const LABEL: &'static str = "Read background output";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 

@@ -30,7 +30,6 @@ impl Tool for Diagnostics {
     type Details = DiagnosticsDetails;
     const NAME: &'static str = "diagnostics";
     const LABEL: &'static str = "Read diagnostics";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
@@ -57,10 +56,7 @@ impl Tool for Diagnostics {
         };
         let resolved = context.workspace.resolve(path);
         let shown = context.workspace.show(&resolved.path);
-        let found = tokio::select! {
-            found = context.languages.diagnose(&resolved.real, context.server_limits()) => found,
-            () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
-        };
+        let found = context.unless_cancelled(context.languages.diagnose(&resolved.real, context.server_limits())).await?;
         let found = found.map_err(|why| ToolError(format!("{shown}: {why}")))?;
         Ok(output(found, &format!("no diagnostics in {shown}"), context))
     }

@@ -24,7 +24,6 @@ pub(super) struct DiagramInput {
     #[serde(alias = "dot", alias = "content")]
     source: String,
     /// Only `svg` exists, so the schema for models omits it.
-    #[serde(default)]
     #[schemars(skip)]
     format: Option<Format>,
 }
@@ -51,7 +50,6 @@ impl Tool for Diagram {
     type Details = DiagramDetails;
     const NAME: &'static str = "diagram";
     const LABEL: &'static str = "Draw diagram";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Other;
     const ACCESS: &'static [AccessShape] = AccessShape::NOTHING;
 

@@ -78,13 +78,9 @@ impl Tool for Fetch {
 
     async fn run(&self, input: FetchInput, context: &ToolContext) -> Result<ToolOutput<FetchDetails>, ToolError> {
         let address = Address::parse(&input.url).map_err(ToolError)?;
-        let (address, answer) = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
-            found = timeout(FETCH, follow(address.clone(), context)) => {
-                found.map_err(|_| ToolError(format!("{address} did not answer within {} s", FETCH.as_secs())))??
-            }
-        };
+        let found = context.unless_cancelled(timeout(FETCH, follow(address.clone(), context))).await?;
+        let (address, answer) =
+            found.map_err(|_| ToolError(format!("{address} did not answer within {} s", FETCH.as_secs())))??;
         let inner = context.clone();
         context.write_blocking(move || output(&address, answer, &inner)).await
     }

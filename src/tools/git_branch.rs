@@ -138,7 +138,6 @@ impl Tool for GitBranch {
     type Details = GitBranchDetails;
     const NAME: &'static str = "git_branch";
     const LABEL: &'static str = "Create or switch branch";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::READ_COMMAND_OR_WRITE;
 

@@ -57,7 +57,6 @@ impl Tool for GitCommit {
     type Details = GitCommitDetails;
     const NAME: &'static str = "git_commit";
     const LABEL: &'static str = "Commit";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;
 

@@ -41,7 +41,6 @@ impl Tool for GitDiff {
     type Details = GitDiffDetails;
     const NAME: &'static str = "git_diff";
     const LABEL: &'static str = "Show diff";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 

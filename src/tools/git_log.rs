@@ -59,7 +59,6 @@ impl Tool for GitLog {
     type Details = GitLogDetails;
     const NAME: &'static str = "git_log";
     const LABEL: &'static str = "Show commits";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Read;
 
     fn title(&self, input: &GitLogInput, workspace: &Workspace) -> String {

@@ -62,7 +62,6 @@ impl Tool for GitStatus {
     type Details = GitStatusDetails;
     const NAME: &'static str = "git_status";
     const LABEL: &'static str = "Show git status";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 

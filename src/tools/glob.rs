@@ -89,7 +89,7 @@ fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
     context.walk(&resolved.real).hidden(names_hidden).parallel(|| {
         |entry| {
-            let path = entry.path().strip_prefix(&resolved.real).unwrap_or(entry.path());
+            let path = entry.path.strip_prefix(&resolved.real).unwrap_or(&entry.path);
             if matcher.is_match(path) {
                 let modified =
                     entry.metadata().ok().and_then(|metadata| metadata.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);

@@ -42,7 +42,6 @@ pub(super) struct GrepInput {
     #[serde(default, rename = "type")]
     file_type: Option<String>,
     /// Default content.
-    #[serde(default)]
     output_mode: Option<GrepMode>,
     /// Lines after each match.
     #[serde(default, rename = "-A")]
@@ -60,10 +59,8 @@ pub(super) struct GrepInput {
     #[schemars(skip)]
     _line_numbers: Option<bool>,
     /// Matches may span lines.
-    #[serde(default)]
     multiline: Option<bool>,
     /// Number of results, default and at most 250.
-    #[serde(default)]
     head_limit: Option<usize>,
 }
 
@@ -171,14 +168,14 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
         let (locked, wanted) = (&locked, &wanted);
         let cancel = &context.cancel;
         move |entry| {
-            if !wanted(entry.path()) || locked().is_beyond(entry.path()) {
+            if !wanted(&entry.path) || locked().is_beyond(&entry.path) {
                 return true;
             }
             let mut hits = Hits::new(mode, cancel);
             // A file that cannot be read is treated as a file without matches.
-            let searched = workspace::open(entry.path()).and_then(|file| searcher.search_file(&matcher, &file, &mut hits));
+            let searched = workspace::open(&entry.path).and_then(|file| searcher.search_file(&matcher, &file, &mut hits));
             if let (Ok(()), Some(hits)) = (searched, hits.found()) {
-                locked().insert(entry.into_path(), hits);
+                locked().insert(entry.path, hits);
             }
             true
         }

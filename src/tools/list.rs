@@ -83,12 +83,12 @@ fn list(resolved: &ResolvedPath, depth: u64, context: &ToolContext) -> Result<To
             return false;
         }
         entries += 1;
-        let kind = entry.file_type();
-        text.push_str(&"  ".repeat(entry.depth()));
+        let kind = entry.kind;
+        text.push_str(&"  ".repeat(entry.depth));
         text.push_str(&one_line(entry.file_name().to_string_lossy().into_owned()));
         if kind.is_dir() {
             text.push('/');
-        } else if let (true, Ok(target)) = (kind.is_symlink(), std::fs::read_link(entry.path())) {
+        } else if let (true, Ok(target)) = (kind.is_symlink(), std::fs::read_link(&entry.path)) {
             text.push_str(&format!(" -> {}", one_line(target.display().to_string())));
         }
         text.push('\n');

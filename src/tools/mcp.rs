@@ -74,14 +74,6 @@ impl McpTool {
 }
 
 impl AnyTool for McpTool {
-    fn name(&self) -> &str {
-        &self.spec.name
-    }
-
-    fn aliases(&self) -> &[&str] {
-        &[]
-    }
-
     fn label(&self) -> &str {
         &self.label
     }
@@ -187,13 +179,8 @@ fn limited(entries: impl Iterator<Item = String>, count: usize, what: &str) -> S
 
 /// Waits until the server is ready.
 async fn connected(server: &McpServerHandle, name: &str, context: &ToolContext) -> Result<Arc<McpConnection>, ToolError> {
-    tokio::select! {
-        biased;
-        () = context.cancel.cancelled() => Err(ToolError::cancelled()),
-        connection = server.connection(Instant::now() + limits::MCP_CALL_START) => {
-            connection.map_err(|why| ToolError(format!("the MCP server {name} is not available: {why}")))
-        }
-    }
+    let connection = context.unless_cancelled(server.connection(Instant::now() + limits::MCP_CALL_START)).await?;
+    connection.map_err(|why| ToolError(format!("the MCP server {name} is not available: {why}")))
 }
 
 fn failed(server: &str, error: CallError) -> ToolError {

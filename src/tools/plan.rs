@@ -24,10 +24,8 @@ pub(super) struct InputEntry {
     #[serde(alias = "step")]
     content: String,
     /// Default medium.
-    #[serde(default)]
     priority: Option<PlanPriority>,
     /// Default pending.
-    #[serde(default)]
     status: Option<PlanStatus>,
 }
 

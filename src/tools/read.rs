@@ -33,10 +33,8 @@ pub(super) struct ReadInput {
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     /// First line, from 1.
-    #[serde(default)]
     offset: Option<u64>,
     /// Lines to read, at most 5000.
-    #[serde(default)]
     limit: Option<u64>,
 }
 

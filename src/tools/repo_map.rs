@@ -92,7 +92,6 @@ impl Tool for RepoMap {
     type Details = RepoMapDetails;
     const NAME: &'static str = "repo_map";
     const LABEL: &'static str = "Map repository";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Search;
     const PROPERTIES: ToolProperties = ToolProperties { lists_files: true, ..ToolProperties::NONE };
 
@@ -192,13 +191,13 @@ impl Sources {
             let mut parser = Parser::new();
             let (found, seen, skipped) = (&found, &seen, &skipped);
             move |entry| {
-                let Some(language) = language_of(entry.path()) else { return true };
+                let Some(language) = language_of(&entry.path) else { return true };
                 let room = seen.fetch_add(1, Ordering::Relaxed) < MAP_FILES_MAX && Instant::now() < until;
                 match room
-                    .then(|| read(entry.path(), &entry.metadata().ok()?, language, &mut parser, until, cache, context))
+                    .then(|| read(&entry.path, &entry.metadata().ok()?, language, &mut parser, until, cache, context))
                     .flatten()
                 {
-                    Some(file) => found.lock().push((entry.into_path(), file)),
+                    Some(file) => found.lock().push((entry.path, file)),
                     None => drop(skipped.fetch_add(1, Ordering::Relaxed)),
                 }
                 true

@@ -63,7 +63,6 @@ pub(super) struct TaskInput {
     #[serde(default, alias = "subagent_type")]
     agent: Option<String>,
     /// A stricter permission mode, such as plan.
-    #[serde(default)]
     #[schemars(with = "Option<String>")]
     mode: Option<Mode>,
     /// Return at once; the result arrives later as a message.

@@ -19,7 +19,6 @@ pub(super) struct Verify;
 pub(super) struct VerifyInput {
     /// Default: the commands that the settings or AGENTS.md declare, else `make test`. Each runs in
     /// its own shell.
-    #[serde(default)]
     commands: Option<Vec<String>>,
 }
 
@@ -43,7 +42,6 @@ impl Tool for Verify {
     type Details = VerifyDetails;
     const NAME: &'static str = "verify";
     const LABEL: &'static str = "Run checks";
-    const ALIASES: &'static [&'static str] = &[];
     const KIND: ToolKind = ToolKind::Execute;
     const PROPERTIES: ToolProperties = ToolProperties { runs_commands: true, ..ToolProperties::NONE };
     const ACCESS: &'static [AccessShape] = AccessShape::COMMAND;

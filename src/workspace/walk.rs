@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use super::ignores::{IgnoreFiles, Ignores, decision, rules};
@@ -18,40 +18,23 @@ use crate::limits;
 /// A directory entry found by a walk.
 #[derive(Debug)]
 pub(crate) struct WalkEntry {
-    path: PathBuf,
-    kind: FileType,
-    depth: usize,
+    /// The absolute path.
+    pub path: PathBuf,
+    /// The type of the entry itself; symlinks are not followed.
+    pub kind: FileType,
+    /// Depth below the root of the walk. Entries of the root have depth 1.
+    pub depth: usize,
 }
 
 impl WalkEntry {
-    /// Returns the absolute path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns the absolute path, without a copy.
-    pub(crate) fn into_path(self) -> PathBuf {
-        self.path
-    }
-
     /// Returns the last component of the path.
     pub(crate) fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
-    /// Returns the type of the entry itself; symlinks are not followed.
-    pub(crate) fn file_type(&self) -> FileType {
-        self.kind
-    }
-
     /// Returns the metadata of the entry itself; symlinks are not followed.
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.path.symlink_metadata()
-    }
-
-    /// Returns the depth below the root of the walk. Entries of the root have depth 1.
-    pub(crate) fn depth(&self) -> usize {
-        self.depth
     }
 }
 
@@ -100,7 +83,7 @@ impl Walk {
     }
 
     fn skips(&self, entry: &WalkEntry) -> bool {
-        self.except.as_ref().is_some_and(|except| except(entry.path()))
+        self.except.as_ref().is_some_and(|except| except(&entry.path))
     }
 
     /// Visits all entries sorted by name, a directory before its contents. `visit` returns false to
@@ -265,13 +248,9 @@ struct QueueState {
 }
 
 impl WorkQueue {
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock()
-    }
-
     /// Waits for work and returns it, or `None` at the end of the walk.
     fn next(&self) -> Option<Work> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             if state.stopped {
                 return None;
@@ -289,14 +268,14 @@ impl WorkQueue {
 
     fn add(&self, found: Vec<Work>) {
         let many = found.len();
-        self.state().waiting.extend(found);
+        self.state.lock().waiting.extend(found);
         for _ in 0..many {
             self.changed.notify_one();
         }
     }
 
     fn done(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.working -= 1;
         if state.working == 0 && state.waiting.is_empty() {
             self.changed.notify_all();
@@ -313,7 +292,7 @@ struct StopGuard<'q> {
 impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         if self.stop {
-            self.queue.state().stopped = true;
+            self.queue.state.lock().stopped = true;
             self.queue.changed.notify_all();
         }
     }

@@ -297,18 +297,12 @@ impl Application<'_> {
         let (head, target) = (self.start.head.as_str(), self.target);
         let reason = format!("nuncio workspaces apply {}", self.row.name);
         let moved = target.run(Author::User, &["update-ref", "-m", &reason, "HEAD", commit, head]).await?;
-        if moved.code != 0 {
-            return Err(moved.error("moving the branch"));
-        }
+        moved.success("moving the branch")?;
         let updated = target.run(Author::User, &["read-tree", "-i", "-m", head, commit]).await;
-        let error = match updated {
-            Ok(updated) if updated.code == 0 => {
-                // Ignore a failure: this only speeds up later commands.
-                let _ = target.run(Author::User, &["update-index", "-q", "--refresh"]).await;
-                return Ok(());
-            }
-            Ok(updated) => updated.error("updating the index"),
-            Err(error) => error,
+        let Err(error) = updated.and_then(|updated| updated.success("updating the index")) else {
+            // Only speeds up later commands.
+            let _ = target.run(Author::User, &["update-index", "-q", "--refresh"]).await;
+            return Ok(());
         };
         target.run(Author::User, &["update-ref", "-m", &reason, "HEAD", head, commit]).await?;
         Err(error)

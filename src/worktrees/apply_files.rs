@@ -22,9 +22,8 @@ impl FileUpdate<'_> {
         let user = self.target.with_copied_index(self.scratch, "write")?;
         user.add_files(changed).await?;
         let written = user.run(Author::Nuncio, &["read-tree", "-m", "-u", self.before, self.after]).await;
-        match written {
-            Ok(written) if written.code == 0 => Ok(()),
-            Ok(written) => Err(self.restore(changed, written.error("changing the files")).await),
+        match written.and_then(|written| written.success("changing the files")) {
+            Ok(_) => Ok(()),
             Err(error) => Err(self.restore(changed, error).await),
         }
     }

@@ -169,7 +169,7 @@ impl Worktrees {
         let main = &new.repository.main;
         let branch = new.branch.clone().unwrap_or_else(|| format!("nuncio/{name}"));
         let reference = format!("refs/heads/{branch}");
-        let valid = self.git.read(main, None, &["check-ref-format", &reference]).await?;
+        let valid = self.git.read(main, None, ["check-ref-format", &reference]).await?;
         if valid.code != 0 || branch.starts_with('-') {
             return Err(Error::invalid_params(format!("branch: \"{branch}\" is not a valid name of a branch")));
         }
@@ -196,14 +196,14 @@ impl Worktrees {
     async fn commit(&self, directory: &Path, name: &str) -> Result<Option<String>> {
         let name = format!("{name}^{{commit}}");
         let top = super::repository::top(directory);
-        let found = self.git.read(top, Some(top), &["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).await?;
-        Ok(Some(found.text()).filter(|id| found.code == 0 && !id.is_empty()))
+        let found = self.git.read(top, Some(top), ["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).await?;
+        Ok(found.found())
     }
 
     async fn current_branch(&self, directory: &Path) -> Result<Option<String>> {
         let top = super::repository::top(directory);
-        let found = self.git.read(top, Some(top), &["symbolic-ref", "--quiet", "--short", "HEAD"]).await?;
-        Ok(Some(found.text()).filter(|name| found.code == 0 && !name.is_empty()))
+        let found = self.git.read(top, Some(top), ["symbolic-ref", "--quiet", "--short", "HEAD"]).await?;
+        Ok(found.found())
     }
 
     /// Creates the branch and the worktree. On an error, removes the worktree, and the branch if it
@@ -211,15 +211,14 @@ impl Worktrees {
     async fn add(&self, repository: &Repository, row: &WorkspaceRow, start: &BranchStart) -> Result<()> {
         let writable = [repository.common.clone(), row.path.clone()];
         let (main, branch) = (&repository.main, start.name.as_str());
-        let run =
-            async |arguments: Vec<OsString>| self.git.change(main, Changes::Files(&writable), WORKTREE_CREATE, arguments).await;
+        let run = async |arguments: Vec<OsString>| {
+            self.git.change(main, Changes::Files(&writable), WORKTREE_CREATE, &[], arguments).await
+        };
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<OsString>>();
         let made = start.commit.as_deref().filter(|_| !start.exists);
         if let Some(commit) = made {
             let created = run(words(&["branch", "--no-track", "--", branch, commit])).await?;
-            if created.code != 0 {
-                return Err(created.error(&format!("creating branch {branch}")));
-            }
+            created.success(&format!("creating branch {branch}"))?;
         }
         let reason = format!("nuncio workspace {}", row.id);
         let mut arguments = words(&["worktree", "add", "--quiet", "--lock", "--reason", &reason]);
@@ -232,17 +231,17 @@ impl Worktrees {
         }
         // Keep the entry of an earlier worktree whose directory is missing.
         let is_known = repository.git_dir_of(&row.path).is_some();
-        let error = match run(arguments).await {
-            Ok(added) if added.code == 0 => {
+        let added = run(arguments).await;
+        let error = match added.and_then(|added| added.success(&format!("creating worktree {}", row.path.display()))) {
+            Ok(_) => {
                 // Create it here, because sandboxed commands cannot: see `linked_git_dirs`.
                 let _ = std::fs::create_dir(repository.common.join("logs"));
                 return Ok(());
             }
-            Ok(added) => added.error(&format!("creating worktree {}", row.path.display())),
             Err(error) => error,
         };
         let undo = async |what: &str, arguments: Vec<OsString>| {
-            let undone = self.git.change(main, Changes::References(&writable), limits::GIT_UNDO, arguments).await;
+            let undone = self.git.change(main, Changes::References(&writable), limits::GIT_UNDO, &[], arguments).await;
             if undone.as_ref().map_or(true, |undone| undone.code != 0) {
                 tracing::warn!(branch, "the {what} of a failed creation was not removed");
             }

@@ -74,20 +74,17 @@ impl Worktrees {
         let writable = [repository.common.clone()];
         let run = async |words: &[&str], path: Option<OsString>| {
             let all = words.iter().map(OsString::from).chain(path).collect();
-            self.git.change(&repository.main, Changes::References(&writable), limits::GIT_CHANGE, all).await
+            self.git.change(&repository.main, Changes::References(&writable), limits::GIT_CHANGE, &[], all).await
         };
         if repository.git_dir_of(&row.path).is_some() {
             let removed = run(&["worktree", "remove", "--force", "--force"], Some(row.path.clone().into())).await?;
-            if removed.code != 0 {
-                return Err(removed.error("removing the worktree"));
-            }
+            removed.success("removing the worktree")?;
         }
         run(&["update-ref", "-d", &applied_ref(row)], None).await?;
         let Some(branch) = row.branch.as_deref() else { return Ok(false) };
         let merged = async || {
             let reference = format!("refs/heads/{branch}");
-            let arguments = ["rev-parse", "--verify", "--quiet", &reference];
-            let tip = self.git.read(&repository.main, None, &arguments).await?;
+            let tip = self.git.read(&repository.main, None, ["rev-parse", "--verify", "--quiet", &reference]).await?;
             Ok::<_, Error>(tip.code == 0 && self.unmerged(row, repository, &tip.text(), Some(branch)).await? == 0)
         };
         let delete = match action {

@@ -54,6 +54,16 @@ impl GitResult {
         String::from_utf8_lossy(&self.output).trim().to_owned()
     }
 
+    /// Returns the result of a command that succeeded, else the error. `doing` names the operation.
+    pub(super) fn success(self, doing: &str) -> Result<GitResult> {
+        if self.code == 0 { Ok(self) } else { Err(self.error(doing)) }
+    }
+
+    /// Returns the text of a command that succeeds only if it finds something.
+    pub(super) fn found(&self) -> Option<String> {
+        Some(self.text()).filter(|text| self.code == 0 && !text.is_empty())
+    }
+
     /// Creates the error of a failed command. `doing` names the operation.
     pub(super) fn error(&self, doing: &str) -> Error {
         Error::new(Kind::InvalidRequest, format!("{doing}: git failed with {}", self.problem()))
@@ -68,17 +78,18 @@ impl GitResult {
 impl GitRunner {
     /// Runs a command that changes nothing. Its filters run in a sandbox that can read `readable`,
     /// even if it is one of nuncio's own directories.
-    pub(super) async fn read(&self, cwd: &Path, readable: Option<&Path>, arguments: &[&str]) -> Result<GitResult> {
-        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-        self.read_with(cwd, readable, arguments).await
-    }
-
-    /// Runs a command like [`GitRunner::read`], with arguments that may not be UTF-8.
-    pub(super) async fn read_with(&self, cwd: &Path, readable: Option<&Path>, arguments: Vec<OsString>) -> Result<GitResult> {
+    pub(super) async fn read(
+        &self,
+        cwd: &Path,
+        readable: Option<&Path>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Result<GitResult> {
         let settings = SAFE_GIT_SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         self.check_owner(cwd)?;
         let own = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from);
-        let command = Command::program(own.chain(arguments), cwd).git_environment().git_read_only();
+        let all = own.chain(arguments.into_iter().map(Into::into));
+        let command = Command::program(all, cwd).git_environment().git_read_only();
+        // Without its own reference to a repository, a directory belongs to none.
         let command = NO_FETCH.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         // Do not search parent directories for a repository.
         let command = command.env("GIT_CEILING_DIRECTORIES", cwd.parent().unwrap_or(cwd));
@@ -86,19 +97,8 @@ impl GitRunner {
     }
 
     /// Runs a command that changes the repository. Filters and merge drivers are confined and have
-    /// no network; hooks do not run.
+    /// no network; hooks do not run. `variables` are additional environment variables.
     pub(super) async fn change(
-        &self,
-        cwd: &Path,
-        changes: Changes<'_>,
-        timeout: Duration,
-        arguments: Vec<OsString>,
-    ) -> Result<GitResult> {
-        self.change_with(cwd, changes, timeout, &[], arguments).await
-    }
-
-    /// Runs a command like [`GitRunner::change`], with additional environment variables.
-    pub(super) async fn change_with(
         &self,
         cwd: &Path,
         changes: Changes<'_>,

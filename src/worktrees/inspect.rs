@@ -1,6 +1,6 @@
 //! The state of a workspace, and what its deletion would lose.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -246,14 +246,11 @@ impl Worktrees {
         let Some(own) = git.own.as_deref().filter(|_| row.path.is_dir()) else { return Ok(Vec::new()) };
         let located = [OsStr::new("--git-dir"), own.as_os_str(), OsStr::new("--work-tree"), row.path.as_os_str()];
         let run = async |words: &[&str]| {
-            let all = located.iter().copied().chain(words.iter().map(OsStr::new)).map(OsString::from).collect();
-            self.git.read_with(&row.path, Some(&row.path), all).await
+            let all = located.iter().copied().chain(words.iter().map(OsStr::new));
+            self.git.read(&row.path, Some(&row.path), all).await
         };
         let words = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=matching"];
-        let status = run(&words).await?;
-        if status.code != 0 {
-            return Err(status.error("reading the status"));
-        }
+        let status = run(&words).await?.success("reading the status")?;
         let mut fields = status.output.split(|byte| *byte == 0);
         while let Some(field) = fields.next() {
             let rest = |columns: usize| field.splitn(columns + 1, |byte| *byte == b' ').nth(columns).unwrap_or_default();
@@ -297,11 +294,9 @@ impl Worktrees {
         for name in merged {
             let name = format!("{name}^{{commit}}");
             let arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
-            let found = self.git.read(&repository.main, None, &arguments).await?;
-            words.extend(Some(found.text()).filter(|id| found.code == 0 && !id.is_empty()));
+            words.extend(self.git.read(&repository.main, None, arguments).await?.found());
         }
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let counted = self.git.read(&repository.main, None, &words).await?;
+        let counted = self.git.read(&repository.main, None, words).await?;
         counted.text().parse().map_err(|_| counted.error("counting commits"))
     }
 
@@ -319,7 +314,7 @@ impl Worktrees {
         let main = &git.repository.main;
         let mut starts: Vec<&str> = detached.into_iter().map(String::as_str).collect();
         if let Some(reference) = &reference {
-            let exists = self.git.read(main, None, &["rev-parse", "--verify", "--quiet", reference]).await?;
+            let exists = self.git.read(main, None, ["rev-parse", "--verify", "--quiet", reference]).await?;
             starts.extend(Some(reference.as_str()).filter(|_| exists.code == 0));
         }
         if starts.is_empty() {
@@ -331,11 +326,7 @@ impl Worktrees {
         words.push("--not");
         words.extend(exclude.as_deref());
         words.extend(["--branches", "--tags", "--remotes"]);
-        let log = self.git.read(main, None, &words).await?;
-        if log.code != 0 {
-            return Err(log.error("reading the commits"));
-        }
-        let text = log.text();
+        let text = self.git.read(main, None, words).await?.success("reading the commits")?.text();
         let lines = || text.lines().filter(|line| !line.is_empty());
         let commits = lines().take(limits::WORKTREE_PATHS_SHOWN_MAX).map(str::to_owned).collect();
         Ok(LostCommits { count: lines().count() as u64, commits })

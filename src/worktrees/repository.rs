@@ -1,6 +1,6 @@
 //! Repositories and their lists of worktrees.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Repository {
         let directory = &std::fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
         let found = top(directory);
         let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        let result = git.read(found, Some(found), &arguments).await?;
+        let result = git.read(found, Some(found), arguments).await?;
         if result.code != 0 {
             let error = Error::invalid_params(format!("{} is not in a git repository", directory.display()));
             return Err(error.hint("create one: git init"));
@@ -120,11 +120,11 @@ pub(super) fn top(directory: &Path) -> &Path {
 /// Returns git's list. git can fail while another process creates a worktree, so failures are
 /// retried.
 async fn list(git: &GitRunner, common: &Path) -> Result<Vec<ListedWorktree>> {
-    let arguments = [OsStr::new("--git-dir"), common.as_os_str()].into_iter().map(OsString::from);
-    let arguments: Vec<OsString> = arguments.chain(["worktree", "list", "--porcelain", "-z"].map(OsString::from)).collect();
+    let mut arguments = vec![OsStr::new("--git-dir"), common.as_os_str()];
+    arguments.extend(["worktree", "list", "--porcelain", "-z"].map(OsStr::new));
     let mut retries = WORKTREE_LIST_RETRIES;
     loop {
-        let result = git.read_with(common, None, arguments.clone()).await?;
+        let result = git.read(common, None, &arguments).await?;
         if result.code == 0 {
             return Ok(parse(&result.output));
         }

@@ -19,10 +19,7 @@ impl Worktrees {
             return Ok(list);
         }
         let words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"];
-        let status = self.git.read(top, Some(top), &words).await?;
-        if status.code != 0 {
-            return Err(status.error("reading the status"));
-        }
+        let status = self.git.read(top, Some(top), words).await?.success("reading the status")?;
         // Each entry is two letters, a space and a path.
         status.output.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..)).for_each(|path| list.add(path));
         Ok(list)

@@ -109,13 +109,12 @@ impl<'a> WorkingTree<'a> {
             variables.extend(person.into_iter().chain(address));
         }
         let writable = [self.common.clone(), self.top.clone()];
-        self.git.change_with(&self.top, Changes::Files(&writable), limits::GIT_CHANGE, &variables, arguments).await
+        self.git.change(&self.top, Changes::Files(&writable), limits::GIT_CHANGE, &variables, arguments).await
     }
 
     /// Runs a command that must succeed. Returns its output as text; `doing` names the operation.
     pub(super) async fn text(&self, doing: &str, words: &[&str]) -> Result<String> {
-        let result = self.run(Author::Nuncio, words).await?;
-        if result.code == 0 { Ok(result.text()) } else { Err(result.error(doing)) }
+        Ok(self.run(Author::Nuncio, words).await?.success(doing)?.text())
     }
 
     /// Runs a git command that answers by its exit code, such as `merge-base --is-ancestor`.
@@ -126,11 +125,7 @@ impl<'a> WorkingTree<'a> {
 
     /// Runs a command that prints paths.
     pub(super) async fn paths(&self, doing: &str, words: &[&str]) -> Result<Vec<OsString>> {
-        let result = self.run(Author::Nuncio, words).await?;
-        if result.code != 0 {
-            return Err(result.error(doing));
-        }
-        names(&result.output, doing)
+        names(&self.run(Author::Nuncio, words).await?.success(doing)?.output, doing)
     }
 
     /// Runs a command for all `paths`, in batches that fit on a command line.
@@ -145,10 +140,7 @@ impl<'a> WorkingTree<'a> {
             let count = rest.iter().take_while(fits).count().max(1);
             let (now, later) = rest.split_at(count);
             let all: Vec<&OsStr> = words.iter().map(OsStr::new).chain(now.iter().map(OsString::as_os_str)).collect();
-            let result = self.run(Author::Nuncio, &all).await?;
-            if result.code != 0 {
-                return Err(result.error(doing));
-            }
+            self.run(Author::Nuncio, &all).await?.success(doing)?;
             rest = later;
         }
         Ok(())

@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
             let (mut entries, mut names) = (Vec::new(), Vec::new());
             context.walk(&cwd).depth_max(1).in_order(|entry| {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                entries.push(one_line(name.clone()) + if entry.file_type().is_dir() { "/" } else { "" });
+                entries.push(one_line(name.clone()) + if entry.kind.is_dir() { "/" } else { "" });
                 names.push(name);
                 entries.len() < BUNDLE_ENTRIES_MAX
             });

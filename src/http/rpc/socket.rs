@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use jsonrpsee::types::error::reject_too_many_subscriptions;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -114,7 +114,7 @@ impl Socket {
     /// the subscription or disconnects.
     pub(crate) fn follow(&self, id: &Value) -> CancellationToken {
         let ended = self.closed.child_token();
-        self.followed().push((id.clone(), ended.clone()));
+        self.followed.lock().push((id.clone(), ended.clone()));
         ended
     }
 
@@ -122,18 +122,14 @@ impl Socket {
     /// in the list.
     pub(crate) fn unfollow(&self, params: &str) -> bool {
         let Ok([id]) = serde_json::from_str::<[Value; 1]>(params) else { return false };
-        let followed = self.followed();
+        let followed = self.followed.lock();
         let ended = followed.iter().find(|(listed, _)| *listed == id).map(|(_, ended)| ended);
         ended.inspect(|ended| ended.cancel()).is_some()
     }
 
     /// Removes a subscription from the list.
     pub(crate) fn forget(&self, id: &Value) {
-        self.followed().retain(|(listed, _)| listed != id);
-    }
-
-    fn followed(&self) -> MutexGuard<'_, Vec<(Value, CancellationToken)>> {
-        self.followed.lock()
+        self.followed.lock().retain(|(listed, _)| listed != id);
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use serde_json::value::RawValue;
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
@@ -40,78 +41,63 @@ enum Open {
 }
 
 /// Any stream event. The other fields are decoded only if the kind is known.
+#[apply(Option<&'a RawValue> => #[serde(borrow)])]
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "wire::lenient")]
     kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     index: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block: Option<&'a RawValue>,
-    #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    #[serde(borrow)]
     message: Option<&'a RawValue>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
+#[apply(Option<String> => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Default, Deserialize)]
 struct ContentBlock<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "wire::lenient")]
     kind: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     text: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     thinking: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     signature: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     data: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     id: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     name: Option<String>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
 }
 
+#[apply(
+    Option<String> => #[serde(default, deserialize_with = "wire::lenient")],
+    Option<Cow<'a, str>> => #[serde(borrow, default, deserialize_with = "wire::lenient")],
+)]
 #[derive(Default, Deserialize)]
 struct Delta<'a> {
-    #[serde(default, deserialize_with = "wire::lenient")]
     text: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     thinking: Option<String>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     signature: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     partial_json: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     stop_reason: Option<String>,
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Default, Deserialize)]
 struct Message<'a> {
     /// Normally empty. A call from the provider's code execution is a whole message.
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     content: Vec<ContentBlock<'a>>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     stop_reason: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     usage: Option<Counts>,
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Default, Deserialize)]
 struct Counts {
-    #[serde(default, deserialize_with = "wire::tokens")]
     input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     output_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_creation_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_read_input_tokens: Option<u64>,
 }
 

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
@@ -31,30 +32,20 @@ enum Open {
 }
 
 /// Any event: an object with one field, whose name is the type of the event.
+#[apply(Option => #[serde(borrow)])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
-    #[serde(borrow)]
     content_block_start: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block_delta: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block_stop: Option<&'a RawValue>,
-    #[serde(borrow)]
     message_stop: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     internal_server_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     model_stream_error_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     validation_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     throttling_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     service_unavailable_exception: Option<&'a RawValue>,
-    #[serde(borrow)]
     model_timeout_exception: Option<&'a RawValue>,
 }
 
@@ -64,26 +55,10 @@ struct Event<'a> {
 struct BlockEvent<'a> {
     #[serde(default)]
     content_block_index: usize,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
-    start: Option<Start<'a>>,
+    #[serde(default)]
+    start: Value,
     #[serde(borrow, default, deserialize_with = "wire::lenient")]
     delta: Option<Delta<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Start<'a> {
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
-    tool_use: Option<ToolUseStart<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolUseStart<'a> {
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
-    tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
-    name: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -103,22 +78,14 @@ struct ToolUseDelta<'a> {
     input: Option<&'a RawValue>,
 }
 
+#[apply(Option<Cow<'a, str>> => #[serde(borrow, default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReasoningDelta<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     text: Option<String>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     signature: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "wire::lenient")]
     redacted_content: Option<Cow<'a, str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MessageStop {
-    #[serde(default, deserialize_with = "wire::lenient")]
-    stop_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -128,16 +95,13 @@ struct Metadata {
 }
 
 /// Input tokens that are read from the cache or written to it are not part of `input_tokens`.
+#[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counts {
-    #[serde(default, deserialize_with = "wire::tokens")]
     input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     output_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_read_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_write_input_tokens: Option<u64>,
 }
 
@@ -153,9 +117,9 @@ impl EventReader for BedrockReader {
         }
         if event.content_block_start.is_some() {
             let BlockEvent { content_block_index, start, .. } = wire::field(event.content_block_start);
-            if let Some(call) = start.and_then(|start| start.tool_use) {
-                let (id, name) = (call.tool_use_id.unwrap_or_default(), call.name.unwrap_or_default());
-                let open = Open::ToolUse { id: id.into_owned(), name: name.into_owned(), input: String::new() };
+            if let Some(call) = start["toolUse"].as_object() {
+                let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                let open = Open::ToolUse { id: text("toolUseId"), name: text("name"), input: String::new() };
                 self.open.push((content_block_index, open));
             }
         }
@@ -166,7 +130,7 @@ impl EventReader for BedrockReader {
             }
         }
         if event.message_stop.is_some() {
-            self.reason = wire::field::<MessageStop>(event.message_stop).stop_reason;
+            self.reason = wire::field::<Value>(event.message_stop)["stopReason"].as_str().map(str::to_owned);
         }
         if event.metadata.is_some() {
             self.count(wire::field::<Metadata>(event.metadata).usage);

@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{ProviderState, StopReason, Usage};
@@ -21,27 +22,24 @@ pub(crate) struct GeminiReader {
     reason: Option<StopReason>,
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     candidates: Vec<Candidate<'a>>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     usage_metadata: Option<Counts>,
-    #[serde(default, deserialize_with = "wire::lenient")]
-    prompt_feedback: Option<Feedback>,
-    #[serde(default, deserialize_with = "wire::lenient")]
+    prompt_feedback: Option<Value>,
     error: Option<ProviderError>,
 }
 
+#[apply(Option<String> => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient")]
     content: Option<Content<'a>>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     finish_reason: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     finish_message: Option<String>,
 }
 
@@ -64,35 +62,23 @@ struct Part<'a> {
     thought_signature: Option<Cow<'a, str>>,
 }
 
+#[apply(Option<String> => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 struct FunctionCall<'a> {
-    #[serde(default, deserialize_with = "wire::lenient")]
     id: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     name: Option<String>,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Feedback {
-    #[serde(default, deserialize_with = "wire::lenient")]
-    block_reason: Option<String>,
-}
-
+#[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counts {
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_token_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     tool_use_prompt_token_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     candidates_token_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     thoughts_token_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cached_content_token_count: Option<u64>,
 }
 
@@ -111,7 +97,7 @@ impl EventReader for GeminiReader {
                 cache_write_tokens: 0,
             });
         }
-        if event.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
+        if event.prompt_feedback.is_some_and(|feedback| feedback["blockReason"].is_string()) {
             self.reason = Some(StopReason::Refusal);
         }
         for candidate in event.candidates {

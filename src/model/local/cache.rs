@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::api::LocalApi;
 use super::properties::{self, Properties};
@@ -23,12 +23,13 @@ const LOCAL_PROPERTIES_FRESH: Duration = Duration::from_secs(60);
 /// Maximum number of models on local servers whose properties are kept.
 const LOCAL_MODELS_MAX: usize = 256;
 
-/// The properties of models that local servers report, by base URL and name, and the facts that
-/// errors of any server revealed. Shared by all clones.
+/// The properties of models that servers report. Shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct LocalServers {
+    /// The properties that local servers reported, by base URL and name.
     reported: Arc<Mutex<HashMap<(String, String), ServerEntry>>>,
-    observed: Observations,
+    /// The facts that errors of servers revealed.
+    pub(in crate::model) observed: Observations,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,23 +62,14 @@ fn is_local(endpoint: &Endpoint) -> bool {
 }
 
 impl LocalServers {
-    fn known(&self) -> MutexGuard<'_, HashMap<(String, String), ServerEntry>> {
-        self.reported.lock()
-    }
-
     /// Keeps the facts that errors reveal in this directory, for later processes.
     pub(crate) fn keep_in(&self, data: &Path) {
         self.observed.keep_in(data);
     }
 
-    /// Returns the facts that errors of servers revealed.
-    pub(in crate::model) fn observed(&self) -> &Observations {
-        &self.observed
-    }
-
     /// Returns the known properties of the endpoint's model, without a request to the server.
     pub(crate) fn properties(&self, endpoint: &Endpoint) -> Properties {
-        self.known().get(&key(endpoint)).map(|known| known.properties).unwrap_or_default()
+        self.reported.lock().get(&key(endpoint)).map(|known| known.properties).unwrap_or_default()
     }
 
     /// Returns the properties of the endpoint's model. Asks the server, for [`LOCAL_PROPERTIES`] at
@@ -87,7 +79,7 @@ impl LocalServers {
         if !is_local(endpoint) {
             return Properties::default();
         }
-        let known = self.known().get(&key(endpoint)).copied();
+        let known = self.reported.lock().get(&key(endpoint)).copied();
         if let Some(known) = known
             && match known.state {
                 State::Final => !insist || known.at.elapsed() < LOCAL_PROPERTIES_FRESH,
@@ -107,7 +99,7 @@ impl LocalServers {
             Ok(Err(_)) => ServerEntry { properties: earlier, state: State::Preliminary, at },
             Err(_) => ServerEntry { properties: earlier, state: State::Silent, at },
         };
-        let mut all = self.known();
+        let mut all = self.reported.lock();
         if all.len() >= LOCAL_MODELS_MAX {
             all.clear();
         }
@@ -118,6 +110,6 @@ impl LocalServers {
     /// Forgets the properties of the endpoint's model, because the server was stopped: it may start
     /// with other settings.
     pub(crate) fn forget(&self, endpoint: &Endpoint) {
-        self.known().remove(&key(endpoint));
+        self.reported.lock().remove(&key(endpoint));
     }
 }

@@ -39,7 +39,6 @@ struct ModelList {
 struct ListedModel {
     id: String,
     object: String,
-    #[serde(default)]
     owned_by: Option<String>,
 }
 
@@ -93,7 +92,7 @@ pub async fn identify(clients: &HttpClients, provider: &KnownProvider, base_url:
     let (list, native) = tokio::join!(server.get::<ModelList>("/v1/models", &[]), native);
     let list = match (list.ok()?, &key) {
         // The server may require the key.
-        (None, Some(key)) => server.bearer(key.secret()).get("/v1/models", &[]).await.ok().flatten(),
+        (None, Some(key)) => server.bearer(&key.secret).get("/v1/models", &[]).await.ok().flatten(),
         (list, _) => list,
     };
     let list = list.filter(|_| native)?;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
@@ -18,6 +19,7 @@ pub(crate) struct OllamaReader {
     thinking: bool,
 }
 
+#[apply(Option<u64> => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Default, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient")]
@@ -27,21 +29,17 @@ struct Event<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     done_reason: Option<String>,
     /// Includes cached tokens.
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_eval_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_eval_cached_count: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     eval_count: Option<u64>,
     error: Option<Value>,
 }
 
 /// A part of the message.
+#[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 struct MessagePart<'a> {
-    #[serde(default, deserialize_with = "wire::lenient")]
     content: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     thinking: Option<String>,
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     tool_calls: Vec<Call<'a>>,
@@ -67,9 +65,7 @@ impl EventReader for OllamaReader {
     fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         let event = wire::parse::<Option<Event<'_>>>(data)?.unwrap_or_default();
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
-            let message = error.as_str().map(str::to_owned);
-            let error = ProviderError::deserialize(error).unwrap_or_else(|_| ProviderError { message, ..ProviderError::default() });
-            return Err(error.error());
+            return Err(ProviderError::read(error).error());
         }
         if let Some(message) = event.message {
             self.message(message, out);

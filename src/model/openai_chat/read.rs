@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use serde_with::apply;
 
 use super::PROTOCOL;
 use super::details::{self, Detail};
@@ -70,17 +71,15 @@ struct Choice<'a> {
     finish_reason: Option<String>,
 }
 
+#[apply(Option<String> => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 struct Delta<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     content: Option<Content>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     reasoning_content: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     reasoning: Option<String>,
     #[serde(default, deserialize_with = "wire::lenient_list")]
     reasoning_details: Vec<Detail>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     refusal: Option<String>,
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     tool_calls: Vec<CallDelta<'a>>,
@@ -122,26 +121,22 @@ struct FunctionDelta<'a> {
     arguments: Option<&'a RawValue>,
 }
 
+#[apply(Option<u64> => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 struct Counts {
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     completion_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     total_tokens: Option<u64>,
     #[serde(default, deserialize_with = "wire::lenient")]
     prompt_tokens_details: Option<Details>,
     /// DeepSeek's name for the number of cached prompt tokens.
-    #[serde(default, deserialize_with = "wire::tokens")]
     prompt_cache_hit_tokens: Option<u64>,
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 struct Details {
-    #[serde(default, deserialize_with = "wire::tokens")]
     cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_write_tokens: Option<u64>,
 }
 
@@ -154,9 +149,7 @@ impl EventReader for OpenaiChatReader {
         }
         let event = wire::parse::<Option<Event<'_>>>(data)?.unwrap_or_default();
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
-            let message = error.as_str().map(str::to_owned);
-            let error = ProviderError::deserialize(error).unwrap_or_else(|_| ProviderError { message, ..ProviderError::default() });
-            return Err(error.error());
+            return Err(ProviderError::read(error).error());
         }
         if let Some(counts) = event.usage.or_else(|| event.x_groq?.usage) {
             self.count(counts);

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
@@ -32,37 +33,27 @@ struct Call {
 }
 
 /// Any stream event. The other fields are decoded only if the kind is known.
+#[apply(Option<&'a RawValue> => #[serde(borrow)])]
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "wire::lenient")]
     kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    #[serde(borrow)]
     output_index: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary_index: Option<&'a RawValue>,
-    #[serde(borrow)]
     item: Option<&'a RawValue>,
-    #[serde(borrow)]
     response: Option<&'a RawValue>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     code: Option<&'a RawValue>,
-    #[serde(borrow)]
     message: Option<&'a RawValue>,
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Default, Deserialize)]
 struct Response {
-    #[serde(default, deserialize_with = "wire::lenient")]
     usage: Option<Counts>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     error: Option<ProviderError>,
-    #[serde(default, deserialize_with = "wire::lenient")]
-    incomplete_details: Option<Incomplete>,
-    #[serde(default, deserialize_with = "wire::lenient")]
+    incomplete_details: Option<Value>,
     status: Option<String>,
 }
 
@@ -73,17 +64,10 @@ struct Document<'a> {
     output: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Incomplete {
-    #[serde(default, deserialize_with = "wire::lenient")]
-    reason: Option<String>,
-}
-
+#[apply(Option<u64> => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 struct Counts {
-    #[serde(default, deserialize_with = "wire::tokens")]
     input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     output_tokens: Option<u64>,
     #[serde(default, deserialize_with = "wire::lenient")]
     input_tokens_details: Option<Details>,
@@ -101,37 +85,34 @@ impl Counts {
     }
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::tokens")])]
 #[derive(Deserialize)]
 struct Details {
-    #[serde(default, deserialize_with = "wire::tokens")]
     cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "wire::tokens")]
     cache_write_tokens: Option<u64>,
 }
 
+#[apply(
+    Option<String> => #[serde(default, deserialize_with = "wire::lenient")],
+    Option<&'a RawValue> => #[serde(borrow)],
+)]
 #[derive(Default, Deserialize)]
 struct Item<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "wire::lenient")]
     kind: Option<Cow<'a, str>>,
     phase: Option<Value>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     call_id: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     name: Option<String>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     /// Parts of a message, or of reasoning.
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary: Option<&'a RawValue>,
 }
 
+#[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 struct Part {
-    #[serde(default, deserialize_with = "wire::lenient")]
     text: Option<String>,
-    #[serde(default, deserialize_with = "wire::lenient")]
     refusal: Option<String>,
 }
 
@@ -271,7 +252,7 @@ impl OpenaiResponsesReader {
     }
 
     fn finish_incomplete(&mut self, response: Response, out: &mut DecodedChunks) {
-        let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
+        let reason = response.incomplete_details.as_ref().and_then(|details| details["reason"].as_str());
         // max_output_tokens, none, and unknown reasons.
         let stop = if reason == Some("content_filter") { StopReason::Refusal } else { StopReason::MaxTokens };
         self.finish(stop, response, out);

@@ -36,7 +36,7 @@ struct FileOptions {
     /// Options that upload a file: to another file, if the URL allows it.
     uploads: &'static str,
     /// Prefixes of words with which the program writes files, as in the tables of `programs.rs`.
-    others: &'static [&'static str],
+    others: &'static str,
     letters: Letters,
     /// Letters of the other options that always have a value.
     valued: &'static str,
@@ -53,7 +53,7 @@ const NONE: FileOptions = FileOptions {
     effects: "",
     texts: "",
     uploads: "",
-    others: &[],
+    others: "",
     letters: Letters::Combined,
     valued: "",
     attached: "",
@@ -82,36 +82,10 @@ const PROGRAMS: &[FileOptions] = &[
     FileOptions { programs: "find", writes: "-fls -fprint -fprint0 -fprintf", effects: "-delete", letters: Letters::Word, ..NONE },
     FileOptions {
         programs: "gcc",
-        others: &[
-            "-MF=",
-            "-MJ=",
-            "-Wa,=",
-            "-Wp,=",
-            "-Xassembler=",
-            "-Xlinker=",
-            "-Xpreprocessor=",
-            "-aux-info=",
-            "-dumpbase=",
-            "-dumpdir=",
-            "-fcallgraph-info=",
-            "-fcrash-diagnostics-dir=",
-            "-fdiagnostics-add-output=",
-            "-fdiagnostics-format=",
-            "-fdump-=",
-            "-fmodules-cache-path=",
-            "-foptimization-record-file=",
-            "-fprofile-dir=",
-            "-fprofile-note=",
-            "-fstack-usage=",
-            "-ftime-trace=",
-            "-save-temps=",
-            "--save-temps=",
-            "--serialize-diagnostics=",
-            "*-Map",
-            "*,-o",
-            "*dependency-file",
-            "*out-implib",
-        ],
+        others: "-MF= -MJ= -Wa,= -Wp,= -Xassembler= -Xlinker= -Xpreprocessor= -aux-info= -dumpbase= -dumpdir= \
+                 -fcallgraph-info= -fcrash-diagnostics-dir= -fdiagnostics-add-output= -fdiagnostics-format= -fdump-= \
+                 -fmodules-cache-path= -foptimization-record-file= -fprofile-dir= -fprofile-note= -fstack-usage= \
+                 -ftime-trace= -save-temps= --save-temps= --serialize-diagnostics= *-Map *,-o *dependency-file *out-implib",
         letters: Letters::Word,
         ..NONE
     },
@@ -119,7 +93,7 @@ const PROGRAMS: &[FileOptions] = &[
         programs: "go",
         writes: "-o --o -outputdir --outputdir -pkgdir --pkgdir -trace --trace",
         // Options of the compiler and of the test can also have these names.
-        others: &["-test.=", "--test.=", "*-blockprofile", "*-coverprofile", "*-cpuprofile", "*-memprofile", "*-mutexprofile"],
+        others: "-test.= --test.= *-blockprofile *-coverprofile *-cpuprofile *-memprofile *-mutexprofile",
         letters: Letters::Word,
         ..NONE
     },
@@ -246,7 +220,7 @@ impl<'a> ArgumentReader<'a> {
         self.arguments = arguments[..end].iter();
         while let Some(word) = self.arguments.next() {
             let known_prefix = word.known_prefix();
-            if self.row.others.iter().any(|option| is_option(word, option)) {
+            if self.row.others.split_whitespace().any(|option| is_option(word, option)) {
                 self.effect(known_prefix.split('=').next().unwrap_or_default());
             } else if let Some((option, value)) = self.word_option(word) {
                 self.named(&option, &option, value);

@@ -6,8 +6,7 @@ use super::file_options::git_writes;
 use super::word::{Word, is_one_of, options_end};
 
 /// Options before the subcommand whose value is the next word.
-const VALUED: &[&str] =
-    &["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source", "--shallow-file", "--list-cmds"];
+const VALUED: &str = "-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file --list-cmds";
 
 /// Options before the subcommand without a value. `--git-dir=…` and similar options are covered by
 /// [`VALUED`].
@@ -32,19 +31,18 @@ const PERSONAL: &str = "init.defaultbranch user.email user.name";
 
 /// For each subcommand, the prefixes of options and operands that contain a command or name a
 /// program.
-const COMMANDS: &[(&str, &[&str])] = &[
-    ("archive", &["--exec", "--remote"]),
-    ("clone", &["-u", "--upload-pack", "-c", "--config", "--template", "ext::"]),
-    ("fetch", &["--upload-pack", "ext::"]),
-    ("fetch-pack", &["--upload-pack", "--exec"]),
-    ("grep", &["-O", "--open-files-in-pager"]),
-    ("init", &["--template"]),
-    ("init-db", &["--template"]),
-    ("ls-remote", &["--upload-pack", "--exec", "ext::"]),
-    ("pull", &["--upload-pack", "ext::"]),
-    ("push", &["--receive-pack", "--exec", "ext::"]),
-    ("rebase", &["-x", "--exec"]),
-    ("remote", &["ext::"]),
+const COMMANDS: &[(&str, &str)] = &[
+    ("archive", "--exec --remote"),
+    ("clone", "-u --upload-pack -c --config --template ext::"),
+    ("fetch", "--upload-pack ext::"),
+    ("fetch-pack", "--upload-pack --exec"),
+    ("grep", "-O --open-files-in-pager"),
+    ("init init-db", "--template"),
+    ("ls-remote", "--upload-pack --exec ext::"),
+    ("pull", "--upload-pack ext::"),
+    ("push", "--receive-pack --exec ext::"),
+    ("rebase", "-x --exec"),
+    ("remote", "ext::"),
 ];
 
 /// Creates the command `git` with these arguments, written as `words`, and its writes by options.
@@ -71,14 +69,14 @@ fn subcommand(arguments: &[Word]) -> (Effect, Vec<Word>) {
                 effect = Effect::Opaque;
                 break;
             }
-            Some(option) if VALUED.contains(&option) => rest = after.get(1..).unwrap_or_default(),
+            Some(option) if is_one_of(VALUED, option) => rest = after.get(1..).unwrap_or_default(),
             // A setting can name a program or define an alias, which is a command.
             Some("-c") => {
                 effect = Effect::Opaque;
                 rest = after.get(1..).unwrap_or_default();
             }
             Some(option) if option.starts_with('-') => {
-                let valued = option.split_once('=').is_some_and(|(name, _)| VALUED.contains(&name));
+                let valued = option.split_once('=').is_some_and(|(name, _)| is_one_of(VALUED, name));
                 if !valued && !is_one_of(FLAGS, option) {
                     effect = Effect::Opaque;
                 }
@@ -98,7 +96,7 @@ fn subcommand(arguments: &[Word]) -> (Effect, Vec<Word>) {
         Some("config") => !is_harmless_setting(operands),
         Some(name) if !is_one_of(SUBCOMMANDS, name) => true,
         Some(name) => {
-            COMMANDS.iter().any(|(command, prefixes)| *command == name && prefixes.iter().any(|prefix| has_option(prefix)))
+            COMMANDS.iter().any(|(names, prefixes)| is_one_of(names, name) && prefixes.split_whitespace().any(has_option))
         }
         None => false,
     };

@@ -34,12 +34,12 @@ const SAME: &[(&str, &str)] = &[
 
 /// Programs that run no other programs, except through the options in the same row. The options are
 /// prefixes of words. All other operands of these programs are data.
-const KNOWN: &[(&str, &[&str])] = &[
+const KNOWN: &[(&str, &str)] = &[
     // Shell builtins.
     (
         ": [ bg break caller cd continue dirs disown echo exit false fg getopts help history logout mapfile popd \
          printf pushd pwd read readarray return set shift suspend test times true type ulimit umask unalias unset wait",
-        &[],
+        "",
     ),
     // Files and text.
     (
@@ -49,118 +49,83 @@ const KNOWN: &[(&str, &[&str])] = &[
          pathchk pr ptx readelf readlink realpath rev rm rmdir seq setfacl sha1sum sha224sum sha256sum sha384sum sha512sum shasum \
          shred shuf sleep strings stty sum sync tac tail tee touch tr tree truncate tsort tty unexpand uniq unlink unxz \
          unzip unzstd uuidgen vdir wc whatis xxd xz xzcat yes zcat zipinfo zstd zstdcat",
-        &[],
+        "",
     ),
-    ("awk egrep fgrep gawk grep mawk nawk zgrep", &[]),
-    ("diff3 sdiff", &["--diff-program"]),
-    ("nm objdump size strip", &["--plugin", "@"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("fd fdfind", &["-x", "-X", "--exec"]),
-    ("find", &[]),
-    ("install", &["--strip-program"]),
+    ("awk egrep fgrep gawk grep mawk nawk zgrep", ""),
+    ("diff3 sdiff", "--diff-program"),
+    ("nm objdump size strip", "--plugin @"),
+    ("rg", "--pre --hostname-bin"),
+    ("fd fdfind", "-x -X --exec"),
+    ("find", ""),
+    ("install", "--strip-program"),
     // A text that ends with `$` can precede other options in the same word.
-    ("less", &["+", "-k", "--lesskey", "--pattern", "*$"]),
-    ("more", &["+"]),
-    ("man", &["-C", "--config-file", "-P", "--pager", "-H", "--html", "-p", "--preprocessor", "-X", "--gxditview"]),
-    ("sed gsed", &[]),
-    ("sort", &["--compress-program"]),
-    ("split", &["--filter"]),
+    ("less", "+ -k --lesskey --pattern *$"),
+    ("more", "+"),
+    ("man", "-C --config-file -P --pager -H --html -p --preprocessor -X --gxditview"),
+    ("sed gsed", ""),
+    ("sort", "--compress-program"),
+    ("split", "--filter"),
     (
         "tar",
-        &[
-            "--checkpoint-action",
-            "--to-command",
-            "--use-compress-program",
-            "-I",
-            "--set-mtime-command",
-            "--rsh",
-            "--rmt",
-            "-F",
-            "--info-script",
-            "--new-volume",
-            // A list of files may contain options.
-            "-T",
-            "--files=",
-        ],
+        // A list of files (`-T`) may contain options.
+        "--checkpoint-action --to-command --use-compress-program -I --set-mtime-command --rsh --rmt -F --info-script \
+         --new-volume -T --files=",
     ),
-    ("zip", &["-T", "--unzip-command"]),
+    ("zip", "-T --unzip-command"),
     // The system.
     (
         "arp cpuid dig dmesg free groups host hostid hostname id info kill killall last logname lsblk lscpu lsof lspci lsusb \
          netstat nproc nslookup pgrep pidof pinky ping pkill printenv ps pstree ss tput traceroute uname uptime users vmstat w \
          whereis which who whoami",
-        &[],
+        "",
     ),
-    ("apk dpkg-query", &[]),
-    ("apt-get apt-cache", &["-o", "--option", "-c", "--config-file"]),
-    ("dnf", &["--setopt", "-c", "--config"]),
-    ("dpkg", &["--pre-invoke", "--post-invoke", "--status-logger"]),
-    ("pip pip3", &["--editor", "--python"]),
+    ("apk dpkg-query", ""),
+    ("apt-get apt-cache", "-o --option -c --config-file"),
+    ("dnf", "--setopt -c --config"),
+    ("dpkg", "--pre-invoke --post-invoke --status-logger"),
+    ("pip pip3", "--editor --python"),
     // Access to other machines.
-    ("curl", &[]),
-    ("wget", &["--use-askpass", "-e", "--execute", "--config"]),
-    ("rsync", &["-e", "--rsh", "--rsync-path", "--config", "--daemon"]),
-    ("scp sftp", &["-S", "-o", "-F", "-D", "-J", "-b"]),
+    ("curl", ""),
+    ("wget", "--use-askpass -e --execute --config"),
+    ("rsync", "-e --rsh --rsync-path --config --daemon"),
+    ("scp sftp", "-S -o -F -D -J -b"),
     // Compilers, which run only their own components.
     (
         "gcc",
-        &[
-            "-wrapper",
-            "-fplugin",
-            "-fpass-plugin",
-            "-fmodule-mapper",
-            "-specs",
-            "--specs",
-            "-B=",
-            "--prefix",
-            "--sysroot",
-            "-fuse-ld",
-            "--ld-path",
-            "--config",
-            "--cuda-path",
-            "--gcc-install-dir",
-            "--gcc-toolchain",
-            "-cc1",
-            "-load",
-            "-mllvm",
-            "-Xclang",
-            "*plugin",
-            "@",
-            "*,@",
-        ],
+        "-wrapper -fplugin -fpass-plugin -fmodule-mapper -specs --specs -B= --prefix --sysroot -fuse-ld --ld-path --config \
+         --cuda-path --gcc-install-dir --gcc-toolchain -cc1 -load -mllvm -Xclang *plugin @ *,@",
     ),
-    ("rustc", &["*linker", "*link-arg", "*codegen-backend", "--extern", "-L", "--sysroot", "-Z", "@"]),
-    ("rustdoc", &["--test", "--runtool", "*linker", "*link-arg", "*codegen-backend", "--extern", "-L", "--sysroot", "-Z", "@"]),
-    ("javac", &["-J", "@", "-processor", "--processor", "-cp", "-classpath", "--class-path", "-Xplugin"]),
-    ("rustfmt gofmt", &["-J", "@"]),
+    ("rustc", "*linker *link-arg *codegen-backend --extern -L --sysroot -Z @"),
+    ("rustdoc", "--test --runtool *linker *link-arg *codegen-backend --extern -L --sysroot -Z @"),
+    ("javac", "-J @ -processor --processor -cp -classpath --class-path -Xplugin"),
+    ("rustfmt gofmt", "-J @"),
 ];
 
 /// Programs that start no other programs, with their subcommands; the options listed in the same
 /// row are the exceptions.
-const SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
+const SUBCOMMANDS: &[(&str, &str, &str)] = &[
     (
         "cargo",
         "add b bench build c check clean clippy d doc fetch fix fmt generate-lockfile help info init install locate-project login \
          logout metadata new nextest owner package pkgid publish r remove report rm run search t test tree uninstall update vendor \
          verify-project version yank",
-        &["--config"],
+        "--config",
     ),
     (
         "docker",
         "history images info inspect logs pause port ps pull push rename rm rmi start stats stop tag top unpause version wait",
-        &[],
+        "",
     ),
     (
         "go",
         "build clean doc env fmt generate get help install list mod run test version vet work",
-        &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool", "-w=", "*extld"],
+        "-exec --exec -toolexec --toolexec -vettool --vettool -w= *extld",
     ),
-    ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", &["-H", "--host"]),
+    ("systemctl", "cat is-active is-enabled is-failed list-timers list-unit-files list-units show status", "-H --host"),
 ];
 
 /// Programs that run other programs through these options, and also in other ways.
-const OTHERS: &[(&str, &[&str])] =
-    &[("jobs", &["-x"]), ("make", &["--eval", "-E"]), ("npm", &["-c", "--call", "--script-shell"]), ("npx", &["-c", "--call"])];
+const OTHERS: &[(&str, &str)] = &[("jobs", "-x"), ("make", "--eval -E"), ("npm", "-c --call --script-shell"), ("npx", "-c --call")];
 
 /// Programs that accept options after `--`.
 const NO_END_OF_OPTIONS: &str = "find go jobs npm npx zip";
@@ -238,7 +203,7 @@ impl<'a> Program<'a> {
         let end = if has_end_of_options(self.name) { options_end(arguments) } else { arguments.len() };
         // The option letters of tar can be given without a dash.
         let bare = arguments.first().filter(|_| self.name == "tar").map(|word| Word::literal(&format!("-{}", word.known_prefix())));
-        let runs = |word: &Word| options.iter().any(|option| is_option(word, option));
+        let runs = |word: &Word| options.split_whitespace().any(|option| is_option(word, option));
         arguments[..end].iter().chain(&bare).any(runs)
     }
 

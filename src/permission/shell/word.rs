@@ -233,7 +233,7 @@ impl WordReader<'_> {
 
 /// Returns whether `word` is one of the space-separated `words`.
 pub(crate) fn is_one_of(words: &str, word: &str) -> bool {
-    words.split(' ').any(|one| one == word)
+    words.split_whitespace().any(|one| one == word)
 }
 
 /// Options without a value that are often the last one before `--`.

@@ -3,14 +3,14 @@
 use super::effect::Effect;
 use super::environment::variable;
 use super::runs::Runs;
-use super::word::Word;
+use super::word::{Word, is_one_of};
 
 /// A program that runs the command given after its options.
 pub(crate) struct Wrapper {
     name: &'static str,
     /// Options with a value, which is in the same word or in the next word.
-    valued: &'static [&'static str],
-    flags: &'static [&'static str],
+    valued: &'static str,
+    flags: &'static str,
     /// Number of operands before the command.
     operands: usize,
     /// True if variable assignments can precede the command.
@@ -19,49 +19,43 @@ pub(crate) struct Wrapper {
     more: bool,
 }
 
-const BARE: Wrapper = Wrapper { name: "", valued: &[], flags: &[], operands: 0, variables: false, more: false };
+const BARE: Wrapper = Wrapper { name: "", valued: "", flags: "", operands: 0, variables: false, more: false };
 
 const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "builtin", ..BARE },
     Wrapper { name: "busybox", ..BARE },
-    Wrapper { name: "command", flags: &["-p"], ..BARE },
+    Wrapper { name: "command", flags: "-p", ..BARE },
     Wrapper { name: "coproc", ..BARE },
-    Wrapper { name: "doas", valued: &["-u"], flags: &["-n"], more: true, ..BARE },
+    Wrapper { name: "doas", valued: "-u", flags: "-n", more: true, ..BARE },
     Wrapper { name: "eatmydata", ..BARE },
-    Wrapper {
-        name: "env",
-        valued: &["-u", "--unset"],
-        flags: &["-i", "-", "--ignore-environment", "-0", "--null", "-v"],
-        variables: true,
-        ..BARE
-    },
-    Wrapper { name: "exec", valued: &["-a"], flags: &["-c", "-l", "-cl"], ..BARE },
-    Wrapper { name: "ionice", valued: &["-c", "-n", "--class", "--classdata"], flags: &["-t"], ..BARE },
-    Wrapper { name: "nice", valued: &["-n", "--adjustment"], ..BARE },
+    Wrapper { name: "env", valued: "-u --unset", flags: "-i - --ignore-environment -0 --null -v", variables: true, ..BARE },
+    Wrapper { name: "exec", valued: "-a", flags: "-c -l -cl", ..BARE },
+    Wrapper { name: "ionice", valued: "-c -n --class --classdata", flags: "-t", ..BARE },
+    Wrapper { name: "nice", valued: "-n --adjustment", ..BARE },
     Wrapper { name: "nohup", ..BARE },
-    Wrapper { name: "setsid", flags: &["-c", "-f", "-w", "--ctty", "--fork", "--wait"], ..BARE },
-    Wrapper { name: "stdbuf", valued: &["-i", "-o", "-e", "--input", "--output", "--error"], ..BARE },
+    Wrapper { name: "setsid", flags: "-c -f -w --ctty --fork --wait", ..BARE },
+    Wrapper { name: "stdbuf", valued: "-i -o -e --input --output --error", ..BARE },
     Wrapper {
         name: "sudo",
-        valued: &["-u", "-g", "-p", "--user", "--group", "--prompt"],
-        flags: &["-n", "-E", "-H", "-S", "-k", "-b", "--non-interactive", "--set-home", "--stdin"],
+        valued: "-u -g -p --user --group --prompt",
+        flags: "-n -E -H -S -k -b --non-interactive --set-home --stdin",
         variables: true,
         more: true,
         ..BARE
     },
-    Wrapper { name: "time", flags: &["-p"], ..BARE },
+    Wrapper { name: "time", flags: "-p", ..BARE },
     Wrapper {
         name: "timeout",
-        valued: &["-s", "-k", "--signal", "--kill-after"],
-        flags: &["-v", "--verbose", "--foreground", "--preserve-status"],
+        valued: "-s -k --signal --kill-after",
+        flags: "-v --verbose --foreground --preserve-status",
         operands: 1,
         ..BARE
     },
     Wrapper { name: "toybox", ..BARE },
     Wrapper {
         name: "xargs",
-        valued: &["-n", "-P", "-L", "-d", "-s", "-I", "-E", "--max-args", "--max-procs", "--max-lines", "--delimiter"],
-        flags: &["-0", "-r", "-t", "-x", "-0r", "-r0", "--null", "--no-run-if-empty", "--verbose", "--exit"],
+        valued: "-n -P -L -d -s -I -E --max-args --max-procs --max-lines --delimiter",
+        flags: "-0 -r -t -x -0r -r0 --null --no-run-if-empty --verbose --exit",
         more: true,
         ..BARE
     },
@@ -84,8 +78,11 @@ pub(crate) fn wrapped(wrapper: &Wrapper, arguments: &[Word], effects: &mut Vec<E
     while let Some((word, after)) = rest.split_first() {
         let Some(option) = word.value() else { break };
         let value = match option.split_once('=') {
-            Some((name, _)) if wrapper.valued.contains(&name) => true,
-            _ => option.len() > 2 && wrapper.valued.iter().any(|valued| !valued.starts_with("--") && option.starts_with(valued)),
+            Some((name, _)) if is_one_of(wrapper.valued, name) => true,
+            _ => {
+                option.len() > 2
+                    && wrapper.valued.split_whitespace().any(|valued| !valued.starts_with("--") && option.starts_with(valued))
+            }
         };
         if wrapper.name == "xargs" && option.starts_with("-I") {
             // The option names the placeholder, which may be any word of the command.
@@ -100,8 +97,8 @@ pub(crate) fn wrapped(wrapper: &Wrapper, arguments: &[Word], effects: &mut Vec<E
                 break;
             }
             "-v" | "-V" if wrapper.name == "command" => return Runs::Itself,
-            option if wrapper.valued.contains(&option) => rest = after.get(1..).unwrap_or_default(),
-            option if wrapper.flags.contains(&option) || value => rest = after,
+            option if is_one_of(wrapper.valued, option) => rest = after.get(1..).unwrap_or_default(),
+            option if is_one_of(wrapper.flags, option) || value => rest = after,
             option if wrapper.name == "nice" && option.strip_prefix('-').is_some_and(|number| number.parse::<u8>().is_ok()) => {
                 rest = after
             }

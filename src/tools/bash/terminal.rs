@@ -25,11 +25,7 @@ pub(crate) async fn run(
     let Some((client, command)) = context.client.as_ref().filter(|_| context.client_terminal).zip(terminal_command(command)) else {
         return Ok(None);
     };
-    let started = tokio::select! {
-        biased;
-        () = context.cancel.cancelled() => return Err(ToolError::cancelled()),
-        started = client.start(&command) => started,
-    };
+    let started = context.unless_cancelled(client.start(&command)).await?;
     let unknown = |why| ToolError(format!("the client did not answer the request to run the command ({why}): it may be running"));
     let Some(terminal) = started.map_err(unknown)? else { return Ok(None) };
     (context.progress)(vec![terminal.shown(String::new())]);

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::config::AccessShape;
-use crate::content::{ToolContent, ToolKind};
+use crate::content::ToolKind;
 use crate::mcp::{McpServerHandle, tool_names};
 use crate::model::ToolSpec;
 use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
@@ -44,14 +44,6 @@ impl ResourceReader {
 }
 
 impl AnyTool for ResourceReader {
-    fn name(&self) -> &str {
-        &self.spec.name
-    }
-
-    fn aliases(&self) -> &[&str] {
-        &[]
-    }
-
     fn label(&self) -> &str {
         "Read MCP resource"
     }
@@ -97,10 +89,6 @@ struct ResourceCall {
 }
 
 impl AnyCall for ResourceCall {
-    fn preview<'a>(&'a self, _: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
     fn run<'a>(self: Box<Self>, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let (name, server, timeout) = &self.server;
@@ -128,11 +116,7 @@ impl AnyCall for ResourceCall {
                     }
                 }
             };
-            tokio::select! {
-                biased;
-                () = context.cancel.cancelled() => Err(ToolError::cancelled()),
-                output = work => output,
-            }
+            context.unless_cancelled(work).await?
         })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::McpTool;
 use crate::config::AccessShape;
-use crate::content::{ToolContent, ToolKind};
+use crate::content::ToolKind;
 use crate::model::ToolSpec;
 use crate::permission::Access;
 use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
@@ -72,14 +72,6 @@ impl Search {
 }
 
 impl AnyTool for Search {
-    fn name(&self) -> &str {
-        &self.spec.name
-    }
-
-    fn aliases(&self) -> &[&str] {
-        &[]
-    }
-
     fn label(&self) -> &str {
         if self.calls { "Call MCP tool" } else { "Search MCP tools" }
     }
@@ -140,10 +132,6 @@ impl AnyTool for Search {
 struct SearchResult(String);
 
 impl AnyCall for SearchResult {
-    fn preview<'a>(&'a self, _: &'a ToolContext) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
     fn run<'a>(self: Box<Self>, _: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move { Ok(ToolOutput::text(self.0, Value::Null)) })
     }

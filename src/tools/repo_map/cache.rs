@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::file::FileMap;
 use super::languages::Grammars;
@@ -42,12 +42,12 @@ pub(crate) fn stamp(metadata: &Metadata) -> FileVersion {
 impl MapCache {
     /// Returns the parsed file, if this version is cached. `real` is a path without symlinks.
     pub(super) fn get(&self, real: &Path, stamp: FileVersion) -> Option<Arc<FileMap>> {
-        self.files().maps.get(real).filter(|(cached, _)| *cached == stamp).map(|(_, file)| file.clone())
+        self.files.lock().maps.get(real).filter(|(cached, _)| *cached == stamp).map(|(_, file)| file.clone())
     }
 
     /// Stores a parsed file, replacing an older version.
     pub(super) fn put(&self, real: &Path, stamp: FileVersion, file: Arc<FileMap>) {
-        let mut files = self.files();
+        let mut files = self.files.lock();
         files.bytes += file.bytes() + real.as_os_str().len();
         if let Some((_, old)) = files.maps.insert(real.to_owned(), (stamp, file)) {
             files.bytes -= old.bytes() + real.as_os_str().len();
@@ -57,7 +57,7 @@ impl MapCache {
     /// Removes all files that are not in `recent` if the cache exceeds
     /// `MAP_CACHE_BYTES_MAX`; if that is not enough, removes all files.
     pub(super) fn trim(&self, recent: &HashSet<&Path>) {
-        let mut files = self.files();
+        let mut files = self.files.lock();
         if files.bytes <= MAP_CACHE_BYTES_MAX {
             return;
         }
@@ -66,9 +66,5 @@ impl MapCache {
         if files.bytes > MAP_CACHE_BYTES_MAX {
             *files = CachedFiles::default();
         }
-    }
-
-    fn files(&self) -> MutexGuard<'_, CachedFiles> {
-        self.files.lock()
     }
 }

@@ -167,7 +167,7 @@ fn find(root: &Path, context: &ToolContext, until: Instant) -> (Vec<PathBuf>, bo
             let mut found = found.lock();
             let room = found.len() < BUNDLE_FILES_MAX && Instant::now() < until;
             match room {
-                true => found.push(entry.into_path()),
+                true => found.push(entry.path),
                 false => whole.store(false, Ordering::Relaxed),
             }
             room
