@@ -65,9 +65,9 @@ const KNOWN: &[(&str, &str)] = &[
     ("sed gsed", ""),
     ("sort", "--compress-program"),
     ("split", "--filter"),
+    // A list of files (`-T`) may contain options.
     (
         "tar",
-        // A list of files (`-T`) may contain options.
         "--checkpoint-action --to-command --use-compress-program -I --set-mtime-command --rsh --rmt -F --info-script \
          --new-volume -T --files=",
     ),

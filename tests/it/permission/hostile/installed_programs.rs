@@ -64,7 +64,7 @@ const WITHOUT_HELP: &[&str] = &["[", "nslookup", "test", "yes"];
 fn programs() -> Vec<String> {
     let tables = include_str!("../../../../src/permission/shell/programs.rs");
     let known = tables.split("const KNOWN").nth(1).and_then(|rest| rest.split("\n];").next()).unwrap();
-    let row = Regex::new(r#"\(\s*"([^"]*)",\s*&\["#).unwrap();
+    let row = Regex::new(r#"\(\s*"([^"]*)",\s*""#).unwrap();
     let git = include_str!("../../../../src/permission/shell/git.rs");
     let git = git.split("const SUBCOMMANDS: &str = \"").nth(1).and_then(|rest| rest.split("\";").next()).unwrap();
     let words = |text: &str| text.replace('\\', " ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
