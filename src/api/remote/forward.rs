@@ -364,6 +364,8 @@ impl Call<'_> {
     /// it ended during the call, so that the effect of the call is unknown.
     fn failed(&self, failure: PeerFailure) -> Error {
         match (failure, self.connection.refusal()) {
+            // A call that was sent with the greeting is handled once the process continues.
+            (_, Some(refusal)) if refusal.kind == Kind::Timeout => self.timed_out(),
             (_, Some(refusal)) => Error { kind: Kind::SessionBusy, ..refusal.clone() },
             (PeerFailure::Refused(error), None) => error,
             (PeerFailure::Closed, None) => {
