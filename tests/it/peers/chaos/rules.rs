@@ -136,13 +136,12 @@ pub fn broken(history: &RandomHistory<'_>) -> Vec<String> {
     }
     let faults = history.faults;
     let ends_work = |request: &Request| matches!(request.wish, Wish::Cancel | Wish::Close);
-    if !history.requests.iter().any(ends_work) && !faults.kills && !faults.losses {
+    // The owner cancels the prompts of a disconnected process.
+    if !history.requests.iter().any(ends_work) && !faults.kills && !faults.losses && !faults.sockets {
         let cancelled = log.iter().filter(|event| kind(event) == "turn.cancelled");
         broken.extend(cancelled.map(|event| format!("no client cancelled the turn: {event}")));
     }
-    // A session that is closed can change its owner.
-    let closes = history.requests.iter().any(|request| request.wish == Wish::Close);
-    if !faults.kills && !faults.losses && !faults.sockets && !closes {
+    if !faults.kills && !faults.losses && !faults.sockets {
         for editor in 0..2 {
             broken.extend(broken_order(&history.requests, log, editor));
         }
@@ -182,7 +181,8 @@ fn broken_count(request: &Request, events: usize) -> Option<&'static str> {
 
 /// Returns whether the error says that the request may have had an effect.
 fn leaves_open(error: &Value) -> bool {
-    error.to_string().contains("events show the outcome")
+    let error = error.to_string();
+    error.contains("events show the outcome") || error.contains("may still take effect")
 }
 
 /// Checks a message, or a prompt that is answered at the start of its turn.
