@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::super::{ends_turn, kind};
-use super::history::RandomHistory;
+use super::history::{Faults, RandomHistory};
 use super::requests::{Origin, Reaction, Request, Wish};
 use crate::harness::of;
 
@@ -130,7 +130,7 @@ pub fn broken(history: &RandomHistory<'_>) -> Vec<String> {
     let mut broken = broken_log(history);
     let log = &history.log;
     for request in &history.requests {
-        if let Some(rule) = broken_request(request, log) {
+        if let Some(rule) = broken_request(request, log, history.faults) {
             broken.push(format!("{rule}: {}", request.describe()));
         }
     }
@@ -150,7 +150,7 @@ pub fn broken(history: &RandomHistory<'_>) -> Vec<String> {
 }
 
 /// Returns how the events of a request contradict its answer.
-fn broken_request(request: &Request, log: &[Value]) -> Option<&'static str> {
+fn broken_request(request: &Request, log: &[Value], faults: Faults) -> Option<&'static str> {
     let count = |fits: &dyn Fn(&&Value) -> bool| log.iter().filter(fits).count();
     let events = match &request.wish {
         Wish::Prompt(text) => return broken_prompt(request, text, log),
@@ -158,11 +158,16 @@ fn broken_request(request: &Request, log: &[Value]) -> Option<&'static str> {
             return broken_message(request, wanted, log);
         }
         Wish::Edit(_, wanted) => count(&|event| kind(event) == "message.edited" && text(event) == wanted),
-        Wish::Title(title) => count(&|event| kind(event) == "session.updated" && event["body"]["title"] == title.as_str()),
         Wish::Remove(id) => {
             let removed = count(&|event| kind(event) == "message.removed" && message_id(event) == id);
             return (request.accepted().is_some() && removed != 1).then_some("an accepted change is not in the log once");
         }
+        // A setting is repeated if the connection to the owner ends before the answer.
+        Wish::Title(title) if faults.kills || faults.sockets => {
+            let is_set = log.iter().any(|event| event["body"]["title"] == title.as_str());
+            return (request.accepted().is_some() && !is_set).then_some("an accepted title is not in the log");
+        }
+        Wish::Title(title) => count(&|event| kind(event) == "session.updated" && event["body"]["title"] == title.as_str()),
         Wish::Mode | Wish::Cancel | Wish::Close | Wish::Load => return None,
     };
     broken_count(request, events)
