@@ -80,7 +80,7 @@ impl RandomHistory<'_> {
         }
     }
 
-    /// Sends prompts until one is answered. The model fails some prompts.
+    /// Sends prompts until one completes. The model fails some prompts.
     async fn probe(&mut self, number: usize) {
         for _ in 0..10 {
             let text = self.text();
@@ -92,7 +92,10 @@ impl RandomHistory<'_> {
                 }
             }
             self.receive_all().await;
+            // A cancel has no answer, and another process may have sent it late.
+            let cancels = self.requests.iter().any(|request| request.wish == Wish::Cancel);
             match &self.requests.last().unwrap().reaction {
+                Reaction::Accepted(result) if cancels && result["stopReason"] == "cancelled" => {}
                 Reaction::Accepted(result) => return assert_eq!(result["stopReason"], "end_turn"),
                 Reaction::Refused(error) => {
                     let error = error.to_string();
