@@ -123,6 +123,11 @@ impl Agent {
         }
     }
 
+    /// Shrinks the pipe of the output to one page, so that the agent soon waits for its reader.
+    pub fn narrow_output(&self) {
+        rustix::pipe::fcntl_setpipe_size(&self.stdout, 4096).unwrap();
+    }
+
     /// Writes bytes unchanged. Answers to the ids in the bytes, or with the id null, are expected.
     pub async fn raw(&mut self, bytes: &[u8]) {
         for line in bytes.split(|byte| *byte == b'\n') {

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
-use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 use super::recover;
-use super::routing::SessionCalls;
+use super::routing::RoutedCall;
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::method::{FollowChange, MethodKind, MethodRow, Reply, Scope};
 use crate::error::{Error, Kind, Result};
@@ -78,6 +77,7 @@ pub(in crate::api) async fn call_owner(
 async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Value) -> Result<Reply<Value>> {
     cx.client.require_role(row.role)?;
     let routing = cx.app.routing(&id);
+    let place = routing.add_call();
     // A prompt that still looks for an owner is cancelled here.
     let _prompt = (row.kind == MethodKind::Turn).then(|| routing.add_prompt(cx.cancel.clone()));
     if row.kind == MethodKind::Notification && cx.authorize(&id).await.is_ok() {
@@ -87,7 +87,7 @@ async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Valu
     let mut searched = Duration::ZERO;
     loop {
         let started = Instant::now();
-        let unreachable = match attempt(row, &cx, &routing, &id, &params).await {
+        let unreachable = match attempt(row, &cx, &place, &id, &params).await {
             Ok(Attempt::Done(reply)) => return Ok(*reply),
             Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
                 return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
@@ -98,6 +98,7 @@ async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Valu
                 return Ok(Reply::new(Value::Null));
             }
             Ok(Attempt::NotOwner { accepted }) if searched < limits::FORWARD_SEARCH => {
+                place.set_refused();
                 if accepted {
                     cx.repeated_after = Some(before);
                 }
@@ -137,19 +138,19 @@ impl Attempt {
 }
 
 /// Runs the call once.
-async fn attempt(row: &MethodRow, cx: &CallContext, routing: &SessionCalls, id: &SessionId, params: &Value) -> Result<Attempt> {
-    let order = routing.order().await;
-    let run_here = async |order| match in_order(order, row.run_here(cx.clone(), params.clone())).await {
+async fn attempt(row: &MethodRow, cx: &CallContext, place: &RoutedCall, id: &SessionId, params: &Value) -> Result<Attempt> {
+    place.is_next().await;
+    let run_here = async || match in_order(place, row.run_here(cx.clone(), params.clone())).await {
         Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
         outcome => outcome.map(Attempt::done),
     };
     // The method returns the error of an unknown session, after it has checked its other params.
-    let Ok(sessions) = cx.authorize(id).await else { return run_here(order).await };
+    let Ok(sessions) = cx.authorize(id).await else { return run_here().await };
     let session = match (sessions.opened(id), row.scope) {
-        (Some(session), _) if session.is_owned() => return run_here(order).await,
+        (Some(session), _) if session.is_owned() => return run_here().await,
         (Some(session), _) if session.has_owner_connection() => session,
         (_, Scope::OwnerIfAny) => match sessions.other_owner(id) {
-            None => return run_here(order).await,
+            None => return run_here().await,
             Some(_) => sessions.open_read_only(id).await?,
         },
         _ => {
@@ -159,13 +160,13 @@ async fn attempt(row: &MethodRow, cx: &CallContext, routing: &SessionCalls, id: 
         }
     };
     if session.is_owned() {
-        return run_here(order).await;
+        return run_here().await;
     }
     let Some(connection) = connect(sessions, &session)? else { return Ok(Attempt::NOT_OWNER) };
     if row.kind == MethodKind::Turn && cx.client.prefers_ownership() {
         if release(&connection, id).await {
             session.set_owner_connection(None);
-            return if sessions.get(id).await?.is_owned() { run_here(order).await } else { Ok(Attempt::NOT_OWNER) };
+            return if sessions.get(id).await?.is_owned() { run_here().await } else { Ok(Attempt::NOT_OWNER) };
         }
         if cx.client.needs_own_process {
             let message = format!("session {id} is in use in another process, to which the flags of this command do not apply");
@@ -174,7 +175,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, routing: &SessionCalls, id: 
     }
     let before = session.log.head();
     let call = Call { row, cx, session: &session, connection };
-    match in_order(order, call.exchange(params)).await {
+    match in_order(place, call.exchange(params)).await {
         Outcome::Reply(reply) => call.finish(*reply).await.map(Attempt::done),
         Outcome::NotOwner { accepted } => Ok(Attempt::NotOwner { accepted }),
         Outcome::Failed(PeerFailure::Closed) if call.connection.refusal().is_none() => {
@@ -185,11 +186,11 @@ async fn attempt(row: &MethodRow, cx: &CallContext, routing: &SessionCalls, id: 
     }
 }
 
-/// Polls `work` once before it releases `order`, so that the next call starts after this one.
-async fn in_order<T>(order: OwnedMutexGuard<()>, work: impl Future<Output = T>) -> T {
+/// Polls `work` once before the next call can start.
+async fn in_order<T>(place: &RoutedCall, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let started = tokio::task::coop::unconstrained(work.as_mut()).now_or_never();
-    drop(order);
+    place.set_started();
     match started {
         Some(done) => done,
         None => work.await,
@@ -364,6 +365,8 @@ impl Call<'_> {
     /// it ended during the call, so that the effect of the call is unknown.
     fn failed(&self, failure: PeerFailure) -> Error {
         match (failure, self.connection.refusal()) {
+            // A call that was sent with the greeting is handled once the process continues.
+            (_, Some(refusal)) if refusal.kind == Kind::Timeout => self.timed_out(),
             (_, Some(refusal)) => Error { kind: Kind::SessionBusy, ..refusal.clone() },
             (PeerFailure::Refused(error), None) => error,
             (PeerFailure::Closed, None) => {

@@ -1,10 +1,11 @@
 //! A proxy for a local socket. It can hold the bytes in each direction, and cut the connections.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 /// A direction of the connections.
@@ -18,6 +19,7 @@ pub enum Direction {
 pub struct Proxy {
     socket: PathBuf,
     held: watch::Sender<Option<Direction>>,
+    cut: Arc<Notify>,
     accepting: JoinHandle<()>,
 }
 
@@ -28,22 +30,42 @@ impl Proxy {
         let listener = UnixListener::bind(socket).unwrap();
         let held = watch::Sender::new(None);
         let (moved, holds) = (moved.to_owned(), held.subscribe());
+        let cut = Arc::new(Notify::new());
+        let cuts = cut.clone();
         let accepting = tokio::spawn(async move {
             // Aborts the copies when it is dropped.
             let mut copies = tokio::task::JoinSet::new();
-            while let Ok((caller, _)) = listener.accept().await {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    () = cuts.notified() => {
+                        copies.abort_all();
+                        continue;
+                    }
+                };
+                let Ok((caller, _)) = accepted else { return };
                 let Ok(owner) = UnixStream::connect(&moved).await else { continue };
                 let ((from_caller, to_caller), (from_owner, to_owner)) = (caller.into_split(), owner.into_split());
                 copies.spawn(copy(from_caller, to_owner, Direction::ToOwner, holds.clone()));
                 copies.spawn(copy(from_owner, to_caller, Direction::ToCaller, holds.clone()));
             }
         });
-        Proxy { socket: socket.into(), held, accepting }
+        Proxy { socket: socket.into(), held, cut, accepting }
     }
 
     /// Holds the bytes in a direction.
     pub fn hold(&self, direction: Direction) {
         self.held.send_replace(Some(direction));
+    }
+
+    /// Passes the held bytes on.
+    pub fn release(&self) {
+        self.held.send_replace(None);
+    }
+
+    /// Cuts the connections. New connections are accepted.
+    pub fn cut(&self) {
+        self.cut.notify_one();
     }
 }
 

@@ -74,12 +74,17 @@ impl RunningCommand {
 
     /// Closes standard input, reads the rest of the output and returns the exit code. Asserts that
     /// no process is left.
-    pub async fn end(mut self) -> i32 {
+    pub async fn end(self) -> i32 {
+        self.end_with_events().await.0
+    }
+
+    /// Ends the command, as [`Running::end`] does. Also returns all received events.
+    pub async fn end_with_events(mut self) -> (i32, Vec<Value>) {
         self.end_input();
         while self.next().await.is_some() {}
         let code = bounded("the exit", self.child.wait()).await.unwrap().code().unwrap_or(-1);
         gone(&self.marker).await;
-        code
+        (code, self.events)
     }
 
     /// Kills the command with SIGKILL and asserts that no process is left. Returns all events that

@@ -2,6 +2,13 @@
 //! readers follow it: each event is seen once and in order, each turn ends, and no acknowledged
 //! prompt is lost.
 
+mod end;
+mod group;
+mod histories;
+mod history;
+mod requests;
+mod rules;
+
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

@@ -96,3 +96,21 @@ async fn prompt_runs_elsewhere_if_the_owner_is_a_run_that_ends() {
     assert_complete(&log);
     assert!(!log.iter().any(|event| kind(event) == "turn.cancelled"), "{:?}", super::kinds(&log));
 }
+
+/// The owner handles a call that was sent with the greeting, also if it greets too late.
+#[tokio::test]
+async fn call_to_an_owner_that_greets_late_is_not_refused() {
+    let (home, owner, proxy, other, session) = behind_proxy(json!([says("base"), says("late")])).await;
+    other.finish().await;
+    let mut other = editor(&home, &home.script(json!([says("taken over")])), &[]).await;
+    proxy.hold(Direction::ToCaller);
+    let error = other.request("_nuncio/session/message", message(&session, "go")).await.unwrap_err();
+    assert_eq!(error["data"]["code"], "timeout", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("may still take effect"), "{error}");
+    proxy.release();
+    other.finish().await;
+    owner.finish().await;
+    let log = home.log(&session).await;
+    assert_complete(&log);
+    assert!(log.iter().any(|event| event["body"]["parts"][0]["text"] == "go"), "the owner did not handle the call");
+}
