@@ -135,16 +135,13 @@ impl BudgetLimits {
 
 impl BudgetLimit {
     /// Returns the name of the setting in `[budget]`.
-    pub(crate) fn name(self) -> &'static str {
-        match (self.resource, self.session) {
-            (Resource::Requests, false) => "max_requests",
-            (Resource::Tokens, false) => "max_tokens",
-            (Resource::Cost, false) => "max_cost",
-            (Resource::Time, false) => "max_wall_s",
-            (Resource::Requests, true) => "session_max_requests",
-            (Resource::Tokens, true) => "session_max_tokens",
-            (Resource::Cost, true) => "session_max_cost",
-            (Resource::Time, true) => "session_max_wall_s",
-        }
+    pub(crate) fn name(self) -> String {
+        let name = match self.resource {
+            Resource::Requests => "max_requests",
+            Resource::Tokens => "max_tokens",
+            Resource::Cost => "max_cost",
+            Resource::Time => "max_wall_s",
+        };
+        format!("{}{name}", if self.session { "session_" } else { "" })
     }
 }

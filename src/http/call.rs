@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
+use schemars::Schema;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::idempotency::{self, StoredResult};
-use super::params::{self, RestFields};
+use super::params;
 use super::responder::attach_responder;
 use super::state::AppState;
 use super::{files, response};
@@ -22,11 +23,11 @@ pub(crate) async fn answer(
     state: &Arc<AppState>,
     client: Arc<Client>,
     request: Request,
-    fields: &RestFields,
+    schema: &Schema,
 ) -> Result<Response> {
     let key = if row.creates() { idempotency::key(&request, &client)? } else { None };
     let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !params::accepts(&request, "application/json"));
-    let mut params = params::gather(state, request, fields, takes_form).await?;
+    let mut params = params::gather(state, request, schema, takes_form).await?;
     let cx = CallContext::new(state.app.clone(), attach_responder(&client), CancellationToken::new());
     (row.from_rest)(&cx, &mut params);
     let params = Value::Object(params);

@@ -4,13 +4,12 @@
 use axum::Extension;
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 
 use super::params;
 use super::response::ApiError;
-use super::state::{AppState, ClientExtension, StateExtension};
-use crate::api::{Client, ClientRole};
-use crate::error::{Error, Kind, Result};
+use super::state::{ClientExtension, StateExtension};
+use crate::api::ClientRole;
+use crate::error::{Error, Kind};
 use crate::hub::{TerminalHook, workspace_of_header};
 use crate::json;
 use crate::task;
@@ -25,26 +24,23 @@ pub(crate) const PATH: &str = "/hook";
 const WORKSPACE: &str = "x-workspace-path";
 
 /// Applies a hook.
-pub(crate) async fn answer(Extension(state): StateExtension, Extension(client): ClientExtension, request: Request) -> Response {
-    match apply(&state, &client, request).await {
-        Ok(()) => StatusCode::OK.into_response(),
-        Err(error) => ApiError(error).into_response(),
-    }
-}
-
-async fn apply(state: &AppState, client: &Client, request: Request) -> Result<()> {
+pub(crate) async fn answer(
+    Extension(state): StateExtension,
+    Extension(client): ClientExtension,
+    request: Request,
+) -> Result<StatusCode, ApiError> {
     client.require_role(ClientRole::Controller)?;
     let header = request.headers().get(WORKSPACE).map(|value| value.as_bytes().to_vec());
     let header = header.ok_or_else(|| Error::invalid_params("the header X-Workspace-Path is missing"))?;
     params::is_plain_json(request.headers())?;
-    let bytes = params::bytes(state, request.into_body()).await?;
+    let bytes = params::bytes(&state, request.into_body()).await?;
     if bytes.len() > HOOK_BYTES_MAX {
-        return Err(Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", HOOK_BYTES_MAX)));
+        return Err(Error::new(Kind::TooLarge, format!("the body is longer than {} bytes", HOOK_BYTES_MAX)).into());
     }
     let hook: TerminalHook =
         json::from_slice(&bytes).map_err(|error| Error::invalid_params(format!("the body is not a hook: {error}")))?;
     if !hook.is_valid() {
-        return Err(Error::invalid_params("session_id is too long"));
+        return Err(Error::invalid_params("session_id is too long").into());
     }
     let terminals = state.app.terminals.clone();
     let (cwd, may) = task::blocking("resolving a directory", move || workspace_of_header(&header))
@@ -52,5 +48,6 @@ async fn apply(state: &AppState, client: &Client, request: Request) -> Result<()
         .map(|cwd| (cwd.clone(), client.require_dir(&cwd)))
         .ok_or_else(|| Error::invalid_params("X-Workspace-Path: not the absolute path of an existing directory"))?;
     may?;
-    task::blocking("applying a hook", move || terminals.on_hook(cwd, hook)).await
+    task::blocking("applying a hook", move || terminals.on_hook(cwd, hook)).await?;
+    Ok(StatusCode::OK)
 }

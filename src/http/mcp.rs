@@ -6,16 +6,15 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::params;
 use super::response::ApiError;
-use super::state::{AppState, StateExtension};
+use super::state::StateExtension;
 use crate::agent::McpAccess;
-use crate::error::Result;
 use crate::mcp_server::ToolServer;
 
 /// The path of the route.
@@ -26,13 +25,9 @@ pub(crate) async fn serve(
     Extension(state): StateExtension,
     Extension(access): Extension<Arc<McpAccess>>,
     request: Request,
-) -> Response {
-    answer(&state, access, request).await.unwrap_or_else(|error| ApiError(error).into_response())
-}
-
-async fn answer(state: &AppState, access: Arc<McpAccess>, request: Request) -> Result<Response> {
+) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
-    let body = Full::new(params::bytes(state, body).await?);
+    let body = Full::new(params::bytes(&state, body).await?);
     let server = ToolServer::new(state.app.clone(), access);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)

@@ -1,7 +1,6 @@
 //! Builds the params of a method from a request. Path values override query values, which override
 //! body values.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -27,61 +26,33 @@ const HTTP_BODY: Duration = Duration::from_secs(30);
 /// Maximum number of JSON values in a request body.
 const HTTP_BODY_VALUES_MAX: usize = 1_000_000;
 
-/// The fields of a method's params: their schema, and the types as which path and query values are
-/// parsed.
-pub(crate) struct RestFields {
-    schema: Schema,
-    texts: HashMap<String, TextType>,
-}
-
-#[derive(Clone, Copy)]
-enum TextType {
-    Number,
-    Boolean,
-}
-
-impl RestFields {
-    /// Reads the fields of an object schema.
-    pub(crate) fn from_schema(schema: Schema) -> RestFields {
-        let mut texts = HashMap::new();
-        let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
-            let is = |wanted: &str| match &property["type"] {
-                Value::String(name) => name == wanted,
-                Value::Array(names) => names.iter().any(|name| name == wanted),
-                _ => false,
-            };
-            if is("integer") || is("number") {
-                texts.insert(name.clone(), TextType::Number);
-            } else if is("boolean") {
-                texts.insert(name.clone(), TextType::Boolean);
-            }
-        }
-        RestFields { schema, texts }
-    }
-
-    /// Parses a path or query value. A value of the wrong type is kept as a string, so that the
-    /// method reports the invalid field.
-    fn value(&self, name: &str, text: String) -> Value {
-        let read = match self.texts.get(name) {
-            Some(TextType::Number) => text.parse::<serde_json::Number>().ok().map(Value::Number),
-            Some(TextType::Boolean) => text.parse::<bool>().ok().map(Value::Bool),
-            None => None,
-        };
-        read.unwrap_or(Value::String(text))
-    }
+/// Parses a path or query value as the type of its field. A value of the wrong type stays a string,
+/// so that the method reports the invalid field.
+fn value(schema: &Schema, name: &str, text: String) -> Value {
+    let types = schema.get("properties").map(|properties| &properties[name]["type"]);
+    let is = |wanted: &str| match types {
+        Some(Value::String(name)) => name == wanted,
+        Some(Value::Array(names)) => names.iter().any(|name| name == wanted),
+        _ => false,
+    };
+    let read = match () {
+        () if is("integer") || is("number") => text.parse().ok().map(Value::Number),
+        () if is("boolean") => text.parse().ok().map(Value::Bool),
+        () => None,
+    };
+    read.unwrap_or(Value::String(text))
 }
 
 /// Collects the params of a request. Unknown fields and repeated query fields are errors. If `form`
 /// is true, the body may be a form with a file.
-pub(crate) async fn gather(state: &AppState, mut request: Request, fields: &RestFields, form: bool) -> Result<Map<String, Value>> {
+pub(crate) async fn gather(state: &AppState, mut request: Request, schema: &Schema, form: bool) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
     let query = query(request.uri())?;
     let mut params = body(state, request, form).await?;
     let mut seen = Map::new();
     for (name, text) in query {
-        let value = fields.value(&name, text);
+        let value = value(schema, &name, text);
         if seen.insert(name.clone(), value).is_some() {
             return Err(Error::invalid_params(format!("{name}: given twice")));
         }
@@ -90,7 +61,7 @@ pub(crate) async fn gather(state: &AppState, mut request: Request, fields: &Rest
     for (name, text) in &path {
         params.insert(name.into(), Value::String(text.into()));
     }
-    schema::check(fields.schema.as_value(), &params)?;
+    schema::check(schema.as_value(), &params)?;
     Ok(params)
 }
 
@@ -133,14 +104,19 @@ pub(crate) fn accepts(request: &Request, media: &str) -> bool {
     named.flat_map(|value| value.split(',')).any(|one| one.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case(media))
 }
 
+/// Returns the media type of the body in lower case, without its parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    given.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
 /// Fails with `unsupported_media_type` unless the body is uncompressed JSON.
 pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<()> {
     let wrong = |message: String| Error::new(Kind::UnsupportedMediaType, message).hint("send JSON as application/json");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         return Err(wrong(format!("content encoding {encoding:?} is not supported")));
     }
-    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let media = given.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    let media = media_type(headers);
     if media == "application/json" || (media.starts_with("application/") && media.ends_with("+json")) {
         return Ok(());
     }

@@ -40,6 +40,12 @@ impl IntoResponse for ApiError {
     }
 }
 
+impl From<Error> for ApiError {
+    fn from(error: Error) -> ApiError {
+        ApiError(error)
+    }
+}
+
 /// The error of a response, until [`finish`] writes it.
 #[derive(Clone)]
 struct ResponseError(Arc<Error>);

@@ -7,9 +7,9 @@ use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router, middleware};
+use schemars::Schema;
 use tower_http::compression::CompressionLayer;
 
-use super::params::RestFields;
 use super::response::{self, ApiError};
 use super::state::{ClientExtension, StateExtension};
 use super::{call, hook, mcp, metrics, rpc, sse, turn, web};
@@ -51,20 +51,16 @@ async fn openapi_json(Extension(state): StateExtension) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text.clone()).into_response()
 }
 
-async fn metrics_text(Extension(state): StateExtension, Extension(client): ClientExtension) -> Response {
+async fn metrics_text(Extension(state): StateExtension, Extension(client): ClientExtension) -> Result<Response, ApiError> {
     if !client.sees_all {
         let message = "this token is limited to some sessions; metrics require a token for all sessions";
-        return ApiError(Error::new(Kind::Forbidden, message)).into_response();
+        return Err(Error::new(Kind::Forbidden, message).into());
     }
     let sessions = state.app.sessions_now().map(|sessions| &**sessions);
-    let text = StatusSnapshot::read(&state.app, |_| true).await;
-    match text.and_then(|status| metrics::text(&state.requests, sessions, &status)) {
-        Ok(text) => {
-            let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ([(header::CONTENT_TYPE, media)], text).into_response()
-        }
-        Err(error) => ApiError(error).into_response(),
-    }
+    let status = StatusSnapshot::read(&state.app, |_| true).await?;
+    let text = metrics::text(&state.requests, sessions, &status)?;
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 
 fn filter(route: Route) -> MethodFilter {
@@ -82,26 +78,24 @@ fn filter(route: Route) -> MethodFilter {
 fn handler(
     row: &'static MethodRow,
     route: Route,
-) -> impl Fn(StateExtension, ClientExtension, Request) -> futures_util::future::BoxFuture<'static, Response>
+) -> impl Fn(StateExtension, ClientExtension, Request) -> futures_util::future::BoxFuture<'static, Result<Response, ApiError>>
 + Clone
 + Send
 + Sync
 + 'static {
-    // The fields are created by the first request, because most methods are never called over REST.
-    let fields: Arc<OnceLock<RestFields>> = Arc::default();
+    // The schema is created by the first request, because most methods are never called over REST.
+    let schema: Arc<OnceLock<Schema>> = Arc::default();
     move |Extension(state), Extension(client), request| {
-        let fields = fields.clone();
+        let schema = schema.clone();
         Box::pin(async move {
-            if let Err(error) = client.require_role(row.role) {
-                return ApiError(error).into_response();
-            }
-            let fields = fields.get_or_init(|| RestFields::from_schema(row.rest_schemas().0));
+            client.require_role(row.role)?;
+            let schema = schema.get_or_init(|| row.rest_schemas().0);
             let result = match row.kind {
-                MethodKind::Call | MethodKind::Notification => call::answer(row, route, &state, client, request, fields).await,
-                MethodKind::Turn => turn::answer(row, &state, client, request, fields).await,
-                MethodKind::Stream => sse::answer(row, state, client, request, fields).await,
+                MethodKind::Call | MethodKind::Notification => call::answer(row, route, &state, client, request, schema).await,
+                MethodKind::Turn => turn::answer(row, &state, client, request, schema).await,
+                MethodKind::Stream => sse::answer(row, state, client, request, schema).await,
             };
-            result.unwrap_or_else(|error| ApiError(error).into_response())
+            result.map_err(ApiError)
         })
     }
 }

@@ -9,11 +9,12 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::Schema;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::GaugeGuard;
-use super::params::{self, RestFields};
+use super::params;
 use super::state::AppState;
 use crate::api::{AGENT_STATUS, CallContext, Client, EventStream, MethodRow, StreamItem};
 use crate::error::{Error, Result};
@@ -29,11 +30,11 @@ pub(crate) async fn answer(
     state: Arc<AppState>,
     client: Arc<Client>,
     request: Request,
-    fields: &RestFields,
+    schema: &Schema,
 ) -> Result<Response> {
     let recheck = TokenRecheck::new(&request);
     let last = request.headers().get("last-event-id").cloned();
-    let mut params = params::gather(&state, request, fields, false).await?;
+    let mut params = params::gather(&state, request, schema, false).await?;
     // A client that reconnects sends the same URL again, so `Last-Event-ID` takes precedence over
     // `after`.
     if let Some(last) = last.filter(|last| !last.is_empty()) {

@@ -8,13 +8,14 @@ use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::response::Response;
 use parking_lot::Mutex;
+use schemars::Schema;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::idempotency::{self, StoredResult};
-use super::params::{self, RestFields};
+use super::params;
 use super::responder::attach_responder;
 use super::state::AppState;
 use super::{response, sse};
@@ -34,10 +35,10 @@ pub(crate) async fn answer(
     state: &Arc<AppState>,
     client: Arc<Client>,
     request: Request,
-    fields: &RestFields,
+    schema: &Schema,
 ) -> Result<Response> {
     let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::new(&request));
-    let mut params = params::gather(state, request, fields, false).await?;
+    let mut params = params::gather(state, request, schema, false).await?;
     let cx = CallContext::new(state.app.clone(), client, CancellationToken::new());
     (row.from_rest)(&cx, &mut params);
     let params = Value::Object(params);

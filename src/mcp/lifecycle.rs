@@ -100,7 +100,7 @@ pub(super) fn end_after_failed_start(name: &str, start: &RunStart, error: &Clien
     }
     if let (Some(challenge), Some(tokens)) = (error.auth_challenge(), &start.tokens) {
         // The tokens lack a scope.
-        let scope = challenge_scope(tokens.url(), challenge);
+        let scope = challenge_scope(&tokens.url, challenge);
         if let Err(why) = scope.map_or(Ok(()), |scope| tokens.want(&scope)) {
             tracing::warn!(server = name, why, "storing the scope for the next sign-in failed");
         }

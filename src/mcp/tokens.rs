@@ -25,7 +25,8 @@ pub struct McpTokens(PathBuf);
 /// The tokens of the server at one URL.
 #[derive(Clone)]
 pub(crate) struct UrlTokens {
-    url: String,
+    /// URL of the server.
+    pub(super) url: String,
     file: PathBuf,
 }
 
@@ -68,11 +69,6 @@ impl UrlTokens {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Returns the URL of the server.
-    pub(super) fn url(&self) -> &str {
-        &self.url
     }
 
     /// Returns the scopes that the next sign-in requests: the granted scopes and the scopes that a

@@ -6,7 +6,8 @@ pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The lines of a file's content, terminated by `\n` or `\r\n`; the last one may be unterminated.
 /// Line numbers start at 0.
 pub(crate) struct Lines<'c> {
-    content: &'c [u8],
+    /// The whole content, including a byte order mark.
+    pub content: &'c [u8],
     /// Byte offset of each line, followed by the end of the content.
     bounds: Vec<usize>,
 }
@@ -24,11 +25,6 @@ impl<'c> Lines<'c> {
     /// Returns the number of lines.
     pub(crate) fn count(&self) -> usize {
         self.bounds.len() - 1
-    }
-
-    /// Returns the whole content, including a byte order mark.
-    pub(crate) fn content(&self) -> &'c [u8] {
-        self.content
     }
 
     /// Returns the byte offset of `line`. If `line` is `count()`, this is the end of the content.

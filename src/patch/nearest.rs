@@ -39,7 +39,7 @@ const SAME_LINES_MAX: usize = 8;
 /// `wanted`. Returns `None` if there is no similar line, or if the file is larger than
 /// `EDIT_NEAREST_BYTES_MAX`.
 pub(crate) fn nearest(lines: &Lines<'_>, wanted: &[&[u8]]) -> Option<Nearest> {
-    if lines.content().len() > EDIT_NEAREST_BYTES_MAX {
+    if lines.content.len() > EDIT_NEAREST_BYTES_MAX {
         return None;
     }
     match most_voted(lines, wanted) {

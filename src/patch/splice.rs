@@ -29,7 +29,7 @@ pub(crate) enum LineChange {
 /// and must not overlap. An added line receives the ending of the line that it replaces, or else of
 /// the previous line.
 pub(crate) fn splice(lines: &Lines<'_>, splices: &[Splice]) -> Vec<u8> {
-    let content = lines.content();
+    let content = lines.content;
     let mut out = Vec::with_capacity(content.len() + 1024);
     let mut done = 0;
     // Length of the line ending in bytes, if the last change added a line.

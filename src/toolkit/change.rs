@@ -98,7 +98,7 @@ pub(crate) async fn run<D: Send + 'static>(
 async fn lock(context: &ToolContext, files: BTreeSet<PathBuf>) -> Vec<OwnedMutexGuard<()>> {
     let mut locks = Vec::new();
     for file in &files {
-        locks.push(context.files.lock(file).await);
+        locks.push(context.files.locks.lock(file).await);
     }
     locks
 }

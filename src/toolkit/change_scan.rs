@@ -50,7 +50,7 @@ pub(crate) async fn after_program(context: &ToolContext) {
 async fn refresh(context: &ToolContext, by: ChangeOrigin) {
     for (resolved, known) in context.changes.recorded() {
         // A call that edits the file records its change before it releases the lock.
-        let lock = context.files.lock(&resolved.real).await;
+        let lock = context.files.locks.lock(&resolved.real).await;
         let inner = context.clone();
         let read = move || {
             let _lock = lock;

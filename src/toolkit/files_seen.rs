@@ -61,7 +61,7 @@ impl DiskState {
 #[derive(Debug, Default)]
 pub struct FilesSeen {
     seen: Mutex<HashMap<PathBuf, FileState>>,
-    locks: Arc<PathLocks>,
+    pub(super) locks: Arc<PathLocks>,
 }
 
 impl FilesSeen {
@@ -96,11 +96,6 @@ impl FilesSeen {
             _ => Ok(()),
         }
     }
-
-    /// Locks the file for writing; waits for other writers.
-    pub(crate) async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
-        self.locks.lock(real).await
-    }
 }
 
 /// The locks of files that are being written.
@@ -110,7 +105,8 @@ pub(crate) struct PathLocks {
 }
 
 impl PathLocks {
-    async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
+    /// Locks a file for writing; waits for other writers.
+    pub(super) async fn lock(&self, real: &Path) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.locks.lock();
             locks.retain(|_, lock| lock.strong_count() > 0);

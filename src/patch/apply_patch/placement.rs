@@ -241,7 +241,7 @@ fn changes(
     let added = |line: &&HunkLine| line.sign == Sign::Add;
     let mut new: Vec<&[u8]> = hunk.lines.iter().filter(added).map(|line| without_ending(line).as_bytes()).collect();
     let begins_new = hunk.lines.iter().find(|line| line.sign != Sign::Remove).is_some_and(|line| line.sign == Sign::Add);
-    if begins_new && place.start == 0 && lines.content().starts_with(MARK) {
+    if begins_new && place.start == 0 && lines.content.starts_with(MARK) {
         unmark(&mut new);
     }
     let reindenter = (found.strategy != Strategy::Exact).then(|| Reindenter::new(old, &new, lines, place.clone(), style));
