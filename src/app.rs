@@ -19,6 +19,7 @@ use crate::hub::Hub;
 use crate::process::ProcessLauncher;
 use crate::session::Capacity;
 use crate::tools::Tools;
+use crate::workspace::real_path;
 
 /// Command-line options that all commands accept.
 #[derive(Clone, Debug, Default)]
@@ -168,7 +169,7 @@ pub(crate) struct HttpFlags {
 pub(crate) fn server_roots(bootstrap: &Bootstrap) -> Vec<PathBuf> {
     let more = bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths);
     let roots = std::iter::once(&bootstrap.cwd).chain(more);
-    roots.map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.clone())).collect()
+    roots.map(|root| real_path(root)).collect()
 }
 
 /// Builds the application and its HTTP server, which listens but does not accept connections yet.

@@ -22,6 +22,11 @@ pub(crate) use transaction::{ChangeFailure, create_parents};
 pub use transaction::{FileChange, commit};
 pub(crate) use walk::{PathFilter, Walk};
 
+/// Returns a path without symlinks, or unchanged if it does not exist.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.into())
+}
+
 /// The directories of a session, free of symlinks.
 #[derive(Clone, Debug)]
 pub struct Workspace {

@@ -27,7 +27,7 @@ use crate::config::DataPaths;
 use crate::error::{Error, Kind, Result};
 use crate::process::ProcessLauncher;
 use crate::store::{Store, WorkspaceRow, WorkspaceState};
-use crate::workspace::create_private_dir;
+use crate::workspace::{create_private_dir, real_path};
 
 pub(crate) use apply::{ApplyMode, ApplyRequest};
 pub(crate) use changes::ChangesSinceBase;
@@ -59,7 +59,7 @@ impl Worktrees {
         if !store.is_read_only() {
             create_private_dir(&temp)?;
         }
-        let private = places.private().iter().map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())).collect();
+        let private = places.private().iter().map(|path| real_path(path)).collect();
         Ok(Worktrees { store, git: GitRunner { launcher, private, temp, places: places.clone() }, root })
     }
 

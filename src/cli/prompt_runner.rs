@@ -280,7 +280,7 @@ impl PromptRunner {
             Body::StepCompleted { retry_at_ms: Some(retry_at_ms), .. } => {
                 self.status.count_down(*retry_at_ms, "next attempt in".into(), "Ctrl+C to cancel");
             }
-            Body::ToolUpdated { tool_call_id, content: Some(content), .. } if !self.output.renderer.is_within_line() => {
+            Body::ToolUpdated { tool_call_id, content: Some(content), .. } if self.output.renderer.writing.is_none() => {
                 if let Some(line) = content.iter().rev().find_map(last_line) {
                     self.progress = Some(tool_call_id.clone());
                     self.status.show_text(line);

@@ -20,6 +20,7 @@ use super::settings::{Rule, Settings};
 use super::trust::{Trust, TrustStatus};
 use crate::error::{Error, Result};
 use crate::options::{Mode, Thinking};
+use crate::workspace::real_path;
 
 /// The layer that the value of a setting comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,7 +142,7 @@ pub(crate) fn load_project(
     loaded.distrusted = status.why_not();
     if status == TrustStatus::Yes {
         loaded.trusted = true;
-        let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
+        let real = real_path(cwd);
         loaded.project_files = named_files(&real, Some(text.as_bytes())).into_iter().map(|file| file.path).collect();
         loaded.ignored = narrow_trusted(&mut table, &user.settings);
         prepend_hooks(&mut table, &user.table);
@@ -257,7 +258,7 @@ impl LoadedSettings {
 
     /// Marks the commands of the user that print keys, if a file that they name is in the project.
     fn mark_own_tokens(&mut self, user: &LoadedSettings, places: &DataPaths, cwd: &Path) {
-        let here = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.into());
+        let here = real_path(cwd);
         for provider in self.settings.providers.values_mut().filter(|provider| provider.project.is_none()) {
             let files = provider.api_key_command.iter().flat_map(|command| files_in_command(Path::new("/"), command));
             let inside = |file: &Path| file.canonicalize().is_ok_and(|real| real.starts_with(&here));

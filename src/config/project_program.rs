@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::data_paths::DataPaths;
 use super::trust::{Trust, TrustStatus};
 use crate::error::{Error, Kind, Result};
-use crate::workspace::leads_out;
+use crate::workspace::{leads_out, real_path};
 
 /// Rights of the programs of a trusted project outside of it. Only the user's settings grant them,
 /// by the project's directory: `[trust."/home/me/project".mcp.NAME]`. `~` is the home directory.
@@ -108,11 +108,11 @@ impl ProjectProgram {
         kind: ProgramKind<'_>,
         named_by_project: bool,
     ) -> ProjectProgram {
-        let directory = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
+        let directory = real_path(directory);
         let trust = Trust::load(places);
         let place = trust.place(&directory);
         let home = places.home.as_deref().unwrap_or(Path::new("/"));
-        let above = grants.iter().filter(|(named, _)| place.starts_with(real(&below_home(named, home))));
+        let above = grants.iter().filter(|(named, _)| place.starts_with(real_path(&below_home(named, home))));
         let mut grant = Grant::default();
         for given in above.filter_map(|(_, grants)| kind.grant(grants)) {
             grant.network |= given.network;
@@ -120,7 +120,7 @@ impl ProjectProgram {
         }
         let (dropped, writable): (Vec<_>, Vec<_>) =
             grant.writable.into_iter().partition(|path| leads_out(path, std::slice::from_ref(&directory)));
-        grant.writable = writable.iter().map(|path| real(path)).collect();
+        grant.writable = writable.iter().map(|path| real_path(path)).collect();
         let grant_name = format!("[trust.\"{}\".{}]", place.display(), kind.grant_name());
         let (private, data) = (places.private(), places.data.clone());
         ProjectProgram { directory, grant, grant_name, dropped, private, data, named_by_project }
@@ -179,9 +179,4 @@ impl ProjectProgram {
 /// Replaces `~` at the start of a path by the home directory.
 pub(crate) fn below_home(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~").map_or_else(|_| path.into(), |rest| home.join(rest))
-}
-
-/// Returns a path without symlinks, or unchanged if it does not exist.
-fn real(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.into())
 }

@@ -12,7 +12,7 @@ use super::trust_record::TrustRecord;
 use super::trusted_content::{TrustedContent, parts};
 use super::worktree_origin::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
-use crate::workspace::{read_small_text, replace_private};
+use crate::workspace::{read_small_text, real_path, replace_private};
 
 /// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
@@ -70,13 +70,13 @@ impl Trust {
     /// settings file, `None` if there is no file. Parent directories have no influence. Settings in
     /// a worktree of nuncio are also trusted if they equal the trusted settings of its repository.
     pub(crate) fn settings(&self, directory: &Path, content: Option<&[u8]>) -> TrustStatus {
-        let directory = canonical(directory);
+        let directory = real_path(directory);
         self.compared(&self.place(&directory), || Ok(TrustedContent::read_with(&directory, content.map(<[u8]>::to_vec))))
     }
 
     /// Returns the trust status of the current content of `directory`.
     pub(crate) fn status(&self, directory: &Path) -> TrustStatus {
-        let directory = canonical(directory);
+        let directory = real_path(directory);
         self.compared(&self.place(&directory), || TrustedContent::read(&directory))
     }
 
@@ -92,7 +92,7 @@ impl Trust {
 
     /// Returns whether the list has an entry that decides about the settings of `directory`.
     pub(crate) fn lists(&self, directory: &Path) -> bool {
-        self.digests.contains_key(&self.place(&canonical(directory)))
+        self.digests.contains_key(&self.place(&real_path(directory)))
     }
 
     /// Compares content with the digest that is recorded for `recorded`.
@@ -117,7 +117,7 @@ impl Trust {
 
     /// Finds the trusted directory that covers `directory`, as described at [`Trust::covers`].
     pub(crate) fn covering(&self, directory: &Path) -> Option<PathBuf> {
-        let directory = canonical(directory);
+        let directory = real_path(directory);
         let above = directory.ancestors().map(|above| (above.to_owned(), above.to_owned()));
         let mut pairs: Vec<(PathBuf, PathBuf)> = above.collect();
         if let Some(origin) = worktree_origin(&self.worktrees, &directory) {
@@ -142,7 +142,7 @@ impl Trust {
     /// Removes `directory` from the list. Returns its entry, or `None` if there was none.
     pub(crate) fn remove(places: &DataPaths, directory: &Path) -> Result<Option<PathBuf>> {
         let mut trust = Trust::load(places);
-        let Some((directory, _)) = trust.digests.remove_entry(&canonical(directory)) else { return Ok(None) };
+        let Some((directory, _)) = trust.digests.remove_entry(&real_path(directory)) else { return Ok(None) };
         trust.write(places)?;
         Ok(Some(directory))
     }
@@ -170,7 +170,7 @@ impl Trust {
 
     /// Returns the entry that decides about the settings of `directory`, with its digest.
     fn recorded(&self, directory: &Path) -> Option<(PathBuf, &str)> {
-        let directory = self.place(&canonical(directory));
+        let directory = self.place(&real_path(directory));
         let digest = self.digests.get(&directory)?.as_deref()?;
         Some((directory, digest))
     }
@@ -203,10 +203,6 @@ impl Trust {
         };
         write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     }
-}
-
-fn canonical(directory: &Path) -> PathBuf {
-    fs::canonicalize(directory).unwrap_or_else(|_| directory.into())
 }
 
 /// Returns whether no repository lies between `above`, a trusted directory, and `directory`. If

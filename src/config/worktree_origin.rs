@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::workspace::read_small;
+use crate::workspace::{read_small, real_path};
 
 /// A directory in a worktree, and its counterpart in the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) const REPOSITORY_FILE: &str = "repository";
 
 /// Returns the directory of nuncio's worktrees in the data directory `data`, free of symlinks.
 pub(crate) fn worktrees_in(data: &Path) -> PathBuf {
-    std::fs::canonicalize(data).unwrap_or_else(|_| data.into()).join("worktrees")
+    real_path(data).join("worktrees")
 }
 
 /// Returns the origin of `directory`, which is free of symlinks and need not exist; `None` if it is

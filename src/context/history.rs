@@ -91,12 +91,12 @@ impl History {
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.answer.finish(tool_call_id, *status, output),
             Body::Notice { note: Some(note), .. } => self.add_note(note),
             Body::ContextPruned { outputs, .. } => self.all.prune(outputs),
-            Body::CompactionStarted { .. } => self.usage.begin_compaction(),
+            Body::CompactionStarted { .. } => self.usage.compacting = true,
             Body::CompactionCompleted { outcome, summary, .. } => {
                 if let (CompactionOutcome::Completed, Some(summary)) = (outcome, summary) {
                     self.replace_by_summary(summary);
                 }
-                self.usage.end_compaction();
+                self.usage.compacting = false;
             }
             Body::UsageUpdated { context_tokens, .. } => self.usage.set_reported(*context_tokens),
             Body::StepCompleted { outcome, .. } => self.usage.end_step(*outcome, self.bytes()),

@@ -16,7 +16,7 @@ pub(crate) struct UsageMark {
     /// the answer.
     measured: Option<Measurement>,
     /// True while a summary is requested, whose usage does not count.
-    compacting: bool,
+    pub compacting: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +36,6 @@ impl UsageMark {
         if let Some(tokens) = self.reported.take().filter(|_| complete) {
             self.measured = Some(Measurement { tokens, bytes });
         }
-    }
-
-    pub(super) fn begin_compaction(&mut self) {
-        self.compacting = true;
-    }
-
-    pub(super) fn end_compaction(&mut self) {
-        self.compacting = false;
     }
 
     /// Returns whether a provider reported the tokens of an earlier request.

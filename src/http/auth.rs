@@ -15,6 +15,7 @@ use super::tokens::Tokens;
 use crate::agent::{AgentTokens, McpAccess};
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Kind, Result};
+use crate::workspace::real_path;
 
 /// Maximum number of failed logins in a burst. Further failed logins are rejected as
 /// `rate_limited`.
@@ -115,9 +116,8 @@ impl Auth {
     pub(crate) fn agent(&self, tokens: &AgentTokens, headers: &HeaderMap) -> Result<Arc<McpAccess>> {
         let token = token(headers);
         let access = token.and_then(|token| tokens.find(token)).ok_or_else(|| self.failed(token.is_some()))?;
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
         for named in headers.get_all(WORKSPACE_PATH) {
-            if real(Path::new(OsStr::from_bytes(named.as_bytes()))) != real(&access.cwd) {
+            if real_path(Path::new(OsStr::from_bytes(named.as_bytes()))) != real_path(&access.cwd) {
                 let message = "x-workspace-path: is not the directory of the token's session";
                 return Err(Error::new(Kind::Forbidden, message));
             }

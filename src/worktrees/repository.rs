@@ -9,7 +9,7 @@ use ring::digest::{SHA256, digest};
 
 use super::git::GitRunner;
 use crate::error::{Error, Result};
-use crate::workspace::read_small;
+use crate::workspace::{read_small, real_path};
 
 /// Number of retries of a failed `git worktree list`, and the pause before each retry.
 const WORKTREE_LIST_RETRIES: usize = 5;
@@ -41,7 +41,7 @@ pub(super) struct ListedWorktree {
 impl Repository {
     /// Finds the repository that contains `directory`.
     pub(super) async fn find(git: &GitRunner, directory: &Path) -> Result<Repository> {
-        let directory = &std::fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
+        let directory = &real_path(directory);
         let found = top(directory);
         let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let result = git.read(found, Some(found), arguments).await?;
@@ -49,14 +49,14 @@ impl Repository {
             let error = Error::invalid_params(format!("{} is not in a git repository", directory.display()));
             return Err(error.hint("create one: git init"));
         }
-        let common = absolute(path(result.output.strip_suffix(b"\n").unwrap_or(&result.output)));
+        let common = real_path(path(result.output.strip_suffix(b"\n").unwrap_or(&result.output)));
         Repository::at(git, &common).await
     }
 
     /// Returns the repository with the shared git directory `common`.
     async fn at(git: &GitRunner, common: &Path) -> Result<Repository> {
         let listed = list(git, common).await?;
-        let main = listed.first().map(|main| absolute(&main.path)).unwrap_or_else(|| common.into());
+        let main = listed.first().map(|main| real_path(&main.path)).unwrap_or_else(|| common.into());
         if main.to_str().is_none_or(|text| text.contains('\n')) {
             return Err(Error::invalid_params(format!("{}: its path is not UTF-8 or contains a line break", main.display())));
         }
@@ -77,7 +77,7 @@ impl Repository {
     /// Returns whether the repository refers to the working tree of `directory`. Any directory can
     /// refer to the repository: by a link, `gitdir:` or `commondir`.
     pub(crate) fn has(&self, directory: &Path) -> bool {
-        let directory = absolute(directory);
+        let directory = real_path(directory);
         let top = top(&directory);
         top == self.main || self.git_dir_of(top).is_some()
     }
@@ -171,8 +171,4 @@ fn lexical(path: &Path) -> PathBuf {
         }
     }
     whole
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.into())
 }

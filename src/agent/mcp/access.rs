@@ -17,6 +17,7 @@ use crate::context::project_dirs::ProjectDirs;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;
+use crate::workspace::real_path;
 
 /// Maximum number of sessions that a client of `nuncio mcp serve` can continue.
 const DELEGATED_SESSIONS_MAX: usize = 1_000;
@@ -79,11 +80,10 @@ impl McpAccess {
     /// Creates the access of the agent of a session: to the directories of the session and to its
     /// repository. `data` is nuncio's data directory.
     pub(crate) fn hosted(data: &Path, session: SessionId, cwd: &Path, directories: &[PathBuf], depth: u32) -> McpAccess {
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let repository = ProjectDirs::new(cwd, None).root;
-        let origin = worktree_origin(&worktrees_in(data), &real(cwd)).map(|origin| origin.repository);
+        let origin = worktree_origin(&worktrees_in(data), &real_path(cwd)).map(|origin| origin.repository);
         let named = [cwd, &repository].into_iter().chain(directories.iter().map(PathBuf::as_path));
-        let roots = named.filter(|path| !path.as_os_str().is_empty()).map(real).chain(origin);
+        let roots = named.filter(|path| !path.as_os_str().is_empty()).map(real_path).chain(origin);
         McpAccess::new(Some(session), cwd.into(), roots.collect(), depth)
     }
 

@@ -2,11 +2,11 @@
 //! commands, commands that print tokens, checks and language servers.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::config::ProjectProgram;
 use crate::process::{Command, ProgramConfinement, Sandbox};
-use crate::workspace::{create_private_dir, linked_git_dirs};
+use crate::workspace::{create_private_dir, linked_git_dirs, real_path};
 
 /// Variables with the directories in which package managers keep their caches. The user's own
 /// caches must not be written, because the user's programs execute what is in them.
@@ -41,7 +41,6 @@ const TEMP: &str = "tmp";
 
 /// Returns the confinement of a program that may write below `roots`.
 pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> ProgramConfinement {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     // The program can write in these two directories, but not replace them by links: their parent
     // is not writable. A link there is not resolved, so that the sandbox refuses it.
     let [cache, temp] = [CACHE, TEMP].map(|name| {
@@ -49,13 +48,13 @@ pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> ProgramCon
         // Ignore a failure: the program reports that it cannot write there.
         let _ = create_private_dir(&own.join(name));
         let (all, id) = (own.parent().unwrap_or(&own), own.file_name().unwrap_or_default());
-        real(all).join(id).join(name)
+        real_path(all).join(id).join(name)
     });
     let git_dirs = roots.iter().flat_map(|root| linked_git_dirs(root));
     let writable = roots.iter().cloned().chain(git_dirs).chain([cache]).chain(program.grant.writable.iter().cloned());
     let sandbox = Sandbox {
         writable: writable.collect(),
-        private: program.private.iter().map(|path| real(path)).collect(),
+        private: program.private.iter().map(|path| real_path(path)).collect(),
         readable: Vec::new(),
         temp,
         git_config: false,

@@ -11,7 +11,7 @@ use crate::config::{
 };
 use crate::hooks::CommandHook;
 use crate::process::{ProgramConfinement, find_program};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, real_path};
 
 /// A program that a setting names.
 pub(in crate::agent) struct NamedProgram<'a> {
@@ -138,6 +138,6 @@ fn own_scripts(command: &[String], places: &DataPaths) -> Vec<PathBuf> {
     let words = [Some(0), script_word(command)].into_iter().flatten().filter_map(|index| command.get(index));
     let files = words.map(Path::new).filter(|word| word.is_absolute() && word.is_file());
     let real = files.filter_map(|file| file.canonicalize().ok());
-    let below = places.config.canonicalize().unwrap_or_else(|_| places.config.clone());
+    let below = real_path(&places.config);
     real.filter(|file| file.starts_with(&below)).collect()
 }

@@ -22,7 +22,7 @@ impl Models {
     /// Returns the login state. Sends no request to a model provider; local servers may be probed.
     pub(crate) async fn login_state(&self, settings: &Settings) -> LoginState {
         let Ok(id) = self.default_id(settings).await else { return LoginState::Missing };
-        if id.starts_with("scripted:") || self.is_registered(&id) {
+        if id.starts_with("scripted:") || self.registered(&id).is_some() {
             return LoginState::NotRequired;
         }
         let Ok(endpoint) = self.endpoint(&id, settings).await else { return LoginState::Missing };

@@ -90,14 +90,9 @@ impl Models {
         self.registered.lock().insert(name, provider);
     }
 
-    fn registered(&self, id: &str) -> Option<Arc<dyn ModelProvider>> {
+    pub(in crate::agent) fn registered(&self, id: &str) -> Option<Arc<dyn ModelProvider>> {
         let (provider, _) = id.split_once('/')?;
         self.registered.lock().get(provider).cloned()
-    }
-
-    /// Returns whether the embedder registered the provider of a model.
-    pub(in crate::agent) fn is_registered(&self, id: &str) -> bool {
-        self.registered(id).is_some()
     }
 
     /// Returns the index of the catalogue. The first call creates it.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::call_context::CallContext;
 use crate::error::{Error, Result};
+use crate::workspace::real_path;
 
 /// Checks that `path` is an existing directory that the client has access to. A relative path from
 /// a local client is resolved against the working directory of this process; other clients must
@@ -24,7 +25,7 @@ pub(crate) fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<Pa
 pub(crate) fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
     let Some(base) = cx.client.local.as_ref().filter(|_| path.is_relative()) else { return path.into() };
     let joined = base.join(path);
-    std::fs::canonicalize(&joined).unwrap_or(joined)
+    real_path(&joined)
 }
 
 /// Applies [`directory`] to each of the additional directories.

@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
-use crate::workspace::{create_private_dir, read_small_text, replace_private};
+use crate::workspace::{create_private_dir, read_small_text, real_path, replace_private};
 
 /// The user's settings file and its text; an absent file is empty.
 pub(in crate::cli) struct SettingsFile<'a> {
@@ -37,7 +37,7 @@ impl<'a> SettingsFile<'a> {
             let message = format!("{} is written in a way that cannot be changed automatically", self.path.display());
             return Err(Error::invalid_params(message).hint("change it in an editor"));
         }
-        let file = &std::fs::canonicalize(self.path).unwrap_or_else(|_| self.path.to_owned());
+        let file = &real_path(self.path);
         if let Some(parent) = file.parent() {
             create_private_dir(parent)?;
         }

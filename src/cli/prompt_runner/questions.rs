@@ -20,7 +20,7 @@ use crate::transcript::PermissionQuestion;
 /// Asks the questions of a session. Each one has a task that waits for the user's answer.
 pub(super) struct TerminalQuestions {
     client: LocalClient,
-    approver: Approver,
+    pub approver: Approver,
     asked: Vec<(PermissionId, AbortOnDropHandle<()>)>,
     /// Forms to show. `None` without a terminal.
     forms: Option<mpsc::Receiver<FormRequest>>,
@@ -50,11 +50,6 @@ impl TerminalQuestions {
             Approver::Terminal(lines) => Some(lines.clone()),
             Approver::None | Approver::Yes => None,
         }
-    }
-
-    /// Returns whether questions are answered at this terminal.
-    pub(super) fn are_answered_here(&self) -> bool {
-        self.approver.answers()
     }
 
     /// Returns whether a question waits for an answer at the terminal.

@@ -40,7 +40,7 @@ impl PromptRunner {
         if !self.output.json {
             print_question(self.output.renderer.question(title, &tool_call.content));
         }
-        if !self.questions.are_answered_here() {
+        if !self.questions.approver.answers() {
             print_stderr(format!("  to answer it: nuncio sessions answer {permission_id} allow_once\n"));
         }
         let question = PermissionQuestion { id: permission_id, title: Some(title.clone()), content: &tool_call.content, options };

@@ -16,7 +16,7 @@ use crate::id::TurnId;
 use crate::json;
 use crate::limits;
 use crate::session::{Session, Sessions};
-use crate::workspace::one_line;
+use crate::workspace::{one_line, real_path};
 
 /// Creates a session from an export and prints its new id. The session gets the permission mode of
 /// this command and works in this command's directory or below it: the file must not decide what is
@@ -91,7 +91,7 @@ fn read(file: &Path) -> Result<Vec<ExportLine>> {
 /// agent, a system prompt. Also returns descriptions of what was dropped.
 fn confined(app: &App, cwd: PathBuf, mut change: SessionChange) -> (PathBuf, SessionChange, Vec<String>) {
     let mut dropped = Vec::new();
-    let here = fs::canonicalize(&app.cwd).unwrap_or_else(|_| app.cwd.clone());
+    let here = real_path(&app.cwd);
     let cwd = match fs::canonicalize(&cwd) {
         Ok(real) if real.starts_with(&here) => real,
         _ => {

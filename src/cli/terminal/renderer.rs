@@ -46,7 +46,7 @@ pub(crate) struct TerminalRenderer {
     /// Output filters of the incomplete messages.
     filters: HashMap<MessageId, OutputFilter>,
     /// The message whose last line is not yet ended, and whether the message is a thought.
-    writing: Option<(MessageId, bool)>,
+    pub(crate) writing: Option<(MessageId, bool)>,
     /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
     incomplete: Vec<(MessageId, bool, String)>,
     /// The call whose title was rendered last, with that title.
@@ -108,11 +108,6 @@ impl TerminalRenderer {
             }
             TranscriptBlock::TurnEnd { reason, .. } => self.turn_end(reason).into_iter().collect(),
         }
-    }
-
-    /// Returns whether the last line of the output is not yet ended.
-    pub(crate) fn is_within_line(&self) -> bool {
-        self.writing.is_some()
     }
 
     /// Renders the messages that were never completed, at the end of a replay.
