@@ -8,6 +8,7 @@ use super::conversation::{HostedConversation, Opening};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::registry;
+use super::session_settings::SessionSettings;
 use crate::agent::{AgentToken, McpAccess, Models, Services};
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer};
 use crate::error::Result;
@@ -15,12 +16,14 @@ use crate::process::Command;
 use crate::session::{SessionSetup, Turn};
 
 /// The properties of the session with which a process is started.
-#[derive(Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub(super) struct LiveSetup {
     pub cwd: PathBuf,
     pub directories: Vec<PathBuf>,
     /// MCP servers that the client gave.
     pub given: BTreeMap<String, McpServer>,
+    /// The settings that the agent receives when it starts.
+    pub settings: SessionSettings,
 }
 
 /// A process that was started.
@@ -36,7 +39,7 @@ pub(super) struct Start<'a> {
     pub opencode: &'a Arc<OpencodeServers>,
     pub name: &'a str,
     pub session: &'a SessionSetup,
-    pub settings: &'a HostedAgent,
+    pub agent: &'a HostedAgent,
     /// The settings in effect in the session's directory.
     pub loaded: &'a Loaded,
     pub turn: &'a Turn,
@@ -45,17 +48,17 @@ pub(super) struct Start<'a> {
 impl Start<'_> {
     /// Starts the agent, and creates or resumes its session.
     pub(super) async fn open(&self, setup: &LiveSetup) -> Result<Started> {
-        let Start { services, name, settings, turn, .. } = *self;
+        let Start { services, name, agent, turn, .. } = *self;
         let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
         let session = turn.log.state(|state| state.agent_session.clone());
-        let mut opening = registry::opening(services, name, settings, &setup.cwd, self.opencode)?;
+        let mut opening = registry::opening(services, name, agent, &setup.cwd, self.opencode)?;
         opening.command = self.command(opening.command, setup, session.as_deref(), depth);
         let (mut mcp, mut token) = (AgentMcp::default(), None);
-        if settings.mcp {
+        if agent.mcp {
             mcp.give(services, setup.given.clone())?;
             mcp.add_own(services, &opening.command.env_set);
             // The sessions of a shared server would use the token of one of them.
-            if settings.scope == AgentScope::Session {
+            if agent.scope == AgentScope::Session {
                 let access = McpAccess::hosted(&services.places.data, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
                 token = mcp.add_http(services, access.without_requests())?;
             }
@@ -65,9 +68,10 @@ impl Start<'_> {
             session,
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
+            session_settings: setup.settings.clone(),
             ..opening
         };
-        let conversation = (settings.kind.protocol().open)(opening).await?;
+        let conversation = (agent.kind.protocol().open)(opening).await?;
         if let Some(token) = &token {
             let weak = Arc::downgrade(&conversation);
             token.valid_while(move || weak.upgrade().is_some_and(|conversation| !conversation.process().has_ended()));

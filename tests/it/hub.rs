@@ -21,6 +21,7 @@ mod opencode_subagents;
 mod permissions;
 mod project_config;
 mod refused;
+mod session_settings;
 mod settings;
 mod status;
 mod terminals;

@@ -25,6 +25,7 @@ pub(super) struct ClaudeState {
     mode: String,
     model: String,
     models: Vec<AgentChoice>,
+    model_in_use: Option<String>,
     version: Option<String>,
     context_window: u64,
     /// The cost of the process so far.
@@ -55,8 +56,14 @@ impl ClaudeState {
         if !self.models.is_empty() {
             options.push(option("model", "Model", &self.model, self.models.clone()));
         }
-        let (version, commands) = (self.version.clone(), self.commands.clone());
-        AgentReport { version, login: None, commands, options, context_window: self.context_window }
+        AgentReport {
+            version: self.version.clone(),
+            login: None,
+            commands: self.commands.clone(),
+            options,
+            model_in_use: self.model_in_use.clone(),
+            context_window: self.context_window,
+        }
     }
 
     /// Records that an option was set.
@@ -72,6 +79,9 @@ impl ClaudeState {
         if message["type"] == "system" {
             if let Some(mode) = message["permissionMode"].as_str() {
                 self.mode = mode.into();
+            }
+            if let Some(model) = message["model"].as_str() {
+                self.model_in_use = Some(model.into());
             }
             if let Some(version) = message["claude_code_version"].as_str() {
                 self.version = Some(version.into());

@@ -104,6 +104,12 @@ async fn start(opening: &Opening, peer: &Arc<Peer<CodexState>>) -> Result<CodexC
         "sandbox": config.remove("sandbox_mode").unwrap_or_else(|| "workspace-write".into()),
         "config": config,
     });
+    let prompts = &opening.session_settings;
+    for (field, prompt) in [("baseInstructions", &prompts.system_prompt), ("developerInstructions", &prompts.added_prompt)] {
+        if let Some(prompt) = prompt {
+            params[field] = prompt.as_str().into();
+        }
+    }
     let method = match &opening.session {
         None => "thread/start",
         Some(thread) => {
@@ -207,7 +213,7 @@ impl HostedConversation for CodexConversation {
 
     fn report(&self) -> AgentReport {
         let (options, context_window) = self.peer.with(|state| (state.options.list(), state.context_window));
-        AgentReport { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
+        AgentReport { version: self.version.clone(), login: self.login.clone(), options, context_window, ..AgentReport::default() }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

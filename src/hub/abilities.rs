@@ -1,0 +1,101 @@
+//! The settings of a session that hosted agents follow: one table for each protocol.
+//! docs/AGENTS.md has the same table; a test tries each of its cells.
+
+use crate::config::{AgentKind, HostedAgent, Loaded, ReviewMode, SandboxMode};
+use crate::error::Result;
+use crate::event::HookEvent;
+use crate::session::AgentSetting;
+
+/// How an agent follows a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// A flag or a field when the agent's process or session starts. Another value starts a new
+    /// process, which resumes the session.
+    Start,
+    /// An option of the agent, which is set before each turn.
+    Option,
+    /// A slash command of the agent.
+    Command,
+}
+
+/// The settings that an agent follows. It cannot follow the others.
+type Abilities = &'static [(AgentSetting, Means)];
+
+const ACP: Abilities =
+    &[(AgentSetting::Model, Means::Option), (AgentSetting::Thinking, Means::Option), (AgentSetting::Compaction, Means::Command)];
+
+/// claude-agent-acp, the adapter that runs Claude Code behind ACP.
+const CLAUDE_AGENT_ACP: Abilities = &[
+    (AgentSetting::Model, Means::Option),
+    (AgentSetting::Thinking, Means::Option),
+    (AgentSetting::SystemPrompt, Means::Start),
+    (AgentSetting::AddedPrompt, Means::Start),
+    (AgentSetting::Compaction, Means::Command),
+];
+
+const CLAUDE_CODE: Abilities = &[
+    (AgentSetting::Model, Means::Option),
+    (AgentSetting::Thinking, Means::Start),
+    (AgentSetting::SystemPrompt, Means::Start),
+    (AgentSetting::AddedPrompt, Means::Start),
+    (AgentSetting::Tools, Means::Start),
+    (AgentSetting::Compaction, Means::Command),
+];
+
+const CODEX: Abilities = &[
+    (AgentSetting::Model, Means::Option),
+    (AgentSetting::Thinking, Means::Option),
+    (AgentSetting::SystemPrompt, Means::Start),
+    (AgentSetting::AddedPrompt, Means::Start),
+];
+
+const OPENCODE: Abilities = &[(AgentSetting::Model, Means::Option)];
+
+/// Returns the settings that an agent follows.
+fn abilities(agent: &HostedAgent) -> Abilities {
+    match agent.kind {
+        AgentKind::Acp if is_claude_agent_acp(agent) => CLAUDE_AGENT_ACP,
+        AgentKind::Acp | AgentKind::Fake => ACP,
+        AgentKind::ClaudeCode => CLAUDE_CODE,
+        AgentKind::Codex => CODEX,
+        AgentKind::Opencode => OPENCODE,
+    }
+}
+
+/// Returns whether an agent is claude-agent-acp, by the words of its command.
+pub(super) fn is_claude_agent_acp(agent: &HostedAgent) -> bool {
+    agent.command_line().iter().any(|word| word.contains("claude-agent-acp") || word.contains("claude-code-acp"))
+}
+
+/// Returns how an agent follows a setting; `None` if it cannot.
+pub(super) fn means(agent: &HostedAgent, setting: AgentSetting) -> Option<Means> {
+    abilities(agent).iter().find(|(known, _)| *known == setting).map(|(_, means)| *means)
+}
+
+/// Returns an error for the first setting that an agent cannot follow.
+pub(super) fn check(name: &str, agent: &HostedAgent, settings: &[AgentSetting]) -> Result<()> {
+    match settings.iter().find(|setting| means(agent, **setting).is_none()) {
+        Some(setting) => Err(setting.refused(name)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the settings of files that an agent cannot follow, as the text of a notice. Settings of
+/// nuncio's own models do not count.
+pub(super) fn not_followed(agent: &HostedAgent, loaded: &Loaded) -> Option<String> {
+    let settings = &loaded.settings;
+    let has_hook = |is: fn(HookEvent) -> bool| settings.hooks.iter().any(|hook| is(hook.event));
+    let mut limits = settings.budget.limits();
+    if !loaded.origins.contains_key("budget.max_requests") {
+        // The user did not choose the default.
+        limits.max_requests = None;
+    }
+    let mut set = AgentSetting::limited_by(&limits);
+    set.extend(settings.sandbox.mode.is_some_and(|mode| mode != SandboxMode::Off).then_some(AgentSetting::Sandbox));
+    set.extend((settings.review.mode != ReviewMode::Off).then_some(AgentSetting::Review));
+    set.extend(has_hook(|event| event == HookEvent::ToolExecuteBefore).then_some(AgentSetting::BeforeHooks));
+    let after = |event| matches!(event, HookEvent::ToolExecuteAfter | HookEvent::ToolResultValidate);
+    set.extend(has_hook(after).then_some(AgentSetting::AfterHooks));
+    let names: Vec<&str> = set.into_iter().filter(|setting| means(agent, *setting).is_none()).map(AgentSetting::name).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
