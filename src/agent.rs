@@ -29,3 +29,4 @@ pub(crate) use providers::model_choices::{ModelSource, OfferedModel};
 pub(crate) use providers::models::Models;
 pub(crate) use services::{Services, check_depth, model_error};
 pub(crate) use setup::offered;
+pub(crate) use turn::budget::TurnBudget;

@@ -23,6 +23,7 @@ mod peer;
 mod permission;
 mod private_file;
 mod process;
+mod process_sandbox;
 mod project_config;
 pub(crate) mod project_files;
 mod protocols;

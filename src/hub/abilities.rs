@@ -1,7 +1,8 @@
 //! The settings of a session that hosted agents follow: one table for each protocol.
 //! docs/AGENTS.md has the same table; a test tries each of its cells.
 
-use crate::config::{AgentKind, HostedAgent, Loaded, ReviewMode, SandboxMode};
+use crate::config::{AgentKind, HostedAgent, Loaded, ReviewMode};
+use crate::content::{BudgetLimits, Resource};
 use crate::error::Result;
 use crate::event::HookEvent;
 use crate::session::AgentSetting;
@@ -16,10 +17,17 @@ pub(super) enum Means {
     Option,
     /// A slash command of the agent.
     Command,
+    /// nuncio, from what the agent reports.
+    Reported,
+    /// nuncio.
+    Nuncio,
 }
 
-/// The settings that an agent follows. It cannot follow the others.
+/// The settings that an agent follows, besides those of [`ALL`]. It cannot follow the others.
 type Abilities = &'static [(AgentSetting, Means)];
+
+/// The settings that nuncio applies to all agents.
+const ALL: Abilities = &[(AgentSetting::Limit(Resource::Time), Means::Nuncio), (AgentSetting::Sandbox, Means::Nuncio)];
 
 const ACP: Abilities =
     &[(AgentSetting::Model, Means::Option), (AgentSetting::Thinking, Means::Option), (AgentSetting::Compaction, Means::Command)];
@@ -31,6 +39,8 @@ const CLAUDE_AGENT_ACP: Abilities = &[
     (AgentSetting::SystemPrompt, Means::Start),
     (AgentSetting::AddedPrompt, Means::Start),
     (AgentSetting::Compaction, Means::Command),
+    (AgentSetting::Limit(Resource::Tokens), Means::Reported),
+    (AgentSetting::Limit(Resource::Cost), Means::Reported),
 ];
 
 const CLAUDE_CODE: Abilities = &[
@@ -40,6 +50,8 @@ const CLAUDE_CODE: Abilities = &[
     (AgentSetting::AddedPrompt, Means::Start),
     (AgentSetting::Tools, Means::Start),
     (AgentSetting::Compaction, Means::Command),
+    (AgentSetting::Limit(Resource::Requests), Means::Reported),
+    (AgentSetting::Limit(Resource::Tokens), Means::Reported),
 ];
 
 const CODEX: Abilities = &[
@@ -47,9 +59,16 @@ const CODEX: Abilities = &[
     (AgentSetting::Thinking, Means::Option),
     (AgentSetting::SystemPrompt, Means::Start),
     (AgentSetting::AddedPrompt, Means::Start),
+    (AgentSetting::Limit(Resource::Requests), Means::Reported),
+    (AgentSetting::Limit(Resource::Tokens), Means::Reported),
 ];
 
-const OPENCODE: Abilities = &[(AgentSetting::Model, Means::Option)];
+const OPENCODE: Abilities = &[
+    (AgentSetting::Model, Means::Option),
+    (AgentSetting::Limit(Resource::Requests), Means::Reported),
+    (AgentSetting::Limit(Resource::Tokens), Means::Reported),
+    (AgentSetting::Limit(Resource::Cost), Means::Reported),
+];
 
 /// Returns the settings that an agent follows.
 fn abilities(agent: &HostedAgent) -> Abilities {
@@ -69,7 +88,16 @@ pub(super) fn is_claude_agent_acp(agent: &HostedAgent) -> bool {
 
 /// Returns how an agent follows a setting; `None` if it cannot.
 pub(super) fn means(agent: &HostedAgent, setting: AgentSetting) -> Option<Means> {
-    abilities(agent).iter().find(|(known, _)| *known == setting).map(|(_, means)| *means)
+    abilities(agent).iter().chain(ALL).find(|(known, _)| *known == setting).map(|(_, means)| *means)
+}
+
+/// Returns the resources whose use an agent reports.
+pub(super) fn reported(agent: &HostedAgent) -> Vec<Resource> {
+    let resource = |(setting, means): &(AgentSetting, Means)| match (setting, means) {
+        (AgentSetting::Limit(resource), Means::Reported) => Some(*resource),
+        _ => None,
+    };
+    abilities(agent).iter().filter_map(resource).collect()
 }
 
 /// Returns an error for the first setting that an agent cannot follow.
@@ -80,18 +108,19 @@ pub(super) fn check(name: &str, agent: &HostedAgent, settings: &[AgentSetting]) 
     }
 }
 
+/// Returns the limits of the settings, without the default, which is for nuncio's own agent.
+pub(super) fn chosen_limits(loaded: &Loaded) -> BudgetLimits {
+    let limits = loaded.settings.budget.limits();
+    let is_default = !loaded.origins.contains_key("budget.max_requests");
+    BudgetLimits { max_requests: limits.max_requests.filter(|_| !is_default), ..limits }
+}
+
 /// Returns the settings of files that an agent cannot follow, as the text of a notice. Settings of
 /// nuncio's own models do not count.
 pub(super) fn not_followed(agent: &HostedAgent, loaded: &Loaded) -> Option<String> {
     let settings = &loaded.settings;
     let has_hook = |is: fn(HookEvent) -> bool| settings.hooks.iter().any(|hook| is(hook.event));
-    let mut limits = settings.budget.limits();
-    if !loaded.origins.contains_key("budget.max_requests") {
-        // The user did not choose the default.
-        limits.max_requests = None;
-    }
-    let mut set = AgentSetting::limited_by(&limits);
-    set.extend(settings.sandbox.mode.is_some_and(|mode| mode != SandboxMode::Off).then_some(AgentSetting::Sandbox));
+    let mut set = AgentSetting::limited_by(&chosen_limits(loaded));
     set.extend((settings.review.mode != ReviewMode::Off).then_some(AgentSetting::Review));
     set.extend(has_hook(|event| event == HookEvent::ToolExecuteBefore).then_some(AgentSetting::BeforeHooks));
     let after = |event| matches!(event, HookEvent::ToolExecuteAfter | HookEvent::ToolResultValidate);

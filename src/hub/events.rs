@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use super::raw_output;
 use super::turn_size::{BoundedTurn, TurnBytes};
@@ -138,6 +139,8 @@ struct Text {
 /// Records what the agent does in a turn.
 pub(super) struct TurnEvents<'a> {
     recorded: BoundedTurn<'a>,
+    /// Receives a notification for each report of usage.
+    usage_reports: &'a Notify,
     text: Option<Text>,
     calls: HashMap<String, Call>,
     /// Ids of the calls, in the order of their first report.
@@ -147,8 +150,9 @@ pub(super) struct TurnEvents<'a> {
 }
 
 impl<'a> TurnEvents<'a> {
-    pub(super) fn new(turn: &'a Turn) -> TurnEvents<'a> {
-        TurnEvents { recorded: BoundedTurn::new(turn), text: None, calls: HashMap::new(), order: Vec::new(), active: false }
+    pub(super) fn new(turn: &'a Turn, usage_reports: &'a Notify) -> TurnEvents<'a> {
+        let (recorded, calls, order) = (BoundedTurn::new(turn), HashMap::new(), Vec::new());
+        TurnEvents { recorded, usage_reports, text: None, calls, order, active: false }
     }
 
     /// Returns the turn whose events are recorded.
@@ -356,7 +360,8 @@ impl<'a> TurnEvents<'a> {
     /// Records usage. `cost` is the cost since the last report.
     pub(super) async fn usage(&self, model: String, usage: Usage, cost: Option<Cost>, context: (u64, u64)) {
         let (context_tokens, context_window) = context;
-        self.recorded.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.recorded.commit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.usage_reports.notify_one();
     }
 
     /// Records a notice of the agent.

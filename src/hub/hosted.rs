@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
 
 use super::abilities;
 use super::hosted_session::HostedSession;
@@ -32,7 +33,7 @@ impl HostedSession {
         let wanted = turn.log.state(|state| SessionSettings::new(state, &self.services.overrides, &self.name));
         self.turns.fetch_add(1, Ordering::Relaxed);
         let idle_ttl = registry::idle_ttl(&self.services, &agent);
-        let result = HostedTurn { session: self, turn, agent, loaded, cwd, wanted }.run().await;
+        let result = HostedTurn { session: self, turn, agent, loaded, cwd, wanted, usage_reports: Notify::new() }.run().await;
         self.end_when_idle(idle_ttl);
         result
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::abilities;
@@ -19,10 +20,12 @@ use super::process::AgentProcess;
 use super::session_settings::SessionSettings;
 use super::start::{LiveSetup, Start, Started};
 use super::turn_commands::CommandTurn;
-use crate::config::{self, HostedAgent, Loaded};
-use crate::content::StopReason;
+use crate::agent::TurnBudget;
+use crate::config::{self, HostedAgent, Loaded, SandboxMode};
+use crate::content::{Resource, StopReason};
 use crate::error::{Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
+use crate::options::Mode;
 use crate::process::StartTime;
 use crate::session::Turn;
 use crate::task;
@@ -43,11 +46,28 @@ pub(super) struct HostedTurn<'a> {
     pub cwd: PathBuf,
     /// The settings of the session for the agent.
     pub wanted: SessionSettings,
+    /// Receives a notification for each report of usage.
+    pub usage_reports: Notify,
 }
 
 impl HostedTurn<'_> {
-    /// Runs the turn.
+    /// Runs the turn within its budget, as far as the agent reports what it uses.
     pub(super) async fn run(&self) -> Result<StopReason> {
+        let turn = self.turn;
+        let budget = TurnBudget::with_limits(turn, &self.loaded.settings, abilities::chosen_limits(&self.loaded));
+        let reported = abilities::reported(&self.agent);
+        let result = budget.limit_reported(self.work(), &reported, &self.usage_reports).await;
+        let has_limit = |resource: &Resource| *resource != Resource::Requests && budget.has_limit(*resource);
+        let uses_nothing = || turn.log.state(|state| state.turns.last().is_some_and(|last| last.usage.is_none()));
+        if reported.iter().any(has_limit) && result.is_ok() && uses_nothing() {
+            let title = format!("The agent {} reported no usage", self.session.name);
+            self.warn(title, "the limits of tokens and cost had no effect in this turn".into()).await;
+        }
+        result
+    }
+
+    /// Starts the agent and runs the prompt.
+    async fn work(&self) -> Result<StopReason> {
         let (session, turn) = (self.session, self.turn);
         let lock = session.live.clone().lock_owned();
         let mut live = tokio::select! {
@@ -98,7 +118,7 @@ impl HostedTurn<'_> {
     async fn prompt(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
         let HostedTurn { session, turn, loaded, .. } = self;
         let workspace = self.workspace();
-        let events = TurnEvents::new(turn);
+        let events = TurnEvents::new(turn, &self.usage_reports);
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace);
         let mut io = TurnIo { name: &session.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
         let during = CommandTurn { services: &session.services, turn, parent: session.setup.parent.as_ref(), conversation };
@@ -144,6 +164,7 @@ impl HostedTurn<'_> {
             directories: turn.log.state(|state| state.additional_directories.clone()),
             given: session.given.lock().clone(),
             settings: self.wanted.clone().at_start(agent),
+            sandbox: self.sandbox(),
         };
         if let Some(conversation) = self.running(live, &wanted).await {
             self.record_session(&*conversation).await?;
@@ -174,6 +195,16 @@ impl HostedTurn<'_> {
             self.warn(format!("The agent {name} does not follow some of nuncio's settings"), settings).await;
         }
         Ok(conversation)
+    }
+
+    /// Returns the sandbox around the agent: of the flag, else of the agent's settings. In mode
+    /// `plan`, a sandboxed agent writes nothing.
+    fn sandbox(&self) -> Option<SandboxMode> {
+        let settings = &self.loaded.settings;
+        let flag = self.session.services.overrides.sandbox.as_ref().and(settings.sandbox.mode);
+        let (mode, _) = self.turn.permissions(settings.permissions.default);
+        let sandbox = flag.or(self.agent.sandbox).filter(|sandbox| *sandbox != SandboxMode::Off);
+        sandbox.map(|sandbox| if mode == Mode::Plan { SandboxMode::ReadOnly } else { sandbox })
     }
 
     /// Returns the running conversation. Returns `None` if the agent must be started or restarted:

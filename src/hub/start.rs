@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::conversation::{HostedConversation, Opening};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
+use super::process_sandbox::ProcessSandbox;
 use super::registry;
 use super::session_settings::SessionSettings;
 use crate::agent::{AgentToken, McpAccess, Models, Services};
-use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer};
+use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, Loaded, McpServer, SandboxMode};
 use crate::error::Result;
 use crate::process::Command;
 use crate::session::{SessionSetup, Turn};
@@ -24,6 +25,7 @@ pub(super) struct LiveSetup {
     pub given: BTreeMap<String, McpServer>,
     /// The settings that the agent receives when it starts.
     pub settings: SessionSettings,
+    pub sandbox: Option<SandboxMode>,
 }
 
 /// A process that was started.
@@ -53,10 +55,18 @@ impl Start<'_> {
         let session = turn.log.state(|state| state.agent_session.clone());
         let mut opening = registry::opening(services, name, agent, &setup.cwd, self.opencode)?;
         opening.command = self.command(opening.command, setup, session.as_deref(), depth);
+        if let Some(mode) = setup.sandbox {
+            let roots = std::iter::once(&setup.cwd).chain(&setup.directories).cloned().collect();
+            let sandbox = ProcessSandbox { services, name, agent, mode, roots, data: opening.data.clone() };
+            opening.command = sandbox.confine(opening.command)?;
+        }
         let (mut mcp, mut token) = (AgentMcp::default(), None);
         if agent.mcp {
             mcp.give(services, setup.given.clone())?;
-            mcp.add_own(services, &opening.command.env_set);
+            // In a sandbox, the program could not read nuncio's directories.
+            if setup.sandbox.is_none() {
+                mcp.add_own(services, &opening.command.env_set);
+            }
             // The sessions of a shared server would use the token of one of them.
             if agent.scope == AgentScope::Session {
                 let access = McpAccess::hosted(&services.places.data, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);

@@ -74,6 +74,13 @@ impl<'a> BoundedTurn<'a> {
         self.bytes.exceeded.is_cancelled()
     }
 
+    /// Counts and records an event, and waits until it is committed.
+    pub(super) async fn commit(&self, body: Body) {
+        self.bytes.add(&body);
+        // A log that fails ends the turn.
+        let _ = self.turn.commit(body).await;
+    }
+
     /// Counts and records an event.
     pub(super) async fn emit(&self, body: Body) {
         self.bytes.add(&body);

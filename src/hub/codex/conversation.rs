@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::options::CodexOptions;
+use super::options::{CodexOptions, EXTERNAL};
 use super::update::CodexItems;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
@@ -131,6 +131,10 @@ async fn start(opening: &Opening, peer: &Arc<Peer<CodexState>>) -> Result<CodexC
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     peer.with(|state| state.options.opened(&response, &models));
     let mut sandbox = response["sandbox"].take();
+    if opening.command.sandbox.is_some() {
+        // The sandbox of Codex cannot start inside that of nuncio.
+        sandbox = json!({ "type": EXTERNAL, "networkAccess": "enabled" });
+    }
     if sandbox["type"] == "workspaceWrite"
         && let Some(roots) = sandbox["writableRoots"].as_array_mut()
     {

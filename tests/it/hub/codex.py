@@ -96,6 +96,12 @@ def work(prompt, params):
         item("agentMessage", "whole", "completed", text="never streamed")
     elif word == "env":
         say(os.environ.get(words[1], "(unset)"))
+    elif word == "spend":
+        # Works until the limit of the turn interrupts it.
+        for _ in range(int(words[1])):
+            use_tokens(100)
+        interrupted.wait()
+        return {"status": "interrupted"}
     elif word == "instructions":
         say(f"{state['opened'].get('baseInstructions')} {state['opened'].get('developerInstructions')}")
     elif word == "chosen":

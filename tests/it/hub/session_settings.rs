@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, allowed, bodies, claude_code, codex, home_of, hosted, opencode, played, session, trust};
-use crate::harness::{Agent, Home, Ran, text};
+use crate::harness::{Agent, Home, Ran, Reply, text};
 
 const DOCUMENT: &str = include_str!("../../../docs/AGENTS.md");
 
@@ -97,7 +97,7 @@ async fn flags_that_an_agent_cannot_follow_are_refused() {
         (&["--agent", "acp", "--sandbox", "read-only"][..], "sandbox"),
         (&["--agent", "acp", "--system-prompt", "Rhyme."], "systemPrompt"),
         (&["--agent", "opencode", "--thinking", "high"], "thinking"),
-        (&["--agent", "codex", "--max-requests", "3"], "budget.maxRequests"),
+        (&["--agent", "acp", "--max-requests", "3"], "budget.maxRequests"),
     ] {
         let ran: Ran = home.run(&[&["run", "say"], flags].concat(), "").await;
         assert_eq!(ran.code, 2, "{ran:?}");
@@ -171,7 +171,7 @@ async fn other_agents_receive_the_system_prompt_and_the_model() {
 
 #[tokio::test]
 async fn another_model_and_settings_of_files_are_reported_once() {
-    let more = "[review]\nmode = \"request\"\n[sandbox]\nmode = \"read-only\"\n[budget]\nmax_tokens = 9\n";
+    let more = "[review]\nmode = \"request\"\n[sandbox]\nmode = \"read-only\"\n[budget]\nmax_cost = 9.0\n";
     let home = home_of("claude-code", claude_code::CLAUDE, &[], more).await;
     let (mut agent, session) = session(&home, &[]).await;
     let model = json!({"sessionId": session, "configId": "model", "value": "claude-opus-4-1"});
@@ -183,8 +183,79 @@ async fn another_model_and_settings_of_files_are_reported_once() {
     let notices = bodies(&home, &session, &["notice"]).await;
     let notices: Vec<[&Value; 2]> = notices.iter().map(|notice| [&notice["title"], &notice["description"]]).collect();
     let expected = json!([
-        ["The agent other does not follow some of nuncio's settings", "budget.maxTokens, sandbox, review"],
+        ["The agent other does not follow some of nuncio's settings", "budget.maxCost, sandbox, review"],
         ["The agent other uses another model", "claude-opus-5-5, not claude-opus-4-1"],
     ]);
     assert_eq!(json!(notices), expected);
+}
+
+/// The budget as the field of a prompt.
+fn within(session: &str, prompt: &str, budget: &Value) -> Value {
+    let text = json!([{"type": "text", "text": prompt}]);
+    json!({"sessionId": session, "prompt": text, "_meta": {"nuncio": {"budget": budget}}})
+}
+
+#[tokio::test]
+async fn reached_limit_interrupts_the_agent() {
+    let home = home_of_all("").await;
+    let mut agent = home.start(&[]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = hosted(&mut agent, &home, "codex").await;
+    agent.otherwise = Reply::Pick("reject_once");
+    for (prompt, budget, used) in [
+        ("spend 1", json!({"maxTokens": 100}), "this turn has used 100 of 100 tokens"),
+        ("spend 2", json!({"maxRequests": 2}), "this turn has used 2 of 2 model requests"),
+        ("wait", json!({"maxWallS": 1}), "this turn has used 1 of 1 s"),
+    ] {
+        let id = agent.send("session/prompt", within(&session, prompt, &budget)).await;
+        assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "max_turn_requests", "{prompt}");
+        let notices = bodies(&home, &session, &["notice"]).await;
+        let last = notices.last().unwrap();
+        assert_eq!(last["title"], "The budget is used up");
+        assert!(last["description"].as_str().unwrap().starts_with(used), "{last}");
+    }
+    let asked = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission").count();
+    assert_eq!(asked, 3);
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn limit_is_reported_if_the_agent_reports_no_usage() {
+    let home = home_of_all("").await;
+    let mut agent = home.start(&[]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = hosted(&mut agent, &home, "acp").await;
+    for budget in [json!({"maxTokens": 1000}), json!({"maxWallS": 1000})] {
+        let id = agent.send("session/prompt", within(&session, "say", &budget)).await;
+        assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "end_turn");
+    }
+    agent.finish().await;
+    let notices = bodies(&home, &session, &["notice"]).await;
+    let titles: Vec<&Value> = notices.iter().map(|notice| &notice["title"]).collect();
+    assert_eq!(titles, ["The agent acp reported no usage"]);
+}
+
+#[tokio::test]
+async fn sandboxed_agent_writes_only_below_its_session() {
+    let line = "touch made; touch ../outside; touch $TMPDIR/x ../.claude/x && echo ok";
+    for (flags, setting, made) in [
+        (&["--mode", "auto"][..], "sandbox = \"workspace-write\"\n", true),
+        (&["--mode", "auto", "--sandbox", "read-only"], "sandbox = \"workspace-write\"\n", false),
+        (&["--mode", "auto", "--sandbox", "workspace-write"], "", true),
+    ] {
+        let home = home_of("claude-code", claude_code::CLAUDE, &[], setting).await;
+        let (mut agent, session) = session(&home, flags).await;
+        let (_, updates) = agent.turn(&session, &format!("run {line}")).await;
+        assert_eq!(text(&updates, "agent_message_chunk"), "[allow]");
+        let outside = home.work().parent().unwrap().join("outside");
+        assert_eq!((home.get("made").is_some(), outside.exists()), (made, false), "{flags:?}");
+        agent.finish().await;
+        let calls = bodies(&home, &session, &["tool.completed"]).await;
+        assert_eq!(calls[0]["output"][0]["text"], "ok\n", "{calls:?}");
+        // Without the flag, another process works outside of the sandbox.
+        if setting.is_empty() {
+            let ran = home.run(&["run", "--resume", &session, "--mode", "auto", "run touch ../outside"], "").await;
+            assert_eq!((ran.code, outside.exists()), (0, true), "{ran:?}");
+        }
+    }
 }
