@@ -120,6 +120,10 @@ pub struct HostedAgent {
     /// and of its own state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<PathBuf>,
+    /// Run the project's checks after a turn that changed files, as `verify.auto` does for nuncio's
+    /// own agent. If one fails, the agent is prompted again with the failing part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
     /// Give the agent nuncio's MCP server, and the MCP servers that the client gave.
     #[serde(default = "yes")]
     pub mcp: bool,
@@ -143,6 +147,7 @@ impl HostedAgent {
             config: None,
             sandbox: None,
             writable: Vec::new(),
+            verify: false,
             mcp: true,
         }
     }

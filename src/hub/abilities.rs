@@ -1,9 +1,9 @@
 //! The settings of a session that hosted agents follow: one table for each protocol.
 //! docs/AGENTS.md has the same table; a test tries each of its cells.
 
-use crate::config::{AgentKind, HostedAgent, Loaded, ReviewMode};
+use crate::config::{AgentKind, FailurePolicy, HookSettings, HostedAgent, Loaded, ReviewMode};
 use crate::content::{BudgetLimits, Resource};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::HookEvent;
 use crate::session::AgentSetting;
 
@@ -19,6 +19,8 @@ pub(super) enum Means {
     Command,
     /// nuncio, from what the agent reports.
     Reported,
+    /// nuncio, where the agent asks for permission.
+    Asked,
     /// nuncio.
     Nuncio,
 }
@@ -27,7 +29,13 @@ pub(super) enum Means {
 type Abilities = &'static [(AgentSetting, Means)];
 
 /// The settings that nuncio applies to all agents.
-const ALL: Abilities = &[(AgentSetting::Limit(Resource::Time), Means::Nuncio), (AgentSetting::Sandbox, Means::Nuncio)];
+const ALL: Abilities = &[
+    (AgentSetting::Limit(Resource::Time), Means::Nuncio),
+    (AgentSetting::Sandbox, Means::Nuncio),
+    (AgentSetting::Verify, Means::Nuncio),
+    (AgentSetting::BeforeHooks, Means::Asked),
+    (AgentSetting::AfterHooks, Means::Nuncio),
+];
 
 const ACP: Abilities =
     &[(AgentSetting::Model, Means::Option), (AgentSetting::Thinking, Means::Option), (AgentSetting::Compaction, Means::Command)];
@@ -108,6 +116,27 @@ pub(super) fn check(name: &str, agent: &HostedAgent, settings: &[AgentSetting]) 
     }
 }
 
+/// Returns an error if a hook must block calls when it fails (`on_failure = "closed"`): a hosted
+/// agent also makes calls without asking.
+pub(super) fn check_hooks(name: &str, loaded: &Loaded) -> Result<()> {
+    let is_closed =
+        |hook: &HookSettings| hook.event == HookEvent::ToolExecuteBefore && hook.on_failure == Some(FailurePolicy::Closed);
+    match loaded.settings.hooks.iter().any(is_closed) {
+        true => {
+            let message = format!(
+                "hooks: on_failure = \"closed\" is not possible with the agent {name}, which does not ask about every call"
+            );
+            Err(Error::invalid_params(message).hint("remove on_failure, or use nuncio's own agent"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Returns whether a hook runs before tool calls.
+pub(super) fn has_before_hooks(loaded: &Loaded) -> bool {
+    loaded.settings.hooks.iter().any(|hook| hook.event == HookEvent::ToolExecuteBefore)
+}
+
 /// Returns the limits of the settings, without the default, which is for nuncio's own agent.
 pub(super) fn chosen_limits(loaded: &Loaded) -> BudgetLimits {
     let limits = loaded.settings.budget.limits();
@@ -119,12 +148,8 @@ pub(super) fn chosen_limits(loaded: &Loaded) -> BudgetLimits {
 /// nuncio's own models do not count.
 pub(super) fn not_followed(agent: &HostedAgent, loaded: &Loaded) -> Option<String> {
     let settings = &loaded.settings;
-    let has_hook = |is: fn(HookEvent) -> bool| settings.hooks.iter().any(|hook| is(hook.event));
     let mut set = AgentSetting::limited_by(&chosen_limits(loaded));
     set.extend((settings.review.mode != ReviewMode::Off).then_some(AgentSetting::Review));
-    set.extend(has_hook(|event| event == HookEvent::ToolExecuteBefore).then_some(AgentSetting::BeforeHooks));
-    let after = |event| matches!(event, HookEvent::ToolExecuteAfter | HookEvent::ToolResultValidate);
-    set.extend(has_hook(after).then_some(AgentSetting::AfterHooks));
     let names: Vec<&str> = set.into_iter().filter(|setting| means(agent, *setting).is_none()).map(AgentSetting::name).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }

@@ -20,9 +20,10 @@ use super::process::AgentProcess;
 use super::session_settings::SessionSettings;
 use super::start::{LiveSetup, Start, Started};
 use super::turn_commands::CommandTurn;
-use crate::agent::TurnBudget;
+use super::turn_environment::TurnEnvironment;
+use crate::agent::{TurnBudget, Verification};
 use crate::config::{self, HostedAgent, Loaded, SandboxMode};
-use crate::content::{Resource, StopReason};
+use crate::content::{Part, Resource, StopReason};
 use crate::error::{Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::options::Mode;
@@ -94,7 +95,7 @@ impl HostedTurn<'_> {
         };
         let conversation = started?;
         let began = StartTime::now();
-        let result = self.prompt(&*conversation).await;
+        let result = self.rounds(&*conversation).await;
         self.report_other_model(&mut live, &*conversation).await;
         let unusable = result.as_ref().is_err_and(|error| error.kind == Kind::AgentUnavailable);
         if unusable || conversation.process().has_ended() {
@@ -114,19 +115,43 @@ impl HostedTurn<'_> {
         result
     }
 
-    /// Runs the prompt in the agent, and records its events.
-    async fn prompt(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
+    /// Runs the prompt of the turn, and prompts the agent again while the checks of the project
+    /// fail.
+    async fn rounds(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
+        let HostedTurn { session, turn, loaded, agent, .. } = self;
+        let (services, parent) = (&session.services, session.setup.parent.as_ref());
+        let environment = TurnEnvironment::new(services, turn, parent, conversation, services.has_call_hooks(loaded));
+        if !agent.verify {
+            return self.prompt(conversation, &environment, None).await;
+        }
+        let mut checks = Verification::new(turn, environment.get().await?);
+        checks.watch_files().await;
+        let mut stop = self.prompt(conversation, &environment, None).await?;
+        while stop == StopReason::EndTurn
+            && let Some(failure) = checks.failure().await?
+        {
+            stop = self.prompt(conversation, &environment, Some(&[Part::text(failure)])).await?;
+        }
+        Ok(if turn.cancel.is_cancelled() { StopReason::Cancelled } else { stop })
+    }
+
+    /// Runs a prompt in the agent, by default that of the turn, and records its events.
+    async fn prompt(
+        &self,
+        conversation: &dyn HostedConversation,
+        environment: &TurnEnvironment<'_>,
+        again: Option<&[Part]>,
+    ) -> Result<StopReason> {
         let HostedTurn { session, turn, loaded, .. } = self;
         let workspace = self.workspace();
-        let events = TurnEvents::new(turn, &self.usage_reports);
-        let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace);
+        let events = TurnEvents::new(turn, &self.usage_reports, environment);
+        let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace, environment);
         let mut io = TurnIo { name: &session.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
-        let during = CommandTurn { services: &session.services, turn, parent: session.setup.parent.as_ref(), conversation };
-        let work = match turn.adopted {
-            true => conversation.follow(&mut io),
-            false => conversation.prompt(&turn.prompt, &mut io),
+        let work = match again {
+            None if turn.adopted => conversation.follow(&mut io),
+            parts => conversation.prompt(parts.unwrap_or(&turn.prompt), &mut io),
         };
-        let work = session.commands.serve(during, work);
+        let work = session.commands.serve(CommandTurn { turn, environment }, work);
         let result = match with_login_notice(&session.name, turn, conversation.process(), work).await {
             // The agent answers to the cancel with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),
@@ -190,6 +215,10 @@ impl HostedTurn<'_> {
         let unused = conversation.unused_servers();
         if !unused.is_empty() {
             self.warn(format!("The agent {name} does not use some MCP servers"), unused.join(", ")).await;
+        }
+        if is_new && abilities::has_before_hooks(loaded) {
+            let title = format!("Hooks before tool calls run only where the agent {name} asks");
+            self.warn(title, "the agent makes other calls without a permission request".into()).await;
         }
         if let Some(settings) = abilities::not_followed(agent, loaded).filter(|_| is_new) {
             self.warn(format!("The agent {name} does not follow some of nuncio's settings"), settings).await;

@@ -140,7 +140,7 @@ impl<'a> TurnRun<'a> {
         if round.stop != StopReason::EndTurn {
             return Ok(true);
         }
-        let continues = self.steer().await? || self.verification.continues_turn().await?;
+        let continues = self.steer().await? || self.verification.failure().await?.is_some();
         if continues {
             self.guard = RepetitionGuard::default();
         }
