@@ -13,6 +13,7 @@ mod turn;
 
 pub(crate) use calls::call_host::{CallHost, CallOrigin, CallOutcome, CallResult, Question};
 pub(crate) use calls::execute::{ToolCall, ToolUse};
+pub(crate) use calls::hooks::ForeignCallHooks;
 pub(crate) use environment::session_environment::SessionEnvironment;
 pub(crate) use environment::task_agents::task_agents;
 pub(crate) use mcp::access::{AgentToken, AgentTokens, McpAccess, SessionInUse};
@@ -29,3 +30,5 @@ pub(crate) use providers::model_choices::{ModelSource, OfferedModel};
 pub(crate) use providers::models::Models;
 pub(crate) use services::{Services, check_depth, model_error};
 pub(crate) use setup::offered;
+pub(crate) use turn::budget::TurnBudget;
+pub(crate) use turn::verify::Verification;

@@ -327,6 +327,18 @@ pub struct Usage {
     pub cache_write_tokens: u64,
 }
 
+impl Usage {
+    /// Returns this usage without a part of it.
+    pub(crate) fn without(self, part: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_sub(part.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_sub(part.cache_read_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_sub(part.cache_write_tokens),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
         self.input_tokens += other.input_tokens;

@@ -1,6 +1,7 @@
 //! Hosted agents, which work in nuncio's sessions: each runs as a child process, and its messages,
 //! tool calls and permission requests become events of the session.
 
+mod abilities;
 mod acp;
 mod attach;
 mod check;
@@ -10,6 +11,8 @@ mod conversation;
 mod driver;
 mod events;
 mod hosted;
+mod hosted_session;
+mod hosted_turn;
 mod known;
 mod mcp_servers;
 mod message_queue;
@@ -20,23 +23,26 @@ mod peer;
 mod permission;
 mod private_file;
 mod process;
+mod process_sandbox;
 mod project_config;
 pub(crate) mod project_files;
 mod protocols;
 mod raw_output;
 mod registry;
+mod session_settings;
 mod start;
 mod stderr_tail;
 mod terminal_command;
 mod terminal_sessions;
 mod transcript_end;
 mod turn_commands;
+mod turn_environment;
 mod turn_size;
 
 use std::sync::Arc;
 
 pub(crate) use check::{AgentCheck, check};
-use hosted::HostedSession;
+use hosted_session::HostedSession;
 pub(crate) use known::{KNOWN, KnownAgent};
 use opencode::OpencodeServers;
 pub(crate) use registry::{attach_command, find};
@@ -45,7 +51,8 @@ pub(crate) use terminal_sessions::{TerminalHook, TerminalSession, TerminalSessio
 
 use crate::agent::{NativeAgents, Services};
 use crate::error::Result;
-use crate::session::{Agent, AgentInfo, Agents, ExternalTurnStarter, SessionSetup};
+use crate::session::{Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, SessionSetup};
+use session_settings::SessionSettings;
 
 /// The agents of this process: nuncio's own, and the hosted agents of the settings.
 pub(crate) struct Hub {
@@ -74,12 +81,13 @@ impl Agents for Hub {
         }
     }
 
-    fn check(&self, setup: &SessionSetup) -> Result<()> {
-        self.native.check(setup)?;
-        if let Some(name) = &setup.agent {
-            registry::allowed(&self.services, name)?;
-            registry::check_trust(&self.services, name, &setup.cwd)?;
-        }
-        Ok(())
+    fn check(&self, setup: &SessionSetup, settings: &[AgentSetting]) -> Result<()> {
+        self.native.check(setup, settings)?;
+        let Some(name) = &setup.agent else { return Ok(()) };
+        let agent = registry::allowed(&self.services, name)?;
+        registry::check_trust(&self.services, name, &setup.cwd)?;
+        abilities::check_hooks(name, &self.services.settings(&setup.cwd)?)?;
+        abilities::check(name, &agent, settings)?;
+        abilities::check(name, &agent, &SessionSettings::set_by_flags(&self.services.overrides, name))
     }
 }

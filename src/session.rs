@@ -1,6 +1,7 @@
 //! Sessions: the event log, the state computed from it, ownership, and the running turn.
 
 pub(crate) mod agent;
+mod agent_setting;
 mod artifacts;
 pub(crate) mod attached_clients;
 pub(crate) mod clock;
@@ -22,6 +23,7 @@ pub use agent::{
     Agent, AgentChoice, AgentInfo, AgentOption, AgentSetup, Agents, BackgroundJob, CommandRequest, CommandResult,
     ExternalTurnStarter, OfferedTool, SessionSetup,
 };
+pub use agent_setting::AgentSetting;
 pub(crate) use events::follow::Follow;
 pub(crate) use events::follow_all::FollowAll;
 pub use events::log::SessionLog;

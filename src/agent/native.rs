@@ -18,7 +18,9 @@ use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::session::context_report::ContextReport;
 use crate::session::work::message::IncomingMessage;
-use crate::session::{Agent, AgentInfo, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup, Turn};
+use crate::session::{
+    Agent, AgentInfo, AgentSetting, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup, Turn,
+};
 use crate::toolkit::jobs::Job;
 
 /// Creates nuncio's own agents.
@@ -39,7 +41,7 @@ impl Agents for NativeAgents {
         Arc::new(NativeAgent::new(self.0.clone(), setup.id, setup.parent))
     }
 
-    fn check(&self, setup: &SessionSetup) -> Result<()> {
+    fn check(&self, setup: &SessionSetup, _settings: &[AgentSetting]) -> Result<()> {
         self.0.check_depth()?;
         self.0.settings(&setup.cwd).map(drop)
     }

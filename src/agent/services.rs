@@ -16,7 +16,7 @@ use super::providers::models::Models;
 use crate::config::{DataPaths, Environment, LoadedSettings, Overrides, SessionVariables, load_project};
 use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
-use crate::event::SessionParent;
+use crate::event::{HookEvent, SessionParent};
 use crate::hooks::Hook;
 use crate::id::SessionId;
 use crate::limits;
@@ -144,6 +144,12 @@ impl Services {
     /// Returns the hooks added by [`Services::add_hook`], in order.
     pub(super) fn registered_hooks(&self) -> Vec<Arc<dyn Hook>> {
         self.hooks.lock().clone()
+    }
+
+    /// Returns whether the settings or the embedder have hooks for tool calls.
+    pub(crate) fn has_call_hooks(&self, loaded: &LoadedSettings) -> bool {
+        let events = loaded.settings.hooks.iter().map(|hook| hook.event);
+        events.chain(self.registered_hooks().iter().map(|hook| hook.event())).any(HookEvent::is_about_tools)
     }
 
     /// Loads the settings in effect in `cwd`.

@@ -85,9 +85,6 @@ async fn work(app: &App, runner: &mut PromptRunner, input: RunInput, options: &R
 /// for a new session, the head for an existing one.
 async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(SessionId, Seq)> {
     let overrides = &app.services.overrides;
-    if let Some(model) = &overrides.model {
-        app.services.check_model(model, &app.cwd)?;
-    }
     let known = match (&options.resume, options.last) {
         (Some(id), _) => acp::SessionId::new(resolve(app.sessions().await?, id)?.as_str()),
         (None, true) => {
@@ -95,7 +92,13 @@ async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(
             print_stderr(format!("continuing \"{}\" ({id})\n", output_line(&title)));
             id
         }
-        (None, false) => return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await,
+        (None, false) => {
+            // The model of a hosted agent is known to the agent only.
+            if let Some(model) = overrides.model.as_ref().filter(|_| overrides.agents.is_empty()) {
+                app.services.check_model(model, &app.cwd)?;
+            }
+            return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await;
+        }
     };
     // The session keeps its own directory, because the request names none.
     let opened = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(known.clone(), "")).await?;

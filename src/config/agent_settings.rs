@@ -1,6 +1,7 @@
 //! Settings of hosted agents: other agents that work in nuncio's sessions.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::model_settings::SecretText;
+use super::settings::SandboxMode;
 
 /// Default of the setting `agents.idle_ttl_s`.
 const AGENT_IDLE: Duration = Duration::from_secs(600);
@@ -112,6 +114,16 @@ pub struct HostedAgent {
     /// `claude-code` the JSON of `--settings`, for `codex` the JSON form of its `config.toml`, for
     /// `fake` the file of the scripted model. `${NAME}` is the environment variable NAME of nuncio.
     pub config: Option<String>,
+    /// The sandbox around the agent's process (docs/AGENTS.md). Default: `--sandbox`, else off.
+    pub sandbox: Option<SandboxMode>,
+    /// Directories that the agent may write to in the sandbox, in addition to those of the session
+    /// and of its own state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<PathBuf>,
+    /// Run the project's checks after a turn that changed files, as `verify.auto` does for nuncio's
+    /// own agent. If one fails, the agent is prompted again with the failing part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
     /// Give the agent nuncio's MCP server, and the MCP servers that the client gave.
     #[serde(default = "yes")]
     pub mcp: bool,
@@ -133,6 +145,9 @@ impl HostedAgent {
             scope: AgentScope::default(),
             idle_ttl_s: None,
             config: None,
+            sandbox: None,
+            writable: Vec::new(),
+            verify: false,
             mcp: true,
         }
     }

@@ -36,7 +36,7 @@ pub(crate) struct BudgetLimit {
 
 /// A resource that a budget limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resource {
+pub enum Resource {
     Requests,
     Tokens,
     Cost,

@@ -10,6 +10,7 @@ use super::driver::TurnIo;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::process::AgentProcess;
+use super::session_settings::SessionSettings;
 use crate::config::HostedAgent;
 use crate::content::{Cost, Part, StopReason};
 use crate::context::commands::SlashCommand;
@@ -34,6 +35,8 @@ pub(super) struct OpenInput {
     /// The recorded cost of the session.
     pub cost: Cost,
     pub mcp: AgentMcp,
+    /// The settings of the session that the agent receives when it starts.
+    pub session_settings: SessionSettings,
     /// The setting `config`, with values instead of names of environment variables.
     pub config: Option<String>,
     /// The HTTP clients of the process.
@@ -51,7 +54,9 @@ pub(super) struct AgentReport {
     pub commands: Vec<SlashCommand>,
     /// The options with their current values. The option `mode` may have a choice `plan`.
     pub options: Vec<AgentOption>,
-    /// Size of the context window in tokens; 0 if it is unknown.
+    /// The model of the last request, if the agent reports it besides the option `model`.
+    pub model_in_use: Option<String>,
+    /// Tokens of the context window; 0 if they are unknown.
     pub context_window: u64,
 }
 

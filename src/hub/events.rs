@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use super::raw_output;
-use super::turn_size::{BoundedTurn, TurnBytes};
+use super::turn_environment::TurnEnvironment;
+use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
 use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange};
 use crate::id::{MessageId, ToolCallId};
@@ -138,6 +140,9 @@ struct Text {
 /// Records what the agent does in a turn.
 pub(super) struct TurnEvents<'a> {
     recorded: BoundedTurn<'a>,
+    /// Receives a notification for each report of usage.
+    usage_reports: &'a Notify,
+    environment: &'a TurnEnvironment<'a>,
     text: Option<Text>,
     calls: HashMap<String, Call>,
     /// Ids of the calls, in the order of their first report.
@@ -147,8 +152,9 @@ pub(super) struct TurnEvents<'a> {
 }
 
 impl<'a> TurnEvents<'a> {
-    pub(super) fn new(turn: &'a Turn) -> TurnEvents<'a> {
-        TurnEvents { recorded: BoundedTurn::new(turn), text: None, calls: HashMap::new(), order: Vec::new(), active: false }
+    pub(super) fn new(turn: &'a Turn, usage_reports: &'a Notify, environment: &'a TurnEnvironment<'a>) -> TurnEvents<'a> {
+        let (recorded, calls, order) = (BoundedTurn::new(turn), HashMap::new(), Vec::new());
+        TurnEvents { recorded, usage_reports, environment, text: None, calls, order, active: false }
     }
 
     /// Returns the turn whose events are recorded.
@@ -332,15 +338,19 @@ impl<'a> TurnEvents<'a> {
             tool_call_id: call.id.clone(),
             tool: Some(call.label()),
             status,
-            output: vec![Part::text(text)],
+            output: vec![Part::text(&text)],
             content: std::mem::take(&mut call.content),
             locations: call.locations.clone(),
             details: None,
             effect: problem.map(|_| "unknown".into()),
         };
-        // Keep the id, so that later updates of the call are ignored.
-        (call.input, call.output) = (Value::Null, None);
+        // The id is kept, so that later updates of the call are ignored.
+        let input = std::mem::take(&mut call.input);
+        call.output = None;
         self.recorded.emit(completed).await;
+        if problem.is_none() {
+            self.environment.after_call(call, input, status, text).await;
+        }
     }
 
     /// Records the plan of the agent.
@@ -356,7 +366,8 @@ impl<'a> TurnEvents<'a> {
     /// Records usage. `cost` is the cost since the last report.
     pub(super) async fn usage(&self, model: String, usage: Usage, cost: Option<Cost>, context: (u64, u64)) {
         let (context_tokens, context_window) = context;
-        self.recorded.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.recorded.commit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.usage_reports.notify_one();
     }
 
     /// Records a notice of the agent.
@@ -370,30 +381,5 @@ impl<'a> TurnEvents<'a> {
         for given in std::mem::take(&mut self.order) {
             self.end_call(&given, ToolStatus::Failed, Some(why)).await;
         }
-    }
-}
-
-/// Shortens a call's content to the limits on the number and the size of its parts.
-fn bounded(mut content: Vec<ToolContent>) -> Vec<ToolContent> {
-    content.truncate(limits::AGENT_ITEMS_MAX);
-    for part in &mut content {
-        match part {
-            ToolContent::Content { content: Part::Text { text } } => truncate(text, limits::AGENT_OUTPUT_BYTES_MAX),
-            ToolContent::Diff { old_text, new_text, .. } => {
-                old_text.iter_mut().for_each(|text| truncate(text, limits::AGENT_MESSAGE_BYTES_MAX));
-                truncate(new_text, limits::AGENT_MESSAGE_BYTES_MAX);
-            }
-            ToolContent::Content { .. } | ToolContent::Terminal { .. } => {}
-        }
-    }
-    content
-}
-
-/// Truncates a text at a character boundary.
-fn truncate(text: &mut String, bytes_max: usize) {
-    if text.len() > bytes_max {
-        let end = text.floor_char_boundary(bytes_max);
-        text.truncate(end);
-        text.push_str("\n[output truncated]");
     }
 }

@@ -8,6 +8,7 @@ use ring::digest::{SHA256, digest};
 use tokio_util::sync::CancellationToken;
 
 use super::events::Call;
+use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
 use crate::config::{AccessKind, LoadedSettings, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
@@ -26,6 +27,7 @@ pub(super) struct PermissionDecider<'a> {
     bytes: TurnBytes,
     loaded: &'a LoadedSettings,
     workspace: &'a Workspace,
+    environment: &'a TurnEnvironment<'a>,
 }
 
 /// A permission request of an agent.
@@ -58,16 +60,23 @@ impl<'a> PermissionDecider<'a> {
         bytes: TurnBytes,
         loaded: &'a LoadedSettings,
         workspace: &'a Workspace,
+        environment: &'a TurnEnvironment<'a>,
     ) -> PermissionDecider<'a> {
-        PermissionDecider { turn, bytes, loaded, workspace }
+        PermissionDecider { turn, bytes, loaded, workspace, environment }
     }
 
-    /// Decides about a permission request: by the rules and the mode, or by asking the clients,
-    /// until `cancel` is cancelled.
+    /// Decides about a permission request: by the hooks, by the rules and the mode, else by asking
+    /// the clients, until `cancel` is cancelled.
     pub(super) async fn decide(&self, request: AgentRequest, cancel: &CancellationToken) -> Choice {
         let AgentRequest { call, options } = request;
         if cancel.is_cancelled() {
             let answer = PermissionAnswer::without_choice(PermissionOutcome::Cancelled, "cancel", None);
+            let choice = chosen(&answer, &options);
+            self.resolved(&call, None, answer, None).await;
+            return choice;
+        }
+        if let Some(reason) = self.environment.before_call(&call).await {
+            let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, "hook", Some(&reason));
             let choice = chosen(&answer, &options);
             self.resolved(&call, None, answer, None).await;
             return choice;

@@ -11,6 +11,7 @@ use super::conversation::OpenInput;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::project_files::project_files;
+use super::session_settings::SessionSettings;
 use super::{attach, process::unavailable, project_config};
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
@@ -71,6 +72,7 @@ pub(super) fn opening(
         session: None,
         cost: Cost::default(),
         mcp: AgentMcp::default(),
+        session_settings: SessionSettings::default(),
         web: services.models.clients.clone(),
         opencode: opencode.clone(),
     })

@@ -7,20 +7,25 @@ use std::sync::Arc;
 use super::conversation::{HostedConversation, OpenInput};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
+use super::process_sandbox::ProcessSandbox;
 use super::registry;
+use super::session_settings::SessionSettings;
 use crate::agent::{AgentToken, McpAccess, Models, Services};
-use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, LoadedSettings, McpServer};
+use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, LoadedSettings, McpServer, SandboxMode};
 use crate::error::Result;
 use crate::process::Command;
 use crate::session::{SessionSetup, Turn};
 
 /// The properties of the session with which a process is started.
-#[derive(Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub(super) struct LiveSetup {
     pub cwd: PathBuf,
     pub directories: Vec<PathBuf>,
     /// MCP servers that the client gave.
     pub given: BTreeMap<String, McpServer>,
+    /// The settings that the agent receives when it starts.
+    pub settings: SessionSettings,
+    pub sandbox: Option<SandboxMode>,
 }
 
 /// A process that was started.
@@ -36,7 +41,7 @@ pub(super) struct Start<'a> {
     pub opencode: &'a Arc<OpencodeServers>,
     pub name: &'a str,
     pub session: &'a SessionSetup,
-    pub settings: &'a HostedAgent,
+    pub agent: &'a HostedAgent,
     /// The settings in effect in the session's directory.
     pub loaded: &'a LoadedSettings,
     pub turn: &'a Turn,
@@ -45,17 +50,25 @@ pub(super) struct Start<'a> {
 impl Start<'_> {
     /// Starts the agent, and creates or resumes its session.
     pub(super) async fn open(&self, setup: &LiveSetup) -> Result<StartedAgent> {
-        let Start { services, name, settings, turn, .. } = *self;
+        let Start { services, name, agent, turn, .. } = *self;
         let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
         let session = turn.log.state(|state| state.agent_session.clone());
-        let mut opening = registry::opening(services, name, settings, &setup.cwd, self.opencode)?;
+        let mut opening = registry::opening(services, name, agent, &setup.cwd, self.opencode)?;
         opening.command = self.command(opening.command, setup, session.as_deref(), depth);
+        if let Some(mode) = setup.sandbox {
+            let roots = std::iter::once(&setup.cwd).chain(&setup.directories).cloned().collect();
+            let sandbox = ProcessSandbox { services, name, agent, mode, roots, data: opening.data.clone() };
+            opening.command = sandbox.confine(opening.command)?;
+        }
         let (mut mcp, mut token) = (AgentMcp::default(), None);
-        if settings.mcp {
+        if agent.mcp {
             mcp.give(services, setup.given.clone())?;
-            mcp.add_own(services, &opening.command.env_set);
+            // In a sandbox, the program could not read nuncio's directories.
+            if setup.sandbox.is_none() {
+                mcp.add_own(services, &opening.command.env_set);
+            }
             // No token for a shared server: all its sessions would use the token of one of them.
-            if settings.scope == AgentScope::Session {
+            if agent.scope == AgentScope::Session {
                 let access = McpAccess::hosted(&services.places.data, turn.log.id.clone(), &setup.cwd, &setup.directories, depth);
                 token = mcp.add_http(services, access.without_requests())?;
             }
@@ -65,9 +78,10 @@ impl Start<'_> {
             session,
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
+            session_settings: setup.settings.clone(),
             ..opening
         };
-        let conversation = (settings.kind.protocol().open)(opening).await?;
+        let conversation = (agent.kind.protocol().open)(opening).await?;
         if let Some(token) = &token {
             let weak = Arc::downgrade(&conversation);
             token.valid_while(move || weak.upgrade().is_some_and(|conversation| !conversation.process().has_ended()));

@@ -9,19 +9,18 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::HostedConversation;
-use crate::agent::{CallHost, CallOrigin, Question, Services, SessionEnvironment, ToolCall, ToolUse};
-use crate::config::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, Policy, Rule};
+use super::turn_environment::TurnEnvironment;
+use crate::agent::{CallHost, CallOrigin, Question, ToolCall, ToolUse};
+use crate::config::{Policy, Rule};
 use crate::content::{ToolStatus, plain_text};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, SessionParent};
+use crate::event::Body;
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
-use crate::task;
 use crate::toolkit::{ClientAccess, Progress, Subagents};
 
 /// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
@@ -43,10 +42,8 @@ struct QueuedCommand {
 
 /// The turn in which commands run.
 pub(super) struct CommandTurn<'a> {
-    pub services: &'a Arc<Services>,
     pub turn: &'a Turn,
-    pub parent: Option<&'a SessionParent>,
-    pub conversation: &'a dyn HostedConversation,
+    pub environment: &'a TurnEnvironment<'a>,
 }
 
 impl TurnCommands {
@@ -73,7 +70,7 @@ impl TurnCommands {
     pub(super) async fn serve<T>(&self, during: CommandTurn<'_>, work: impl Future<Output = T>) -> T {
         let (sender, mut queued) = mpsc::channel(AGENT_COMMANDS_MAX);
         self.set(Some(sender));
-        let (stop, environment) = (during.turn.cancel.child_token(), OnceCell::new());
+        let stop = during.turn.cancel.child_token();
         let mut running = FuturesUnordered::new();
         let mut work = pin!(work);
         let result = loop {
@@ -82,7 +79,7 @@ impl TurnCommands {
                 result = &mut work => break result,
                 Some(()) = running.next() => {}
                 Some(command) = queued.recv(), if running.len() < AGENT_COMMANDS_MAX => {
-                    running.push(during.answer(command, &environment, stop.child_token()));
+                    running.push(during.answer(command, stop.child_token()));
                 }
             }
         };
@@ -95,10 +92,10 @@ impl TurnCommands {
 
 impl CommandTurn<'_> {
     /// Runs a command and sends its result, until the caller no longer waits.
-    async fn answer(&self, command: QueuedCommand, environment: &OnceCell<Arc<SessionEnvironment>>, cancel: CancellationToken) {
+    async fn answer(&self, command: QueuedCommand, cancel: CancellationToken) {
         let QueuedCommand { request, mut done } = command;
         let result = {
-            let mut work = pin!(self.run(request, environment, cancel.clone()));
+            let mut work = pin!(self.run(request, cancel.clone()));
             tokio::select! {
                 biased;
                 result = &mut work => result,
@@ -112,13 +109,8 @@ impl CommandTurn<'_> {
         let _ = done.send(result);
     }
 
-    async fn run(
-        &self,
-        request: CommandRequest,
-        environment: &OnceCell<Arc<SessionEnvironment>>,
-        cancel: CancellationToken,
-    ) -> Result<CommandResult> {
-        let environment = environment.get_or_try_init(|| self.environment()).await?;
+    async fn run(&self, request: CommandRequest, cancel: CancellationToken) -> Result<CommandResult> {
+        let environment = self.environment.get().await?;
         let host = CommandHost { turn: self.turn, cancel };
         let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
         let tool_call_id = tool_use.id.clone();
@@ -129,22 +121,6 @@ impl CommandTurn<'_> {
         // Add messages of hooks to the output, because the agent sends its own model requests.
         let output = std::iter::once(plain_text(&output)).chain(messages).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
-    }
-
-    /// Creates the environment for the commands of the turn. Reads files.
-    async fn environment(&self) -> Result<Arc<SessionEnvironment>> {
-        let (services, id, parent) = (self.services.clone(), self.turn.log.id.clone(), self.parent.cloned());
-        let (cwd, directories) = self.turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
-        let (port, session) = (self.conversation.port(), self.conversation.session().to_owned());
-        let build = move || {
-            let mut environment = SessionEnvironment::new(services, Some(&id), parent.as_ref(), cwd, directories, None)?;
-            environment.set_variable(AGENT_SESSION_VARIABLE, session);
-            if let Some(port) = port {
-                environment.set_variable(AGENT_PORT_VARIABLE, port.to_string());
-            }
-            Ok(Arc::new(environment))
-        };
-        task::blocking("building the environment", build).await?
     }
 }
 

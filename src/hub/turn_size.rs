@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::content::{Part, ToolContent};
 use crate::error::{Error, Kind};
 use crate::event::Body;
-use crate::limits::{AGENT_TURN_BYTES_MAX, MODEL_ANSWER_BYTES_MAX};
+use crate::limits::{
+    AGENT_ITEMS_MAX, AGENT_MESSAGE_BYTES_MAX, AGENT_OUTPUT_BYTES_MAX, AGENT_TURN_BYTES_MAX, MODEL_ANSWER_BYTES_MAX,
+};
 use crate::session::Turn;
 
 /// The size of all events of a turn, in bytes.
@@ -74,6 +77,13 @@ impl<'a> BoundedTurn<'a> {
         self.bytes.exceeded.is_cancelled()
     }
 
+    /// Counts and records an event, and waits until it is committed.
+    pub(super) async fn commit(&self, body: Body) {
+        self.bytes.add(&body);
+        // A log that fails ends the turn.
+        let _ = self.turn.commit(body).await;
+    }
+
     /// Counts and records an event.
     pub(super) async fn emit(&self, body: Body) {
         self.bytes.add(&body);
@@ -98,4 +108,29 @@ fn size(value: &impl Serialize) -> usize {
     // If serialization fails, count the bytes before the failure.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
+}
+
+/// Shortens a call's content to the limits on the number and the size of its parts.
+pub(super) fn bounded(mut content: Vec<ToolContent>) -> Vec<ToolContent> {
+    content.truncate(AGENT_ITEMS_MAX);
+    for part in &mut content {
+        match part {
+            ToolContent::Content { content: Part::Text { text } } => truncate(text, AGENT_OUTPUT_BYTES_MAX),
+            ToolContent::Diff { old_text, new_text, .. } => {
+                old_text.iter_mut().for_each(|text| truncate(text, AGENT_MESSAGE_BYTES_MAX));
+                truncate(new_text, AGENT_MESSAGE_BYTES_MAX);
+            }
+            ToolContent::Content { .. } | ToolContent::Terminal { .. } => {}
+        }
+    }
+    content
+}
+
+/// Cuts a text at a character boundary.
+pub(super) fn truncate(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        let end = text.floor_char_boundary(bytes_max);
+        text.truncate(end);
+        text.push_str("\n[output truncated]");
+    }
 }

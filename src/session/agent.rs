@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::agent_setting::AgentSetting;
 use super::context_report::ContextReport;
 use super::events::log::SessionLog;
 use super::work::message::IncomingMessage;
@@ -42,6 +43,12 @@ pub trait Agent: Send + Sync + 'static {
     /// Replaces the MCP servers that the client gave for the session, by name. Must not wait for
     /// them.
     fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>);
+
+    /// Returns an error if the agent cannot follow one of `settings`, which a client sets for the
+    /// session. nuncio's own agent follows all.
+    fn check_settings(&self, _settings: &[AgentSetting]) -> Result<()> {
+        Ok(())
+    }
 
     /// Completes a message of the user before it is recorded, for example with the text of a slash
     /// command. `opens`: the conversation has no message with the environment context yet. An error
@@ -96,8 +103,9 @@ pub trait Agents: Send + Sync + 'static {
     /// agent starts a turn.
     fn open(&self, setup: SessionSetup, start_external: ExternalTurnStarter) -> Arc<dyn Agent>;
 
-    /// Checks that a new session can run turns; on an error, the session is not created.
-    fn check(&self, setup: &SessionSetup) -> Result<()>;
+    /// Checks that a new session can run turns, and that its agent can follow `settings`; on an
+    /// error, the session is not created.
+    fn check(&self, setup: &SessionSetup, settings: &[AgentSetting]) -> Result<()>;
 }
 
 /// A command that an agent runs in the background.

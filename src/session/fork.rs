@@ -28,7 +28,7 @@ impl Sessions {
                 format!("session {} of the agent {agent} cannot be forked: its conversation is in the agent", parent.log.id);
             return Err(Error::new(Kind::Unsupported, message));
         }
-        self.agents.check(&setup)?;
+        self.agents.check(&setup, &[])?;
         self.ensure_capacity().await?;
         let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;
         let (store, log, parent, at_ms) = (self.store.clone(), self.log.clone(), parent.log.clone(), now_ms());

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::agent::{Agents, ExternalTurnStarter, SessionSetup};
+use super::agent_setting::AgentSetting;
 use super::artifacts;
 use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
@@ -140,6 +141,8 @@ impl Sessions {
     pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
         let directories = change.additional_directories.clone().unwrap_or_default();
         let setup = SessionSetup { id: SessionId::new(), cwd, directories, parent: None, agent: change.agent.clone() };
+        // Check the project settings first: if they are invalid, no session is created.
+        self.agents.check(&setup, &AgentSetting::changed_by(&change))?;
         self.create_session(setup, mode, change, Lineage::default()).await
     }
 
@@ -152,8 +155,6 @@ impl Sessions {
         change: SessionChange,
         lineage: Lineage,
     ) -> Result<Session> {
-        // Check the project settings first: if they are invalid, no session is created.
-        self.agents.check(&setup)?;
         self.ensure_capacity().await?;
         let SessionSetup { id, cwd, parent, .. } = setup;
         let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;

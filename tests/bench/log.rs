@@ -12,7 +12,9 @@ use nuncio::event::{Body, SessionChange};
 use nuncio::id::MessageId;
 use nuncio::options::{Mode, OptionValue};
 use nuncio::session::context_report::ContextReport;
-use nuncio::session::{Agent, AgentInfo, Agents, ExternalTurnStarter, Session, SessionLog, SessionSetup, Sessions, Turn};
+use nuncio::session::{
+    Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, Session, SessionLog, SessionSetup, Sessions, Turn,
+};
 use tokio::runtime::Runtime;
 
 /// An agent that ends each turn immediately.
@@ -47,7 +49,7 @@ impl Agents for Idle {
         Arc::new(Idle)
     }
 
-    fn check(&self, _setup: &SessionSetup) -> Result<()> {
+    fn check(&self, _setup: &SessionSetup, _settings: &[AgentSetting]) -> Result<()> {
         Ok(())
     }
 }

@@ -20,6 +20,7 @@ mod opencode;
 mod opencode_subagents;
 mod permissions;
 mod project_config;
+mod session_settings;
 mod settings;
 mod status;
 mod terminals;

@@ -213,6 +213,42 @@ impl<'a> CallHooks<'a> {
     }
 }
 
+/// The hooks of a call that nuncio does not run: that of a hosted agent.
+pub(crate) struct ForeignCallHooks<'a> {
+    pub host: &'a dyn CallHost,
+    pub environment: &'a SessionEnvironment,
+}
+
+impl ForeignCallHooks<'_> {
+    fn hooks(&self, tool: HookTool) -> CallHooks<'_> {
+        CallHooks { host: self.host, environment: self.environment, tool, target: None, automatic: false, changed: false }
+    }
+
+    /// Runs the hooks of `tool.execute.before`. Returns why they block the call, if they do. A hook
+    /// that changes the input fails, because the agent keeps its input.
+    pub(crate) async fn before(&self, tool: HookTool) -> Option<String> {
+        let (event, hooks) = (HookEvent::ToolExecuteBefore, self.hooks(tool));
+        for hook in self.environment.hooks.matching(event, &hooks.tool.name) {
+            let mut run = hooks.run(event, hook).await;
+            if matches!(run.effect(), HookEffect::Input(input) if input != hooks.tool.input) {
+                run.replace(Err("the input of a hosted agent's call cannot be changed".into()));
+            }
+            hooks.record(&run, None).await;
+            if let HookEffect::Block(reason) = run.effect() {
+                return Some(format!("blocked by {reason}"));
+            }
+        }
+        None
+    }
+
+    /// Runs the hooks that follow a call. The agent has the result already, so they do not change
+    /// it.
+    pub(crate) async fn after(&self, tool: HookTool, is_completed: bool, output: String) {
+        let result = if is_completed { Ok(ToolOutput::text(output, Value::Null)) } else { Err(ToolError(output)) };
+        let _unused = self.hooks(tool).after(result).await;
+    }
+}
+
 /// Creates the result of a call whose output the model must not receive.
 fn withheld(by: String) -> ToolError {
     ToolError(format!("the call ran, but its result is withheld by {by}"))

@@ -4,10 +4,11 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::environment::session_environment::SessionEnvironment;
+use crate::config::Settings;
 use crate::content::{
     BudgetLimit, BudgetLimits, PermissionOption, PermissionOptionKind, Resource, StopReason, ToolCategory, ToolContent, ToolLabel,
 };
@@ -55,14 +56,21 @@ pub(crate) struct TurnBudget<'a> {
 impl<'a> TurnBudget<'a> {
     /// Creates the budget of `turn`. A subagent has at most [`SUBAGENT_REQUESTS_MAX`] requests per
     /// turn; it shares the other limits of the settings with its parent sessions.
-    pub(crate) fn new(turn: &'a Turn, environment: &SessionEnvironment, subagent: bool) -> TurnBudget<'a> {
-        let settings = environment.loaded.settings.budget.limits();
-        let mut own = if turn.is_nested() { BudgetLimits::default() } else { settings };
+    pub(crate) fn new(turn: &'a Turn, settings: &Settings, subagent: bool) -> TurnBudget<'a> {
+        let mut budget = TurnBudget::with_limits(turn, settings, settings.budget.limits());
+        let own = &mut budget.own;
         if subagent {
             let requests = own.max_requests.filter(|requests| *requests > 0).unwrap_or(SUBAGENT_REQUESTS_MAX);
             own.max_requests = Some(requests.min(SUBAGENT_REQUESTS_MAX));
         }
-        TurnBudget { turn, settings, own, timeout: environment.answer_timeout(), stops_work: AtomicBool::new(false) }
+        budget
+    }
+
+    /// Creates the budget of a turn whose session has these limits, unless it is nested.
+    pub(crate) fn with_limits(turn: &'a Turn, settings: &Settings, limits: BudgetLimits) -> TurnBudget<'a> {
+        let own = if turn.is_nested() { BudgetLimits::default() } else { limits };
+        let timeout = Duration::from_secs(settings.permissions.timeout_s);
+        TurnBudget { turn, settings: settings.budget.limits(), own, timeout, stops_work: AtomicBool::new(false) }
     }
 
     /// Returns whether the work was cancelled because a time limit was reached.
@@ -88,6 +96,13 @@ impl<'a> TurnBudget<'a> {
         };
         let base = given.or(settings).get(limit).filter(|amount| *amount > 0)?;
         Some((raised.get(limit).unwrap_or_default().max(base), base))
+    }
+
+    /// Returns whether the turn or its session has a limit of this resource.
+    pub(crate) fn has_limit(&self, resource: Resource) -> bool {
+        let owners = self.turn.budget_owners();
+        let limits = [false, true].map(|session| BudgetLimit { resource, session });
+        owners.iter().any(|owner| limits.iter().any(|limit| self.limit(owner, *limit).is_some()))
     }
 
     /// Returns the limit of cost that a client gave, for a model whose price is unknown.
@@ -116,27 +131,41 @@ impl<'a> TurnBudget<'a> {
     /// Counts a request in all sessions whose budgets limit the turn, or returns the limit that is
     /// reached.
     fn reserve(&self) -> Option<ReachedLimit> {
-        self.turn.reserve_request(|| {
-            self.turn.budget_owners().iter().find_map(|owner| {
-                BEFORE_REQUESTS.into_iter().find_map(|limit| {
-                    let (amount, _) = self.limit(owner, limit)?;
-                    (owner.spent(limit) >= amount).then_some(ReachedLimit { level: owner.level, limit, amount })
-                })
+        self.turn.reserve_request(|| self.reached(|_| true))
+    }
+
+    /// Returns the first limit of these resources that is reached.
+    fn reached(&self, is_limited: impl Fn(Resource) -> bool) -> Option<ReachedLimit> {
+        self.turn.budget_owners().iter().find_map(|owner| {
+            BEFORE_REQUESTS.into_iter().filter(|limit| is_limited(limit.resource)).find_map(|limit| {
+                let (amount, _) = self.limit(owner, limit)?;
+                (owner.spent(limit) >= amount).then_some(ReachedLimit { level: owner.level, limit, amount })
             })
         })
     }
 
-    /// Awaits the work of the turn. When a time limit is reached, asks whether to raise it while
-    /// the work continues. Cancels the work if the limit is not raised.
+    /// Awaits the work of the turn, as [`TurnBudget::limit_reported`] does without reports.
     pub(crate) async fn limit_time(&self, work: impl Future<Output = Result<StopReason>>) -> Result<StopReason> {
+        self.limit_reported(work, &[], &Notify::new()).await
+    }
+
+    /// Awaits the work of the turn of an agent that reports its use of `resources`; `reports`
+    /// receives a notification for each report. When a limit of time or of these resources is
+    /// reached, asks whether to raise it while the work continues. Cancels the work if the limit is
+    /// not raised.
+    pub(crate) async fn limit_reported(
+        &self,
+        work: impl Future<Output = Result<StopReason>>,
+        resources: &[Resource],
+        reports: &Notify,
+    ) -> Result<StopReason> {
         let mut work = pin!(work);
         loop {
-            let Some((reached, deadline)) = self.deadline() else { return work.await };
-            tokio::select! {
+            let reached = tokio::select! {
                 biased;
                 result = &mut work => return result,
-                () = tokio::time::sleep_until(deadline) => {}
-            }
+                reached = self.next_reached(resources, reports) => reached,
+            };
             let ended = self.turn.cancel.child_token();
             let mut question = pin!(self.extend(reached, &ended));
             let extended = tokio::select! {
@@ -153,6 +182,25 @@ impl<'a> TurnBudget<'a> {
                 self.stops_work.store(true, Ordering::Relaxed);
                 self.turn.cancel.cancel();
                 return work.await.map(|stop| if stop == StopReason::Cancelled { StopReason::MaxTurnRequests } else { stop });
+            }
+        }
+    }
+
+    /// Waits until a limit of time or of these resources is reached.
+    async fn next_reached(&self, resources: &[Resource], reports: &Notify) -> ReachedLimit {
+        loop {
+            if let Some(reached) = self.reached(|resource| resources.contains(&resource)) {
+                return reached;
+            }
+            let overdue = async {
+                let Some((reached, deadline)) = self.deadline() else { return std::future::pending().await };
+                tokio::time::sleep_until(deadline).await;
+                reached
+            };
+            tokio::select! {
+                biased;
+                reached = overdue => return reached,
+                () = reports.notified() => {}
             }
         }
     }

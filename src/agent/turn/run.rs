@@ -34,7 +34,7 @@ const REPEATED_ROUND_TIME: Duration = Duration::from_secs(10);
 pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<StopReason> {
     agent.services.check_depth()?;
     let environment = agent.current_environment(turn).await?;
-    let budget = TurnBudget::new(turn, &environment, agent.parent.is_some());
+    let budget = TurnBudget::new(turn, &environment.loaded.settings, agent.parent.is_some());
     let work = async {
         agent.update_servers(turn, &environment).await?;
         verify::check_clean(turn, &environment).await?;
@@ -140,7 +140,7 @@ impl<'a> TurnRun<'a> {
         if round.stop != StopReason::EndTurn {
             return Ok(true);
         }
-        let continues = self.steer().await? || self.verification.continues_turn().await?;
+        let continues = self.steer().await? || self.verification.failure().await?.is_some();
         if continues {
             self.guard = RepetitionGuard::default();
         }

@@ -67,7 +67,7 @@ impl CallHost for Turn {
     ) -> BoxFuture<'a, Result<bool>> {
         Box::pin(async move {
             let subagent = self.log.state(|state| state.parent.is_some());
-            TurnBudget::new(self, environment, subagent).allows_request(cancel).await
+            TurnBudget::new(self, &environment.loaded.settings, subagent).allows_request(cancel).await
         })
     }
 

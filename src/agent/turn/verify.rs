@@ -15,7 +15,7 @@ use crate::id::ToolCallId;
 use crate::limits;
 use crate::options::Mode;
 use crate::session::Turn;
-use crate::toolkit::change_scan::files_changed;
+use crate::toolkit::change_scan::{before_command, files_changed};
 use crate::toolkit::git::{Git, with_paths};
 use crate::toolkit::{ToolContext, ToolError};
 
@@ -23,7 +23,7 @@ use crate::toolkit::{ToolContext, ToolError};
 const CODE: &str = "verify";
 
 /// The checks of one turn.
-pub(in crate::agent) struct Verification<'a> {
+pub(crate) struct Verification<'a> {
     turn: &'a Turn,
     environment: &'a Arc<SessionEnvironment>,
     /// Number of runs so far.
@@ -56,7 +56,7 @@ pub(in crate::agent) fn is_active(environment: &SessionEnvironment) -> bool {
 
 impl<'a> Verification<'a> {
     /// Creates the checks of a turn, none of which ran.
-    pub(in crate::agent) fn new(turn: &'a Turn, environment: &'a Arc<SessionEnvironment>) -> Verification<'a> {
+    pub(crate) fn new(turn: &'a Turn, environment: &'a Arc<SessionEnvironment>) -> Verification<'a> {
         Verification { turn, environment, rounds: 0, failed: false, failed_before: None }
     }
 
@@ -83,33 +83,40 @@ impl<'a> Verification<'a> {
         Ok(())
     }
 
-    /// Runs the checks when the model ends the turn, if the turn changed files. Returns true if
-    /// they failed and the model received a note about that, so that the turn has to continue.
-    pub(in crate::agent) async fn continues_turn(&mut self) -> Result<bool> {
+    /// Prepares for a turn in which another program changes files.
+    pub(crate) async fn watch_files(&self) {
+        self.environment.changes.begin(false, is_active(self.environment));
+        before_command(&context(self.turn, self.environment)).await;
+    }
+
+    /// Runs the checks when the model ends the turn, if the turn changed files. Returns the note to
+    /// the model if they failed, so that the turn has to continue.
+    pub(crate) async fn failure(&mut self) -> Result<Option<String>> {
         let (turn, environment) = (self.turn, self.environment);
         let rounds_max = environment.loaded.settings.verify.max_rounds;
         if !self.may_run() || self.rounds >= rounds_max {
-            return Ok(false);
+            return Ok(None);
         }
         if !self.failed && !files_changed(&context(turn, environment)).await {
-            return Ok(false);
+            return Ok(None);
         }
         let checks = known_checks(environment).await;
         if checks.0.is_empty() || turn.cancel.is_cancelled() {
-            return Ok(false);
+            return Ok(None);
         }
         self.rounds += 1;
-        let Some((results, output)) = self.run(checks).await? else { return Ok(false) };
+        let Some((results, output)) = self.run(checks).await? else { return Ok(None) };
         self.failed = !results.passed;
         if results.passed {
             environment.changes.checked();
-            return Ok(false);
+            return Ok(None);
         }
         let failed = results.failed_commands();
         let before = self.failed_before.iter().flatten().filter(|command| failed.contains(command));
         let before: Vec<&str> = before.map(String::as_str).collect();
-        turn.commit(failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output)).await?;
-        Ok(self.rounds < rounds_max)
+        let (notice, note) = failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output);
+        turn.commit(notice).await?;
+        Ok((self.rounds < rounds_max).then_some(note))
     }
 
     /// Runs the commands as a call of the tool `verify`; if `changed`, only if rules, the mode or
@@ -149,9 +156,9 @@ impl<'a> Verification<'a> {
     }
 }
 
-/// Creates the notice about the commands `failed`. Those in `before` already failed before the
+/// Creates the notice about the commands `failed`, and its note to the model. Those in `before` already failed before the
 /// first edit. The notice tells the model to fix the cause, unless it was the last round.
-fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> Body {
+fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> (Body, String) {
     let (title, next, order) = if round < rounds_max {
         let title = format!("Checks failed (round {round} of {rounds_max})");
         (title, "the model is asked to fix the cause", "Fix the cause, then end your turn: the checks run again.")
@@ -168,7 +175,7 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, outpu
     };
     let output = output.trim_end();
     let note = format!("[the project's checks were run because files changed, and failed:\n{output}\n{noted}{order}]");
-    notice(&title, format!("{failed}{known}; {next}"), Some(note))
+    (notice(&title, format!("{failed}{known}; {next}"), Some(note.clone())), note)
 }
 
 fn notice(title: &str, description: String, note: Option<String>) -> Body {

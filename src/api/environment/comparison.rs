@@ -105,7 +105,7 @@ impl Method for StartComparison {
         for agent in &agents {
             let agent = Some(agent.clone()).filter(|name| name != NATIVE);
             let (id, cwd, directories) = (SessionId::new(), cwd.clone(), Vec::new());
-            cx.app.agents.check(&SessionSetup { id, cwd, directories, parent: None, agent })?;
+            cx.app.agents.check(&SessionSetup { id, cwd, directories, parent: None, agent }, &[])?;
         }
         if with_changes && base.is_some() {
             return Err(Error::invalid_params("withChanges: not possible together with base"));

@@ -182,8 +182,10 @@ impl Method for SetConfigOption {
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
             "model" => {
-                let cwd = session.log.state(|state| state.cwd.clone());
-                cx.app.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
+                let (cwd, hosted) = session.log.state(|state| (state.cwd.clone(), state.agent.is_some()));
+                if !hosted {
+                    cx.app.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
+                }
                 Body::SessionUpdated { change: SessionChange { model: Some(value), ..SessionChange::default() } }
             }
             "thinking" => {

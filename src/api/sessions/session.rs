@@ -112,7 +112,9 @@ pub(in crate::api) async fn create_session(
     let mode = meta.mode.unwrap_or(cx.app.mode);
     let additional = directories(&cx, &params.additional_directories)?;
     let wrong = |error: Error| Error { message: format!("_meta.nuncio.model: {}", error.message), ..error };
-    if let Some(model) = &meta.model {
+    let agent = meta.agent.or_else(|| cx.app.services.overrides.agents.first().cloned()).filter(|name| name != NATIVE);
+    // The model of a hosted agent is known to the agent only.
+    if let Some(model) = meta.model.as_ref().filter(|_| agent.is_none()) {
         cx.app.services.check_model(model, &cwd).map_err(wrong)?;
     }
     let prompt = SystemPromptChange::read(params.system_prompt, params.meta.as_ref())?;
@@ -125,10 +127,9 @@ pub(in crate::api) async fn create_session(
         additional_directories: (!additional.is_empty()).then_some(additional),
         budget: meta.budget.map(|budget| budget::read("_meta.nuncio.budget", budget)).transpose()?,
         origin: origin.map(String::from),
-        agent: meta.agent.or_else(|| cx.app.services.overrides.agents.first().cloned()).filter(|name| name != NATIVE),
+        agent,
         ..SessionChange::default()
     };
-    prompt.check_agent(change.agent.as_deref())?;
     let session = cx.app.sessions().await?.create(cwd, mode, change).await?;
     session.set_mcp_servers(servers);
     let id = session.log.id.clone();
@@ -157,7 +158,6 @@ async fn reopen(cx: &CallContext, params: ReopenParams) -> Result<Session> {
     let servers = mcp_servers(cx, servers)?;
     let prompt = SystemPromptChange::read(system_prompt, meta.as_ref())?;
     let session = cx.owned(&session_id(&id))?;
-    prompt.check_agent(session.log.state(|state| state.agent.clone()).as_deref())?;
     let has_directories = !cwd.as_os_str().is_empty() || !additional_directories.is_empty();
     let cwd = has_directories.then(|| directory(cx, "cwd", &cwd)).transpose()?;
     let additional = directories(cx, &additional_directories)?;

@@ -15,8 +15,6 @@ pub(in crate::api) struct SystemPromptChange {
     pub replace: Option<String>,
     /// Added to the system prompt.
     pub append: Option<String>,
-    /// The client used ACP's field, which must not be ignored.
-    is_required: bool,
 }
 
 impl SystemPromptChange {
@@ -30,7 +28,7 @@ impl SystemPromptChange {
         let given = meta.and_then(|meta| meta.get("systemPrompt"));
         let text = |value: Option<&Value>| value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(String::from);
         let append = text(given.and_then(|given| given.get("append")));
-        Ok(SystemPromptChange { replace: text(given), append, is_required: false })
+        Ok(SystemPromptChange { replace: text(given), append })
     }
 
     fn from_field(prompt: acp::SystemPrompt) -> Result<SystemPromptChange> {
@@ -46,18 +44,9 @@ impl SystemPromptChange {
             return Err(Error::invalid_params("systemPrompt.content: must contain text"));
         }
         match prompt.mode {
-            acp::SystemPromptMode::Append => Ok(SystemPromptChange { append: Some(text), replace: None, is_required: true }),
-            acp::SystemPromptMode::Override => Ok(SystemPromptChange { append: None, replace: Some(text), is_required: true }),
+            acp::SystemPromptMode::Append => Ok(SystemPromptChange { append: Some(text), replace: None }),
+            acp::SystemPromptMode::Override => Ok(SystemPromptChange { append: None, replace: Some(text) }),
             _ => Err(Error::invalid_params("systemPrompt.mode: must be append or override")),
-        }
-    }
-
-    /// Returns an error if the client requires the prompt and the hosted agent `agent` works in the
-    /// session, which has a system prompt of its own.
-    pub(in crate::api) fn check_agent(&self, agent: Option<&str>) -> Result<()> {
-        match agent.filter(|_| self.is_required) {
-            Some(agent) => Err(Error::invalid_params(format!("systemPrompt: the agent {agent} does not accept one"))),
-            None => Ok(()),
         }
     }
 

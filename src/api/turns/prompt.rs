@@ -14,6 +14,7 @@ use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::protocol::{acp, content};
+use crate::session::AgentSetting;
 use crate::session::work::decisions::{AcceptedPrompt, PromptRequest};
 use crate::session::work::message::IncomingMessage;
 use crate::session::work::turn::TurnEnd;
@@ -68,6 +69,7 @@ pub(in crate::api) async fn prompt_session(
 ) -> Result<Reply<acp::PromptResponse>> {
     let client = cx.client.clone();
     let session = cx.owned(&id)?;
+    session.agent().check_settings(&budget.iter().flat_map(AgentSetting::limited_by).collect::<Vec<_>>())?;
     let after = session.log.head();
     let message = IncomingMessage { by_model: client.is_model, ..IncomingMessage::user(cx.message_id.clone(), prompt) };
     let prompted = if client.local.is_some() {

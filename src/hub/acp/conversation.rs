@@ -15,6 +15,7 @@ use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
+use crate::hub::session_settings::SessionSettings;
 use crate::limits;
 
 /// The error code of ACP for an agent that needs a login.
@@ -86,6 +87,13 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
     let servers: Vec<Value> = servers.iter().filter_map(server).collect();
     let mut params =
         json!({ "cwd": opening.cwd, "mcpServers": servers, "_meta": { "claudeCode": { "options": claude_options() } } });
+    let SessionSettings { system_prompt, added_prompt, .. } = &opening.session_settings;
+    match (system_prompt, added_prompt) {
+        (Some(prompt), None) => params["_meta"]["systemPrompt"] = prompt.as_str().into(),
+        (Some(prompt), Some(added)) => params["_meta"]["systemPrompt"] = format!("{prompt}\n\n{added}").into(),
+        (None, Some(added)) => params["_meta"]["systemPrompt"] = json!({ "append": added }),
+        (None, None) => {}
+    }
     if !opening.directories.is_empty() {
         params["additionalDirectories"] = json!(opening.directories);
     }

@@ -50,10 +50,10 @@ impl AcpState {
     pub(super) fn report(&self) -> AgentReport {
         AgentReport {
             version: self.version.clone(),
-            login: None,
             commands: self.commands.clone(),
             options: self.options.iter().map(|known| known.option.clone()).collect(),
             context_window: self.context_window,
+            ..AgentReport::default()
         }
     }
 

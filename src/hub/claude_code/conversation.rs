@@ -15,7 +15,9 @@ use crate::hub::driver::TurnIo;
 use crate::hub::peer::Peer;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
+use crate::hub::session_settings::SessionSettings;
 use crate::limits;
+use crate::options::Thinking;
 
 /// The arguments after those of the settings. Hooks and MCP servers of the repository do not run.
 pub(in crate::hub) const ARGUMENTS: [&str; 12] = [
@@ -54,6 +56,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
         for directory in &opening.directories {
             arguments.extend(["--add-dir".into(), directory.to_string_lossy().into_owned()]);
         }
+        arguments.extend(settings_arguments(&opening.session_settings));
         let mut file = None;
         if let Some(config) = opening.config {
             let path = opening.data.join(format!("settings-{}.json", session.replace('/', "_")));
@@ -83,6 +86,20 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
             }
         }
     })
+}
+
+/// Returns the arguments for the settings of a session.
+fn settings_arguments(settings: &SessionSettings) -> Vec<String> {
+    let SessionSettings { model: _, thinking, system_prompt, added_prompt, tools } = settings;
+    // Claude Code has no level below `low`.
+    let effort = thinking.map(|level| if level < Thinking::Low { Thinking::Low } else { level }.to_string());
+    let values = [
+        ("--effort", effort),
+        ("--system-prompt", system_prompt.clone()),
+        ("--append-system-prompt", added_prompt.clone()),
+        ("--tools", tools.as_ref().map(|tools| tools.join(","))),
+    ];
+    values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
 }
 
 /// Returns the value of `--mcp-config`, and the environment variables that it names. The value

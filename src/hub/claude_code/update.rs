@@ -25,6 +25,7 @@ pub(super) struct ClaudeState {
     mode: String,
     model: String,
     models: Vec<AgentChoice>,
+    model_in_use: Option<String>,
     version: Option<String>,
     context_window: u64,
     /// The cost of the process so far.
@@ -55,8 +56,14 @@ impl ClaudeState {
         if !self.models.is_empty() {
             options.push(option("model", "Model", &self.model, self.models.clone()));
         }
-        let (version, commands) = (self.version.clone(), self.commands.clone());
-        AgentReport { version, login: None, commands, options, context_window: self.context_window }
+        AgentReport {
+            version: self.version.clone(),
+            login: None,
+            commands: self.commands.clone(),
+            options,
+            model_in_use: self.model_in_use.clone(),
+            context_window: self.context_window,
+        }
     }
 
     /// Records that an option was set.
@@ -72,6 +79,9 @@ impl ClaudeState {
         if message["type"] == "system" {
             if let Some(mode) = message["permissionMode"].as_str() {
                 self.mode = mode.into();
+            }
+            if let Some(model) = message["model"].as_str() {
+                self.model_in_use = Some(model.into());
             }
             if let Some(version) = message["claude_code_version"].as_str() {
                 self.version = Some(version.into());
@@ -108,11 +118,14 @@ pub(super) struct ClaudeRecorder {
     streamed: HashSet<String>,
     /// Tokens of the context in the last request to the model.
     context_tokens: u64,
+    /// The usage of the turn's requests that was recorded.
+    recorded: Usage,
 }
 
 impl ClaudeRecorder {
     pub(super) fn new(name: &str) -> ClaudeRecorder {
-        ClaudeRecorder { name: name.into(), message: String::new(), streamed: HashSet::new(), context_tokens: 0 }
+        let (streamed, recorded) = (HashSet::new(), Usage::default());
+        ClaudeRecorder { name: name.into(), message: String::new(), streamed, context_tokens: 0, recorded }
     }
 
     /// Records a message of the turn.
@@ -183,6 +196,8 @@ impl ClaudeRecorder {
                 let usage = usage(&event["usage"]);
                 if usage.input_tokens > 0 {
                     self.context_tokens = usage.input_tokens + usage.output_tokens;
+                    self.recorded += usage;
+                    events.usage(self.name.clone(), usage, None, (self.context_tokens, 0)).await;
                 }
             }
             _ => {}
@@ -203,9 +218,9 @@ impl ClaudeRecorder {
         events.notice(severity, format!("agent {}: {title}", self.name), description).await;
     }
 
-    /// Records the usage of the turn.
+    /// Records the usage of the turn that is not recorded yet.
     pub(super) async fn end(&self, result: &Value, cost: Option<Cost>, events: &TurnEvents<'_>) {
-        let usage = usage(&result["usage"]);
+        let usage = usage(&result["usage"]).without(self.recorded);
         if usage != Usage::default() || cost.is_some() {
             let models = result["modelUsage"].as_object();
             let window = models.into_iter().flat_map(Map::values).filter_map(|model| model["contextWindow"].as_u64()).max();

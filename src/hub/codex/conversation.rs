@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::options::CodexOptions;
+use super::options::{CodexOptions, EXTERNAL};
 use super::update::CodexItems;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
@@ -104,6 +104,12 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
         "sandbox": config.remove("sandbox_mode").unwrap_or_else(|| "workspace-write".into()),
         "config": config,
     });
+    let prompts = &opening.session_settings;
+    for (field, prompt) in [("baseInstructions", &prompts.system_prompt), ("developerInstructions", &prompts.added_prompt)] {
+        if let Some(prompt) = prompt {
+            params[field] = prompt.as_str().into();
+        }
+    }
     let method = match &opening.session {
         None => "thread/start",
         Some(thread) => {
@@ -125,6 +131,10 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     peer.with_state(|state| state.options.opened(&response, &models));
     let mut sandbox = response["sandbox"].take();
+    if opening.command.sandbox.is_some() {
+        // The sandbox of Codex cannot start inside that of nuncio.
+        sandbox = json!({ "type": EXTERNAL, "networkAccess": "enabled" });
+    }
     if sandbox["type"] == "workspaceWrite"
         && let Some(roots) = sandbox["writableRoots"].as_array_mut()
     {
@@ -207,7 +217,7 @@ impl HostedConversation for CodexConversation {
 
     fn report(&self) -> AgentReport {
         let (options, context_window) = self.peer.with_state(|state| (state.options.list(), state.context_window));
-        AgentReport { version: self.version.clone(), login: self.login.clone(), commands: Vec::new(), options, context_window }
+        AgentReport { version: self.version.clone(), login: self.login.clone(), options, context_window, ..AgentReport::default() }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

@@ -12,6 +12,9 @@ const DEFAULT: &str = "default";
 /// The mode that uses a read-only sandbox.
 const PLAN: &str = "plan";
 
+/// The type of the policy that leaves the sandbox to the program that started Codex.
+pub(super) const EXTERNAL: &str = "externalSandbox";
+
 /// The values of the options.
 #[derive(Default)]
 pub(super) struct CodexOptions {
@@ -107,7 +110,8 @@ impl CodexOptions {
     /// mode `default`.
     pub(super) fn turn(&self, sandbox: &Value, approval: &Value) -> Map<String, Value> {
         let mut params = self.set.clone();
-        let plan = (json!({ "type": "readOnly" }), json!("never"));
+        let confined = sandbox["type"] == EXTERNAL;
+        let plan = (if confined { sandbox.clone() } else { json!({ "type": "readOnly" }) }, json!("never"));
         let (sandbox, approval) = match self.mode.as_deref() {
             Some(PLAN) => plan,
             _ => (sandbox.clone(), approval.clone()),

@@ -129,14 +129,8 @@ impl CodexItems {
     async fn usage(&mut self, usage: &Value, events: &TurnEvents<'_>, name: &str) {
         let (total, last) = (tokens(&usage["total"]), tokens(&usage["last"]));
         let spent = match self.total.replace(total) {
-            Some(before) => Usage {
-                input_tokens: total.input_tokens.saturating_sub(before.input_tokens),
-                output_tokens: total.output_tokens.saturating_sub(before.output_tokens),
-                cache_read_tokens: total.cache_read_tokens.saturating_sub(before.cache_read_tokens),
-                cache_write_tokens: total.cache_write_tokens.saturating_sub(before.cache_write_tokens),
-            },
-            // No earlier total: a resumed thread reports its whole history, so count only the last
-            // request.
+            Some(before) => total.without(before),
+            // The process may have resumed the thread.
             None => last,
         };
         if spent != Usage::default() {

@@ -215,11 +215,11 @@ impl HostedConversation for OpencodeConversation {
     fn report(&self) -> AgentReport {
         let OpencodeState { agent, model, window, .. } = self.with_state(|state| state.clone());
         AgentReport {
-            login: None,
             version: self.version.clone(),
             commands: self.catalog.commands.clone(),
             options: self.catalog.options(agent.as_deref(), model.as_deref()),
             context_window: window,
+            ..AgentReport::default()
         }
     }
 

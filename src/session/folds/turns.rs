@@ -43,6 +43,8 @@ pub(crate) struct TurnRecord {
     pub cost: Option<Cost>,
     /// Number of the turn's model requests, without those that were sent again.
     pub requests: u64,
+    /// The log has the steps of the turn. Hosted agents report only the usage of their requests.
+    has_steps: bool,
     /// Amounts of the ended subagents that the turn started.
     pub children: ChildAmounts,
     pub started_ms: u64,
@@ -120,6 +122,7 @@ impl TurnRecords {
                 self.set_model(model, event);
                 if let Some(turn) = self.running(event) {
                     turn.requests += 1;
+                    turn.has_steps = true;
                 }
             }
             Body::StepCompleted { outcome: StepOutcome::Retried, .. } => {
@@ -128,13 +131,13 @@ impl TurnRecords {
                 }
             }
             Body::UsageUpdated { model, usage, cost, .. } => {
-                // Older versions recorded no steps.
                 self.set_model(model, event);
                 self.usage = sum(self.usage, Some(*usage));
                 self.cost = Cost::sum(self.cost, *cost);
                 if let Some(turn) = self.running(event) {
                     turn.usage = sum(turn.usage, Some(*usage));
                     turn.cost = Cost::sum(turn.cost, *cost);
+                    turn.requests += u64::from(!turn.has_steps && *usage != Usage::default());
                 }
             }
             Body::ChildStarted { child, .. } => {
@@ -163,6 +166,7 @@ impl TurnRecords {
             usage: None,
             cost: None,
             requests: 0,
+            has_steps: false,
             children: ChildAmounts::default(),
             started_ms: event.at_ms,
             ended_ms: 0,

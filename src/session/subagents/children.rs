@@ -87,6 +87,7 @@ impl Sessions {
         let prompt = vec![Part::text(&request.prompt)];
         let (label, setup, mode, change) = child_of(&parent, turn, request);
         let above = Lineage { clients: parent.clients.clone(), ancestors: ancestors.into() };
+        self.agents.check(&setup, &[])?;
         let child = self.create_session(setup, mode, change, above).await?;
         guard.count(turn.clone(), child.log.clone(), child.children.clone());
         let started = Body::ChildStarted { child: label.clone(), background };
@@ -138,17 +139,21 @@ fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (Child
             tools: profile.tools,
             rules: state.rules.iter().map(|rule| serde_json::json!(rule)).collect(),
         };
-        let change = SessionChange {
-            title: Some(title),
+        let own = SessionChange {
             model: profile.model.or_else(|| state.model.clone()),
             thinking: state.thinking.clone(),
             system_prompt: profile.system_prompt.or_else(|| state.system_prompt.clone()),
             system_prompt_append: Some(append(state.system_prompt_append.as_deref())),
-            additional_directories: (!state.additional_directories.is_empty()).then(|| state.additional_directories.clone()),
             tools: state.tools.clone(),
+            ..SessionChange::default()
+        };
+        let change = SessionChange {
+            title: Some(title),
+            additional_directories: (!state.additional_directories.is_empty()).then(|| state.additional_directories.clone()),
             budget: Some(budget).filter(|budget| *budget != BudgetLimits::default()),
             agent: profile.hosted.clone(),
-            ..SessionChange::default()
+            // The settings of nuncio's own agent do not apply to a hosted one.
+            ..if profile.hosted.is_some() { SessionChange::default() } else { own }
         };
         let setup = SessionSetup {
             id: label.child_session_id.clone(),

@@ -15,6 +15,7 @@ use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::event::Body;
 use crate::id::{MessageId, Seq, TurnId};
+use crate::session::agent_setting::AgentSetting;
 use crate::session::events::log;
 use crate::session::folds::queued_messages::LeftQueue;
 use crate::session::open::{RemoteCall, Session};
@@ -189,6 +190,7 @@ impl Session {
     /// Appends an event outside of a turn, such as a mode change, for the call that uses the
     /// handle. Returns its seq once it is committed.
     pub(crate) async fn change(&self, body: Body) -> Result<Seq> {
+        self.agent().check_settings(&AgentSetting::set_by(&body))?;
         self.own().await?;
         match self.changed_before()? {
             Some(seq) => Ok(seq),
@@ -199,6 +201,7 @@ impl Session {
     /// Appends an event while no turn runs and no message waits, as [`Session::change`] does;
     /// otherwise fails with `session_busy`.
     pub(crate) async fn change_between_turns(&self, body: Body) -> Result<Seq> {
+        self.agent().check_settings(&AgentSetting::set_by(&body))?;
         self.own().await?;
         if let Some(seq) = self.changed_before()? {
             return Ok(seq);

@@ -95,6 +95,9 @@ def work(prompt):
         say(os.environ.get(words[1], "(unset)"))
     elif word in ("mode", "model"):
         say(state[word])
+    elif word == "replaced":
+        state["reports"] = words[1]
+        say("replaced")
     elif word == "arguments":
         say(json.dumps(ARGUMENTS))
     elif word == "settings":
@@ -180,7 +183,8 @@ def turn(message):
     state["turn"] += 1
     text = message["message"]["content"][-1]["text"]
     history.append(text)
-    send({"type": "system", "subtype": "init", "permissionMode": state["mode"], "claude_code_version": "9.8.7"})
+    send({"type": "system", "subtype": "init", "permissionMode": state["mode"], "claude_code_version": "9.8.7",
+          "model": state.get("reports", state["model"])})
     result = work(text)
     state["cost"] += 0.25
     usage = {"input_tokens": 40, "cache_read_input_tokens": 60, "output_tokens": 5}

@@ -96,6 +96,14 @@ def work(prompt, params):
         item("agentMessage", "whole", "completed", text="never streamed")
     elif word == "env":
         say(os.environ.get(words[1], "(unset)"))
+    elif word == "spend":
+        # Works until the limit of the turn interrupts it.
+        for _ in range(int(words[1])):
+            use_tokens(100)
+        interrupted.wait()
+        return {"status": "interrupted"}
+    elif word == "instructions":
+        say(f"{state['opened'].get('baseInstructions')} {state['opened'].get('developerInstructions')}")
     elif word == "chosen":
         say(f"{params.get('model')} {params.get('effort')}")
     elif word == "steer":
@@ -210,6 +218,7 @@ def request(message):
     elif method in ("thread/start", "thread/resume"):
         if method == "thread/resume" and "forgets" in FLAGS:
             error = {"code": -32600, "message": "no rollout found for thread id thread-1"}
+        state["opened"] = params
         history.append(method + " " + json.dumps({key: params.get(key) for key in ("threadId", "config", "sandbox", "approvalPolicy")}))
         kind = "workspaceWrite" if params["sandbox"] == "workspace-write" else "dangerFullAccess"
         sandbox = {"type": kind, "writableRoots": [], "networkAccess": False}

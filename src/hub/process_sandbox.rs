@@ -1,0 +1,116 @@
+//! The sandbox around the process of a hosted agent: it writes only below the directories of the
+//! session, in its own temporary directory, and where it keeps its login and its sessions.
+
+use std::path::PathBuf;
+
+use super::process::unavailable;
+use crate::agent::Services;
+use crate::config::{AgentKind, HostedAgent, SandboxMode};
+use crate::error::{Error, Result};
+use crate::process::{Command, Sandbox};
+use crate::workspace::{create_private_dir, linked_git_dirs};
+
+/// A directory in which agents keep their state.
+struct StateDirectory {
+    /// A word of the commands of these agents contains this.
+    program: &'static str,
+    /// The environment variable that replaces `default`, if there is one.
+    variable: &'static str,
+    /// The directory below the user's home.
+    default: &'static str,
+    /// The part of that directory that the agents use.
+    part: &'static str,
+}
+
+const fn state(program: &'static str, variable: &'static str, default: &'static str, part: &'static str) -> StateDirectory {
+    StateDirectory { program, variable, default, part }
+}
+
+const STATE: [StateDirectory; 8] = [
+    state("claude", "CLAUDE_CONFIG_DIR", ".claude", ""),
+    state("codex", "CODEX_HOME", ".codex", ""),
+    state("gemini", "", ".gemini", ""),
+    state("opencode", "XDG_DATA_HOME", ".local/share", "opencode"),
+    state("opencode", "XDG_STATE_HOME", ".local/state", "opencode"),
+    state("opencode", "XDG_CACHE_HOME", ".cache", "opencode"),
+    state("opencode", "XDG_CONFIG_HOME", ".config", "opencode"),
+    state("pi-acp", "PI_CODING_AGENT_DIR", ".pi", ""),
+];
+
+/// The name of the temporary directory below the agent's directory for files.
+const TEMP: &str = "tmp";
+
+/// The sandbox of an agent's process.
+pub(super) struct ProcessSandbox<'a> {
+    pub services: &'a Services,
+    pub name: &'a str,
+    pub agent: &'a HostedAgent,
+    pub mode: SandboxMode,
+    /// The directory of the session, and the others.
+    pub roots: Vec<PathBuf>,
+    /// The directory for files of the agent.
+    pub data: PathBuf,
+}
+
+impl ProcessSandbox<'_> {
+    /// Confines a command. Creates the directories of the agent's state, because a program that
+    /// cannot create them fails.
+    pub(super) fn confine(self, command: Command) -> Result<Command> {
+        let ProcessSandbox { services, name, agent, mode, roots, data } = self;
+        if !Sandbox::is_available() {
+            return Err(unavailable(name, "this system has no sandbox (Landlock)").hint("set sandbox = \"off\""));
+        }
+        let temp = data.join(TEMP);
+        create_private_dir(&temp)?;
+        let mut writable = Vec::new();
+        if mode == SandboxMode::WorkspaceWrite {
+            writable.extend(roots.iter().flat_map(|root| linked_git_dirs(root)));
+            writable.extend(roots);
+        }
+        let states = states(services, agent, &command);
+        for state in &states {
+            create_private_dir(state)?;
+        }
+        writable.extend(states.into_iter().chain(agent.writable.iter().cloned()).chain([data]));
+        let real = |path: PathBuf| {
+            let failed = |error| Error::io(format_args!("agent {name}: {} cannot be writable", path.display()), error);
+            path.canonicalize().map_err(failed)
+        };
+        let sandbox = Sandbox {
+            writable: writable.into_iter().map(real).collect::<Result<_>>()?,
+            private: services.places.private(),
+            readable: Vec::new(),
+            temp: real(temp)?,
+            git_config: services.user.settings.sandbox.git_config,
+            settings: false,
+            network: true,
+            required: true,
+        };
+        Ok(command.sandbox(Some(sandbox)))
+    }
+}
+
+/// Returns the directories of an agent's state.
+fn states(services: &Services, agent: &HostedAgent, command: &Command) -> Vec<PathBuf> {
+    let line = agent.command_line();
+    let runs = |program: &str| line.iter().any(|word| word.contains(program)) || kind_program(agent.kind) == program;
+    let value = |name: &str| {
+        let set = command.env_set.iter().rev().find(|(set, _)| set == name).map(|(_, value)| PathBuf::from(value));
+        set.or_else(|| services.environment.get(name).map(PathBuf::from))
+    };
+    let directory = |state: &StateDirectory| {
+        let above = value(state.variable).or_else(|| Some(services.places.home.as_ref()?.join(state.default)))?;
+        Some(if state.part.is_empty() { above } else { above.join(state.part) })
+    };
+    STATE.iter().filter(|state| runs(state.program)).filter_map(directory).collect()
+}
+
+/// Returns the program of a kind, as in [`STATE`].
+fn kind_program(kind: AgentKind) -> &'static str {
+    match kind {
+        AgentKind::ClaudeCode => "claude",
+        AgentKind::Codex => "codex",
+        AgentKind::Opencode => "opencode",
+        AgentKind::Acp | AgentKind::Fake => "",
+    }
+}

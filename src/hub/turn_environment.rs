@@ -1,0 +1,90 @@
+//! The environment of a hosted agent's turn: for the commands that it runs with nuncio, and for the
+//! hooks and the checks of the turn.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::conversation::HostedConversation;
+use super::events::Call;
+use crate::agent::{ForeignCallHooks, Services, SessionEnvironment};
+use crate::config::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE};
+use crate::content::ToolStatus;
+use crate::error::Result;
+use crate::event::SessionParent;
+use crate::hooks::HookTool;
+use crate::session::Turn;
+use crate::task;
+
+/// The environment of a turn, which is created when it is first used.
+pub(super) struct TurnEnvironment<'a> {
+    services: &'a Arc<Services>,
+    turn: &'a Turn,
+    parent: Option<&'a SessionParent>,
+    /// The port and the session of the agent.
+    agent: (Option<u16>, String),
+    /// The session has hooks for tool calls.
+    has_hooks: bool,
+    created: OnceCell<Arc<SessionEnvironment>>,
+}
+
+impl<'a> TurnEnvironment<'a> {
+    pub(super) fn new(
+        services: &'a Arc<Services>,
+        turn: &'a Turn,
+        parent: Option<&'a SessionParent>,
+        conversation: &dyn HostedConversation,
+        has_hooks: bool,
+    ) -> TurnEnvironment<'a> {
+        let agent = (conversation.port(), conversation.session().to_owned());
+        TurnEnvironment { services, turn, parent, agent, has_hooks, created: OnceCell::new() }
+    }
+
+    /// Returns the environment. The first call reads files.
+    pub(super) async fn get(&self) -> Result<&Arc<SessionEnvironment>> {
+        self.created.get_or_try_init(|| self.create()).await
+    }
+
+    async fn create(&self) -> Result<Arc<SessionEnvironment>> {
+        let (services, id, parent) = (self.services.clone(), self.turn.log.id.clone(), self.parent.cloned());
+        let (cwd, directories) = self.turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (port, session) = self.agent.clone();
+        let build = move || {
+            let mut environment = SessionEnvironment::new(services, Some(&id), parent.as_ref(), cwd, directories, None)?;
+            environment.set_variable(AGENT_SESSION_VARIABLE, session);
+            if let Some(port) = port {
+                environment.set_variable(AGENT_PORT_VARIABLE, port.to_string());
+            }
+            Ok(Arc::new(environment))
+        };
+        task::blocking("building the environment", build).await?
+    }
+
+    /// Runs the hooks before a call about which the agent asks. Returns why they block it, if they
+    /// do.
+    pub(super) async fn before_call(&self, call: &Call) -> Option<String> {
+        if !self.has_hooks {
+            return None;
+        }
+        match self.get().await {
+            Ok(environment) => ForeignCallHooks { host: self.turn, environment }.before(hook_tool(call, call.input.clone())).await,
+            Err(error) => Some(format!("the hooks cannot run: {error}")),
+        }
+    }
+
+    /// Runs the hooks after a call. `input` is that of the call.
+    pub(super) async fn after_call(&self, call: &Call, input: Value, status: ToolStatus, output: String) {
+        if self.has_hooks
+            && let Ok(environment) = self.get().await
+        {
+            let hooks = ForeignCallHooks { host: self.turn, environment };
+            hooks.after(hook_tool(call, input), status == ToolStatus::Completed, output).await;
+        }
+    }
+}
+
+/// Describes a call to hooks.
+fn hook_tool(call: &Call, input: Value) -> HookTool {
+    HookTool { tool_call_id: call.id.clone(), name: call.label().name, input, status: None, output: None, parts: None }
+}
