@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::model_settings::SecretText;
-use super::settings::SandboxMode;
+use super::sandbox_settings::SandboxMode;
 
 /// Default of the setting `agents.idle_ttl_s`.
 const AGENT_IDLE: Duration = Duration::from_secs(600);

@@ -2,7 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::settings::{PROJECT_RIGHTS, Policy, ProjectRight, Rule, SandboxMode, Settings};
+use super::sandbox_settings::SandboxMode;
+use super::settings::{PROJECT_RIGHTS, Policy, ProjectRight, Rule, Settings};
 
 /// Removes the settings that [`PROJECT_RIGHTS`] does not permit from the table of a project's
 /// settings file. Returns the names of the removed settings, which are shown in a notice.

@@ -37,8 +37,13 @@ const ALL: Abilities = &[
     (AgentSetting::AfterHooks, Means::Nuncio),
 ];
 
-const ACP: Abilities =
-    &[(AgentSetting::Model, Means::Option), (AgentSetting::Thinking, Means::Option), (AgentSetting::Compaction, Means::Command)];
+const ACP: Abilities = &[
+    (AgentSetting::Model, Means::Option),
+    (AgentSetting::Thinking, Means::Option),
+    (AgentSetting::Compaction, Means::Command),
+    (AgentSetting::Limit(Resource::Tokens), Means::Reported),
+    (AgentSetting::Limit(Resource::Cost), Means::Reported),
+];
 
 /// claude-agent-acp, the adapter that runs Claude Code behind ACP.
 const CLAUDE_AGENT_ACP: Abilities = &[

@@ -13,6 +13,7 @@ use super::turn_environment::TurnEnvironment;
 use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
 use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange};
+use crate::hooks::HookTool;
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
 use crate::session::Turn;
@@ -63,6 +64,12 @@ impl Call {
             ToolKind::Other => ("other", ToolCategory::Other),
         };
         ToolLabel { name: name.into(), title: self.title.clone(), category: Some(category) }
+    }
+
+    /// Describes the call to hooks.
+    pub(super) fn hook_tool(&self) -> HookTool {
+        let (tool_call_id, name, input) = (self.id.clone(), self.label().name, self.input.clone());
+        HookTool { tool_call_id, name, input, status: None, output: None, parts: None }
     }
 
     /// Returns the command line of a call that runs a command.
@@ -345,11 +352,11 @@ impl<'a> TurnEvents<'a> {
             effect: problem.map(|_| "unknown".into()),
         };
         // The id is kept, so that later updates of the call are ignored.
-        let input = std::mem::take(&mut call.input);
-        call.output = None;
+        let tool = call.hook_tool();
+        (call.input, call.output) = (Value::Null, None);
         self.recorded.emit(completed).await;
         if problem.is_none() {
-            self.environment.after_call(call, input, status, text).await;
+            self.environment.after_call(tool, status, text).await;
         }
     }
 

@@ -120,7 +120,8 @@ impl HostedTurn<'_> {
     async fn rounds(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
         let HostedTurn { session, turn, loaded, agent, .. } = self;
         let (services, parent) = (&session.services, session.setup.parent.as_ref());
-        let environment = TurnEnvironment::new(services, turn, parent, conversation, services.has_call_hooks(loaded));
+        let running = (conversation.port(), conversation.session().to_owned());
+        let environment = TurnEnvironment::new(services, turn, parent, running, services.has_call_hooks(loaded));
         if !agent.verify {
             return self.prompt(conversation, &environment, None).await;
         }

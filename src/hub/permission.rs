@@ -75,7 +75,7 @@ impl<'a> PermissionDecider<'a> {
             self.resolved(&call, None, answer, None).await;
             return choice;
         }
-        if let Some(reason) = self.environment.before_call(&call).await {
+        if let Some(reason) = self.environment.before_call(call.hook_tool()).await {
             let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, "hook", Some(&reason));
             let choice = chosen(&answer, &options);
             self.resolved(&call, None, answer, None).await;

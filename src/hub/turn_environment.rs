@@ -3,11 +3,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use super::conversation::HostedConversation;
-use super::events::Call;
 use crate::agent::{ForeignCallHooks, Services, SessionEnvironment};
 use crate::config::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE};
 use crate::content::ToolStatus;
@@ -34,10 +31,9 @@ impl<'a> TurnEnvironment<'a> {
         services: &'a Arc<Services>,
         turn: &'a Turn,
         parent: Option<&'a SessionParent>,
-        conversation: &dyn HostedConversation,
+        agent: (Option<u16>, String),
         has_hooks: bool,
     ) -> TurnEnvironment<'a> {
-        let agent = (conversation.port(), conversation.session().to_owned());
         TurnEnvironment { services, turn, parent, agent, has_hooks, created: OnceCell::new() }
     }
 
@@ -63,28 +59,23 @@ impl<'a> TurnEnvironment<'a> {
 
     /// Runs the hooks before a call about which the agent asks. Returns why they block it, if they
     /// do.
-    pub(super) async fn before_call(&self, call: &Call) -> Option<String> {
+    pub(super) async fn before_call(&self, call: HookTool) -> Option<String> {
         if !self.has_hooks {
             return None;
         }
         match self.get().await {
-            Ok(environment) => ForeignCallHooks { host: self.turn, environment }.before(hook_tool(call, call.input.clone())).await,
+            Ok(environment) => ForeignCallHooks { host: self.turn, environment }.before(call).await,
             Err(error) => Some(format!("the hooks cannot run: {error}")),
         }
     }
 
-    /// Runs the hooks after a call. `input` is that of the call.
-    pub(super) async fn after_call(&self, call: &Call, input: Value, status: ToolStatus, output: String) {
+    /// Runs the hooks after a call.
+    pub(super) async fn after_call(&self, call: HookTool, status: ToolStatus, output: String) {
         if self.has_hooks
             && let Ok(environment) = self.get().await
         {
             let hooks = ForeignCallHooks { host: self.turn, environment };
-            hooks.after(hook_tool(call, input), status == ToolStatus::Completed, output).await;
+            hooks.after(call, status == ToolStatus::Completed, output).await;
         }
     }
-}
-
-/// Describes a call to hooks.
-fn hook_tool(call: &Call, input: Value) -> HookTool {
-    HookTool { tool_call_id: call.id.clone(), name: call.label().name, input, status: None, output: None, parts: None }
 }

@@ -26,6 +26,7 @@ mod status;
 mod terminals;
 mod titles;
 mod turn_ends;
+mod turn_policies;
 mod turn_size;
 mod untrusted_projects;
 

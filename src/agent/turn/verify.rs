@@ -156,8 +156,9 @@ impl<'a> Verification<'a> {
     }
 }
 
-/// Creates the notice about the commands `failed`, and its note to the model. Those in `before` already failed before the
-/// first edit. The notice tells the model to fix the cause, unless it was the last round.
+/// Creates the notice about the commands `failed`, and its note to the model. Those in `before`
+/// already failed before the first edit. The note tells the model to fix the cause, unless it was
+/// the last round.
 fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> (Body, String) {
     let (title, next, order) = if round < rounds_max {
         let title = format!("Checks failed (round {round} of {rounds_max})");

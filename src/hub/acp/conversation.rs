@@ -87,12 +87,8 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
     let servers: Vec<Value> = servers.iter().filter_map(server).collect();
     let mut params =
         json!({ "cwd": opening.cwd, "mcpServers": servers, "_meta": { "claudeCode": { "options": claude_options() } } });
-    let SessionSettings { system_prompt, added_prompt, .. } = &opening.session_settings;
-    match (system_prompt, added_prompt) {
-        (Some(prompt), None) => params["_meta"]["systemPrompt"] = prompt.as_str().into(),
-        (Some(prompt), Some(added)) => params["_meta"]["systemPrompt"] = format!("{prompt}\n\n{added}").into(),
-        (None, Some(added)) => params["_meta"]["systemPrompt"] = json!({ "append": added }),
-        (None, None) => {}
+    if let Some(prompt) = system_prompt(&opening.session_settings) {
+        params["_meta"]["systemPrompt"] = prompt;
     }
     if !opening.directories.is_empty() {
         params["additionalDirectories"] = json!(opening.directories);
@@ -146,6 +142,16 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
 /// `claude_code.rs`.
 fn claude_options() -> Value {
     json!({ "settingSources": ["user"], "strictMcpConfig": true })
+}
+
+/// Returns the system prompt of a session as claude-agent-acp reads it.
+fn system_prompt(settings: &SessionSettings) -> Option<Value> {
+    match (&settings.system_prompt, &settings.added_prompt) {
+        (Some(prompt), None) => Some(prompt.as_str().into()),
+        (Some(prompt), Some(added)) => Some(format!("{prompt}\n\n{added}").into()),
+        (None, Some(added)) => Some(json!({ "append": added })),
+        (None, None) => None,
+    }
 }
 
 fn is_login_error(error: &Error) -> bool {

@@ -114,6 +114,14 @@ def work(prompt):
         for number in (1, 2):
             waiting[f"left-{number}"][0].wait()
             say(f"[{waiting[f'left-{number}'][1].get('behavior', 'deny')}]")
+    elif word == "change":
+        # Changes a file by a command about which it does not ask.
+        open(words[1], "w").close()
+        say("changed")
+    elif word == "[the":
+        # The note about failed checks.
+        open("fixed", "w").close()
+        say("fixed")
     elif word == "run":
         call("Bash", {"command": " ".join(words[1:])})
     elif word == "unannounced":

@@ -94,8 +94,7 @@ async fn settings_are_followed_or_refused_as_documented() {
 async fn flags_that_an_agent_cannot_follow_are_refused() {
     let home = home_of_all("").await;
     for (flags, refused) in [
-        (&["--agent", "acp", "--sandbox", "read-only"][..], "sandbox"),
-        (&["--agent", "acp", "--system-prompt", "Rhyme."], "systemPrompt"),
+        (&["--agent", "acp", "--system-prompt", "Rhyme."][..], "systemPrompt"),
         (&["--agent", "opencode", "--thinking", "high"], "thinking"),
         (&["--agent", "acp", "--max-requests", "3"], "budget.maxRequests"),
     ] {
@@ -171,7 +170,7 @@ async fn other_agents_receive_the_system_prompt_and_the_model() {
 
 #[tokio::test]
 async fn another_model_and_settings_of_files_are_reported_once() {
-    let more = "[review]\nmode = \"request\"\n[sandbox]\nmode = \"read-only\"\n[budget]\nmax_cost = 9.0\n";
+    let more = "[review]\nmode = \"request\"\n[budget]\nmax_cost = 9.0\n";
     let home = home_of("claude-code", claude_code::CLAUDE, &[], more).await;
     let (mut agent, session) = session(&home, &[]).await;
     let model = json!({"sessionId": session, "configId": "model", "value": "claude-opus-4-1"});
@@ -183,7 +182,7 @@ async fn another_model_and_settings_of_files_are_reported_once() {
     let notices = bodies(&home, &session, &["notice"]).await;
     let notices: Vec<[&Value; 2]> = notices.iter().map(|notice| [&notice["title"], &notice["description"]]).collect();
     let expected = json!([
-        ["The agent other does not follow some of nuncio's settings", "budget.maxCost, sandbox, review"],
+        ["The agent other does not follow some of nuncio's settings", "budget.maxCost, review"],
         ["The agent other uses another model", "claude-opus-5-5, not claude-opus-4-1"],
     ]);
     assert_eq!(json!(notices), expected);
@@ -203,7 +202,7 @@ async fn reached_limit_interrupts_the_agent() {
     let session = hosted(&mut agent, &home, "codex").await;
     agent.otherwise = Reply::Pick("reject_once");
     for (prompt, budget, used) in [
-        ("spend 1", json!({"maxTokens": 100}), "this turn has used 100 of 100 tokens"),
+        ("spend 1", json!({"maxTokens": 100}), "this turn has used 101 of 100 tokens"),
         ("spend 2", json!({"maxRequests": 2}), "this turn has used 2 of 2 model requests"),
         ("wait", json!({"maxWallS": 1}), "this turn has used 1 of 1 s"),
     ] {

@@ -119,7 +119,7 @@ fn a_type_name_means_one_type() {
 }
 
 /// Nouns that end like a participle.
-const NOUNS: &[&str] = &["Binding", "Encoding", "Feed", "Finding", "Framing", "Reasoning", "Spending", "Thinking"];
+const NOUNS: &[&str] = &["Binding", "Encoding", "Feed", "Finding", "Framing", "Reasoning", "Setting", "Spending", "Thinking"];
 
 /// Past participles that do not end in -ed.
 const PARTICIPLES: &[&str] = &["Chosen", "Done", "Found", "Known", "Made", "Ran", "Sent", "Shown", "Spent"];

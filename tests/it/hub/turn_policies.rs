@@ -1,0 +1,70 @@
+//! Hooks and checks in the turns of hosted agents.
+
+use serde_json::{Value, json};
+
+use super::{bodies, claude_code, home_of, session};
+use crate::harness::{Home, text};
+
+async fn home(more: &str) -> Home {
+    home_of("claude-code", claude_code::CLAUDE, &[], more).await
+}
+
+/// A hook of an event whose shell command is `line`.
+fn hook(event: &str, line: &str) -> String {
+    format!("[[hooks]]\nevent = \"{event}\"\nmatch = \"bash\"\ncommand = {}\n", json!(["sh", "-c", line]))
+}
+
+#[tokio::test]
+async fn hooks_block_calls_and_follow_them() {
+    let block = hook("tool.execute.before", "grep -q forbidden && { echo no >&2; exit 2; }; exit 0");
+    let change = hook("tool.execute.before", "grep -q rewrite && echo '{\"input\": {\"command\": \"true\"}}'; exit 0");
+    let follow = hook("tool.execute.after", "cat >> $NUNCIO_WORKSPACE/followed");
+    let home = home(&[block, change, follow].concat()).await;
+    let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
+    for (prompt, said, made) in [
+        ("run touch forbidden", "[deny]", None),
+        ("run touch rewrite", "[deny]", None),
+        ("run touch made", "[allow]", Some("made")),
+    ] {
+        let (_, updates) = agent.turn(&session, prompt).await;
+        assert_eq!(text(&updates, "agent_message_chunk"), said, "{prompt}");
+        let file = prompt.rsplit(' ').next().unwrap();
+        assert_eq!(home.get(file).is_some(), made.is_some(), "{prompt}");
+    }
+    agent.finish().await;
+    let resolved = bodies(&home, &session, &["permission.resolved"]).await;
+    let decided: Vec<&Value> = resolved.iter().map(|resolved| &resolved["by"]).collect();
+    assert_eq!(decided, ["hook", "hook", "mode"], "{resolved:?}");
+    assert!(resolved[0]["reason"].as_str().unwrap().contains("no"), "{resolved:?}");
+    let followed = home.get("followed").unwrap();
+    assert!(followed.contains("touch made") && followed.contains("\"status\":\"completed\""), "{followed}");
+    let notices = bodies(&home, &session, &["notice"]).await;
+    let titles: Vec<&Value> = notices.iter().map(|notice| &notice["title"]).collect();
+    assert_eq!(titles, ["Hooks before tool calls run only where the agent other asks"]);
+}
+
+#[tokio::test]
+async fn hook_that_must_block_on_failure_is_refused() {
+    let home = home(&(hook("tool.execute.before", "true") + "on_failure = \"closed\"\n")).await;
+    let ran = home.run(&["run", "--agent", "other", "say"], "").await;
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("on_failure = \"closed\" is not possible with the agent other"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn failed_checks_prompt_the_agent_again() {
+    for (rounds, stop, results) in [(3, "end_turn", json!([false, true])), (1, "end_turn", json!([false]))] {
+        let settings = format!("verify = true\n[verify]\ncommands = [\"test -f fixed\"]\nmax_rounds = {rounds}\n");
+        let home = home(&settings).await;
+        let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
+        // A turn without changes has no checks.
+        agent.turn(&session, "say").await;
+        let (stopped, updates) = agent.turn(&session, "change made").await;
+        let said = if rounds == 3 { "changedfixed" } else { "changed" };
+        assert_eq!((stopped.as_str(), text(&updates, "agent_message_chunk").as_str()), (stop, said));
+        agent.finish().await;
+        let checks = bodies(&home, &session, &["verify.completed"]).await;
+        let passed: Vec<&Value> = checks.iter().map(|check| &check["passed"]).collect();
+        assert_eq!(json!(passed), results);
+    }
+}
