@@ -149,6 +149,8 @@ pub(super) struct TurnEvents<'a> {
     recorded: BoundedTurn<'a>,
     /// Receives a notification for each report of usage.
     usage_reports: &'a Notify,
+    /// The usage of each request is recorded, not only that of the turn.
+    pub counts_requests: bool,
     environment: &'a TurnEnvironment<'a>,
     text: Option<Text>,
     calls: HashMap<String, Call>,
@@ -161,7 +163,7 @@ pub(super) struct TurnEvents<'a> {
 impl<'a> TurnEvents<'a> {
     pub(super) fn new(turn: &'a Turn, usage_reports: &'a Notify, environment: &'a TurnEnvironment<'a>) -> TurnEvents<'a> {
         let (recorded, calls, order) = (BoundedTurn::new(turn), HashMap::new(), Vec::new());
-        TurnEvents { recorded, usage_reports, environment, text: None, calls, order, active: false }
+        TurnEvents { recorded, usage_reports, counts_requests: false, environment, text: None, calls, order, active: false }
     }
 
     /// Returns the turn whose events are recorded.

@@ -13,6 +13,7 @@ use super::hosted_session::HostedSession;
 use super::hosted_turn::HostedTurn;
 use super::registry;
 use super::session_settings::SessionSettings;
+use crate::agent::TurnBudget;
 use crate::config::McpServer;
 use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
@@ -32,8 +33,10 @@ impl HostedSession {
         let loaded = self.services.settings(&cwd)?;
         let wanted = turn.log.state(|state| SessionSettings::new(state, &self.services.overrides, &self.name));
         self.turns.fetch_add(1, Ordering::Relaxed);
+        let budget = TurnBudget::with_limits(turn, &loaded.settings, abilities::chosen_limits(&loaded));
         let idle_ttl = registry::idle_ttl(&self.services, &agent);
-        let result = HostedTurn { session: self, turn, agent, loaded, cwd, wanted, usage_reports: Notify::new() }.run().await;
+        let result =
+            HostedTurn { session: self, turn, agent, loaded, cwd, wanted, budget, usage_reports: Notify::new() }.run().await;
         self.end_when_idle(idle_ttl);
         result
     }

@@ -47,6 +47,7 @@ pub(super) struct HostedTurn<'a> {
     pub cwd: PathBuf,
     /// The settings of the session for the agent.
     pub wanted: SessionSettings,
+    pub budget: TurnBudget<'a>,
     /// Receives a notification for each report of usage.
     pub usage_reports: Notify,
 }
@@ -54,8 +55,7 @@ pub(super) struct HostedTurn<'a> {
 impl HostedTurn<'_> {
     /// Runs the turn within its budget, as far as the agent reports what it uses.
     pub(super) async fn run(&self) -> Result<StopReason> {
-        let turn = self.turn;
-        let budget = TurnBudget::with_limits(turn, &self.loaded.settings, abilities::chosen_limits(&self.loaded));
+        let (turn, budget) = (self.turn, &self.budget);
         let reported = abilities::reported(&self.agent);
         let result = budget.limit_reported(self.work(), &reported, &self.usage_reports).await;
         let has_limit = |resource: &Resource| *resource != Resource::Requests && budget.has_limit(*resource);
@@ -145,7 +145,8 @@ impl HostedTurn<'_> {
     ) -> Result<StopReason> {
         let HostedTurn { session, turn, loaded, .. } = self;
         let workspace = self.workspace();
-        let events = TurnEvents::new(turn, &self.usage_reports, environment);
+        let mut events = TurnEvents::new(turn, &self.usage_reports, environment);
+        events.counts_requests = [Resource::Requests, Resource::Tokens].iter().any(|limited| self.budget.has_limit(*limited));
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace, environment);
         let mut io = TurnIo { name: &session.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
         let work = match again {

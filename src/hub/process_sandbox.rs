@@ -37,6 +37,9 @@ const STATE: [StateDirectory; 8] = [
     state("pi-acp", "PI_CODING_AGENT_DIR", ".pi", ""),
 ];
 
+/// The variable with the mode in which codex-acp starts.
+const CODEX_ACP_MODE: &str = "INITIAL_AGENT_MODE";
+
 /// The name of the temporary directory below the agent's directory for files.
 const TEMP: &str = "tmp";
 
@@ -76,6 +79,7 @@ impl ProcessSandbox<'_> {
             let failed = |error| Error::io(format_args!("agent {name}: {} cannot be writable", path.display()), error);
             path.canonicalize().map_err(failed)
         };
+        let command = adapted(agent, command);
         let sandbox = Sandbox {
             writable: writable.into_iter().map(real).collect::<Result<_>>()?,
             private: services.places.private(),
@@ -90,19 +94,27 @@ impl ProcessSandbox<'_> {
     }
 }
 
+/// Turns off the sandbox of codex-acp, which cannot start in another sandbox.
+fn adapted(agent: &HostedAgent, command: Command) -> Command {
+    let runs = agent.command_line().iter().any(|word| word.contains("codex-acp"));
+    let is_set = command.env_set.iter().any(|(set, _)| set == CODEX_ACP_MODE);
+    if runs && !is_set { command.env(CODEX_ACP_MODE, "agent-full-access") } else { command }
+}
+
 /// Returns the directories of an agent's state.
 fn states(services: &Services, agent: &HostedAgent, command: &Command) -> Vec<PathBuf> {
     let line = agent.command_line();
     let runs = |program: &str| line.iter().any(|word| word.contains(program)) || kind_program(agent.kind) == program;
-    let value = |name: &str| {
-        let set = command.env_set.iter().rev().find(|(set, _)| set == name).map(|(_, value)| PathBuf::from(value));
-        set.or_else(|| services.environment.get(name).map(PathBuf::from))
+    let value = |name: &str| command.env_set.iter().rev().find(|(set, _)| set == name).map(|(_, value)| PathBuf::from(value));
+    let directories = |state: &StateDirectory| {
+        let default = services.places.home.as_ref().map(|home| home.join(state.default));
+        // The directory that the variable names may have links to the user's.
+        let (given, users) = (value(state.variable), services.environment.get(state.variable).map(PathBuf::from));
+        let part = state.part;
+        let all = [given, users.or(default)].into_iter().flatten();
+        all.map(move |above| if part.is_empty() { above } else { above.join(part) }).collect::<Vec<_>>()
     };
-    let directory = |state: &StateDirectory| {
-        let above = value(state.variable).or_else(|| Some(services.places.home.as_ref()?.join(state.default)))?;
-        Some(if state.part.is_empty() { above } else { above.join(state.part) })
-    };
-    STATE.iter().filter(|state| runs(state.program)).filter_map(directory).collect()
+    STATE.iter().filter(|state| runs(state.program)).flat_map(directories).collect()
 }
 
 /// Returns the program of a kind, as in [`STATE`].

@@ -67,6 +67,8 @@ GEMINI_SETTINGS = {
     "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
+    # Its commands run in a pseudo-terminal, which the sandbox does not allow.
+    "tools": {"shell": {"enableInteractiveShell": False}},
 }
 PI_MODELS = {
     "providers": {
@@ -126,6 +128,7 @@ OPENCODE_PLUGIN = {".opencode/plugin/repository.js": 'import { writeFileSync } f
 # the port of the model server, `{home}` the home, `{nuncio}` the tested program. `arguments` are
 # further arguments of its shell tool. `asks` is False for an agent that runs commands without
 # asking. `denied` is the stop reason of a turn with a denied call, if it is not "end_turn".
+# `reports`: the agent reports the usage of each request. `prompts`: it takes a system prompt.
 # `resumes_next_minute`: the agent loses a session that is loaded in the minute in which it was
 # created, because both processes then write to the same file. nuncio does not start the agent beside
 # the files `refused`, which the agent would run.
@@ -145,6 +148,7 @@ AGENTS = {
     "claude-agent-acp": {
         "kind": "acp",
         "command": script("@agentclientprotocol/claude-agent-acp/dist/index.js"),
+        "prompts": True,
         "env": CLAUDE,
     },
     "codex-acp": {
@@ -186,12 +190,16 @@ AGENTS = {
         "env": CODEX,
         "files": {".codex/config.toml": codex("on-request", "workspace-write")},
         # Codex asks before it runs a command outside of its sandbox.
+        "reports": True,
+        "prompts": True,
         "arguments": {"sandbox_permissions": "require_escalated", "justification": "the check needs it"},
     },
     "claude-code": {
         "kind": "claude-code",
         "command": program(f"@anthropic-ai/claude-code-{PLATFORM}/claude"),
         "env": CLAUDE,
+        "reports": True,
+        "prompts": True,
         # Its own terminal client reports its status by hooks.
         "terminal": True,
     },
@@ -199,6 +207,7 @@ AGENTS = {
         "kind": "opencode",
         "command": program(f"opencode-{PLATFORM}/bin/opencode"),
         "env": OPENCODE,
+        "reports": True,
         "files": {"opencode.json": OPENCODE_CONFIG},
         "refused": OPENCODE_PLUGIN,
     },

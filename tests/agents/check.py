@@ -26,10 +26,10 @@ class Failure(Exception):
 class Client:
     """A process of nuncio and an ACP connection with it."""
 
-    def __init__(self, nuncio, cwd, environment):
+    def __init__(self, nuncio, cwd, environment, *flags):
         self.errors = open(os.path.join(environment["HOME"], "stderr"), "ab")
         self.process = subprocess.Popen(
-            [nuncio, "acp"], cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors
+            [nuncio, "acp", *flags], cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors
         )
         self.cwd, self.answer, self.last = cwd, None, 0
         self.updates, self.questions = [], []
@@ -52,7 +52,9 @@ class Client:
 
     def permit(self, message):
         self.questions.append(message["params"])
-        options = [option["optionId"] for option in message["params"]["options"] if option["kind"] == self.answer]
+        # No budget is raised.
+        kind = "reject_once" if "the budget of this" in json.dumps(message) else self.answer
+        options = [option["optionId"] for option in message["params"]["options"] if option["kind"] == kind]
         outcome = {"outcome": "selected", "optionId": options[0]} if options else {"outcome": "cancelled"}
         self.send(id=message["id"], result={"outcome": outcome})
 
@@ -80,12 +82,13 @@ class Client:
         self.begin(method, **params)
         return self.wait()
 
-    def prompt(self, session, text, answer=None):
+    def prompt(self, session, text, answer=None, budget=None):
         """Starts a turn in which permission requests get the first option of the kind `answer`."""
         self.answer = answer
         self.updates.clear()
         self.questions.clear()
-        self.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+        meta = {"nuncio": {"budget": budget}} if budget else {}
+        self.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}], _meta=meta)
 
     def text(self):
         """The agent's text since the start of the turn."""
@@ -181,6 +184,7 @@ class Check:
         self.write(
             "nuncio/config.toml",
             "\n".join([
+                'hooks = [{event = "tool.execute.before", command = ["sh", "-c", "grep -q hooked && exit 2; exit 0"]}]',
                 '[permissions]\nrules = [{tool = "bash", pattern = "touch forbidden*", policy = "deny"}]',
                 f'[agents]\nallowed = ["{self.name}"]',
                 f'[agents."{self.name}"]\nkind = "{self.agent["kind"]}"\ncommand = {command}',
@@ -192,8 +196,12 @@ class Check:
         ran = subprocess.run([self.nuncio, "trust"], cwd=self.work, env=self.environment, capture_output=True, text=True)
         expect(ran.returncode, 0, ran.stderr)
 
-    def start(self):
-        self.client = Client(self.nuncio, self.work, self.environment)
+    def start(self, *flags):
+        self.client = Client(self.nuncio, self.work, self.environment, *flags)
+
+    def create(self, **params):
+        meta = {"nuncio": {"agent": self.name, **params.pop("ours", {})}}
+        return self.client.call("session/new", cwd=self.work, mcpServers=[], _meta=meta, **params)["sessionId"]
 
     def exists(self, name):
         return os.path.exists(os.path.join(self.work, name))
@@ -205,8 +213,7 @@ class Check:
 
     def allow(self):
         self.start()
-        meta = {"nuncio": {"agent": self.name}}
-        self.session = self.client.call("session/new", cwd=self.work, mcpServers=[], _meta=meta)["sessionId"]
+        self.session = self.create()
         self.client.prompt(self.session, "RUN touch allowed.txt", "allow_once")
         self.finish("finished")
         self.minute = int(time.time() / 60)
@@ -231,6 +238,47 @@ class Check:
         reason = self.client.wait()["stopReason"]
         expect((len(self.client.questions), self.exists("forbidden.txt")), (0, False), "questions, forbidden.txt exists")
         expect(reason, self.agent.get("denied", "end_turn"), "stop reason")
+
+    def hook(self):
+        """A hook of the settings blocks a command without a question."""
+        if not self.agent.get("asks", True):
+            return
+        self.client.prompt(self.session, "RUN touch hooked.txt", "allow_once")
+        self.client.wait()
+        expect((len(self.client.questions), self.exists("hooked.txt")), (0, False), "questions, hooked.txt exists")
+
+    def budget(self):
+        """A limit of time interrupts the agent, and so does one of requests if the agent reports them."""
+        limits = [("maxWallS", 3, "RUN sh -c 'sleep 543; true'")]
+        limits += [("maxRequests", 1, "RUN touch limited.txt")] * self.agent.get("reports", False)
+        for name, limit, prompt in limits:
+            self.client.prompt(self.session, prompt, "allow_once", {name: limit})
+            expect(self.client.wait()["stopReason"], "max_turn_requests", f"stop reason with {name}")
+
+    def prompts(self):
+        """The system prompt of a session reaches the model."""
+        session = self.create(systemPrompt={"mode": "append", "content": [{"type": "text", "text": "Rhyme in the check."}]})
+        self.client.prompt(session, "SAY rhymed")
+        self.finish("rhymed")
+        if not any("Rhyme in the check." in body for body in self.mock.bodies):
+            raise Failure("no request to the model has the system prompt")
+
+    def sandbox(self):
+        """The agent and its commands write only below the session, also after a restart."""
+        self.start("--sandbox", "workspace-write", "--mode", "auto")
+        session = self.create()
+        for number in range(2):
+            self.client.prompt(session, f"RUN sh -c 'touch in-{number}.txt; touch ../out-{number}.txt; true'", "allow_once")
+            self.finish("finished")
+            found = (self.exists(f"in-{number}.txt"), self.exists(f"../out-{number}.txt"))
+            expect(found, (True, False), "file below the session, file outside")
+            self.client.end()
+            self.gone()
+            if number == 0 and not self.agent.get("resumes_next_minute"):
+                self.start("--sandbox", "workspace-write", "--mode", "auto")
+                self.client.call("session/load", sessionId=session, cwd=self.work, mcpServers=[])
+            elif number == 0:
+                break
 
     def auto(self):
         """The mode auto allows a command without a question."""
@@ -297,8 +345,7 @@ class Check:
         for name, content in self.agent["refused"].items():
             self.write(f"work/{name}", content)
         self.start()
-        meta = {"nuncio": {"agent": self.name}}
-        session = self.client.call("session/new", cwd=self.work, mcpServers=[], _meta=meta)["sessionId"]
+        session = self.create()
         self.client.prompt(session, "SAY started")
         try:
             self.client.wait()
@@ -325,7 +372,8 @@ class Check:
             raise Failure(f"still running: {processes(self.home)}")
 
     def run(self):
-        names = ["prepare", "allow", "deny", "rule", "auto", "cancel", "second", "resume", "end", "repository"]
+        names = ["prepare", "allow", "deny", "rule", "hook", "auto", "cancel", "budget", "second", "resume"]
+        names += ["prompts"] * self.agent.get("prompts", False) + ["end", "sandbox", "repository"]
         names += ["refused"] * ("refused" in self.agent) + ["terminal"] * self.agent.get("terminal", False)
         for name in names:
             started = time.monotonic()

@@ -226,7 +226,7 @@ class Mock:
     calls of the shell tool."""
 
     def __init__(self, port=0, verbose=False, arguments=None):
-        self.prompts, self.arguments = [], arguments or {}
+        self.prompts, self.bodies, self.arguments = [], [], arguments or {}
         self.lock = threading.Lock()
         self.verbose = verbose
         mock = self
@@ -306,6 +306,7 @@ class Mock:
             number = len(self.prompts) + 1
             texts, call, users = answer(protocol, body, self.arguments)
             self.prompts.append(users)
+            self.bodies.append(json.dumps(body))
         if self.verbose:
             print(number, path, texts, call, protocol.tools(body), flush=True)
         if body.get("stream") or "streamGenerateContent" in path:

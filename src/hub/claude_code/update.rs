@@ -118,14 +118,16 @@ pub(super) struct ClaudeRecorder {
     streamed: HashSet<String>,
     /// Tokens of the context in the last request to the model.
     context_tokens: u64,
+    /// The usage at the start of the running request.
+    started: Usage,
     /// The usage of the turn's requests that was recorded.
     recorded: Usage,
 }
 
 impl ClaudeRecorder {
     pub(super) fn new(name: &str) -> ClaudeRecorder {
-        let (streamed, recorded) = (HashSet::new(), Usage::default());
-        ClaudeRecorder { name: name.into(), message: String::new(), streamed, context_tokens: 0, recorded }
+        let (streamed, started, recorded) = (HashSet::new(), Usage::default(), Usage::default());
+        ClaudeRecorder { name: name.into(), message: String::new(), streamed, context_tokens: 0, started, recorded }
     }
 
     /// Records a message of the turn.
@@ -169,8 +171,8 @@ impl ClaudeRecorder {
             Some("message_start") => {
                 self.message = event["message"]["id"].as_str().unwrap_or_default().into();
                 self.streamed.insert(self.message.clone());
-                let usage = usage(&event["message"]["usage"]);
-                self.context_tokens = usage.input_tokens + usage.output_tokens;
+                self.started = usage(&event["message"]["usage"]);
+                self.context_tokens = self.started.input_tokens + self.started.output_tokens;
             }
             Some("content_block_start") if event["content_block"]["type"] == "tool_use" => {
                 let call = &event["content_block"];
@@ -193,9 +195,13 @@ impl ClaudeRecorder {
             }
             Some("content_block_stop") => events.end_text().await,
             Some("message_delta") => {
-                let usage = usage(&event["usage"]);
+                let mut usage = usage(&event["usage"]);
                 if usage.input_tokens > 0 {
                     self.context_tokens = usage.input_tokens + usage.output_tokens;
+                } else {
+                    usage = Usage { output_tokens: usage.output_tokens, ..self.started };
+                }
+                if events.counts_requests {
                     self.recorded += usage;
                     events.usage(self.name.clone(), usage, None, (self.context_tokens, 0)).await;
                 }
