@@ -19,15 +19,13 @@ pub(super) struct SessionSettings {
 }
 
 impl SessionSettings {
-    /// Returns the settings that flags of this process set for the sessions of an agent: those next
-    /// to `--agent NAME`, and the sandbox, which applies to all sessions.
+    /// Returns the settings that the flags next to `--agent NAME` set for the sessions of an agent.
     pub(super) fn set_by_flags(overrides: &Overrides, name: &str) -> Vec<AgentSetting> {
         let own = is_for(overrides, name);
         let set = [
             (AgentSetting::Model, own && overrides.model.is_some()),
             (AgentSetting::Thinking, own && overrides.thinking.is_some()),
             (AgentSetting::SystemPrompt, own && overrides.system_prompt.is_some()),
-            (AgentSetting::Sandbox, overrides.sandbox.as_deref().is_some_and(|mode| mode != "off")),
         ];
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(setting, _)| setting).collect()
     }

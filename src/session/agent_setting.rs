@@ -29,26 +29,6 @@ pub enum AgentSetting {
 }
 
 impl AgentSetting {
-    /// All settings, in the order of the table in docs/AGENTS.md.
-    pub(crate) const ALL: [AgentSetting; 16] = [
-        AgentSetting::Model,
-        AgentSetting::Thinking,
-        AgentSetting::SystemPrompt,
-        AgentSetting::AddedPrompt,
-        AgentSetting::Tools,
-        AgentSetting::Messages,
-        AgentSetting::Compaction,
-        AgentSetting::Limit(Resource::Requests),
-        AgentSetting::Limit(Resource::Tokens),
-        AgentSetting::Limit(Resource::Cost),
-        AgentSetting::Limit(Resource::Time),
-        AgentSetting::Sandbox,
-        AgentSetting::Verify,
-        AgentSetting::Review,
-        AgentSetting::BeforeHooks,
-        AgentSetting::AfterHooks,
-    ];
-
     /// Returns the name in messages and docs: the field of a method, or the section of the settings
     /// file.
     pub(crate) fn name(self) -> &'static str {
@@ -98,11 +78,9 @@ impl AgentSetting {
     /// Returns the settings for which a budget has a limit.
     pub(crate) fn limited_by(budget: &BudgetLimits) -> Vec<AgentSetting> {
         let amount = |resource, session| budget.get(BudgetLimit { resource, session }).unwrap_or_default();
-        let limits = AgentSetting::ALL.into_iter().filter_map(|setting| match setting {
-            AgentSetting::Limit(resource) => Some((setting, amount(resource, false).max(amount(resource, true)))),
-            _ => None,
-        });
-        limits.filter(|(_, amount)| *amount > 0).map(|(setting, _)| setting).collect()
+        let resources = [Resource::Requests, Resource::Tokens, Resource::Cost, Resource::Time];
+        let limited = resources.into_iter().filter(|resource| amount(*resource, false).max(amount(*resource, true)) > 0);
+        limited.map(AgentSetting::Limit).collect()
     }
 
     /// Creates the error for a setting that an agent cannot follow.
