@@ -86,7 +86,7 @@ impl Agents for Hub {
         let Some(name) = &setup.agent else { return Ok(()) };
         let agent = registry::allowed(&self.services, name)?;
         registry::check_trust(&self.services, name, &setup.cwd)?;
-        abilities::check_hooks(name, &self.services.settings(&setup.cwd)?)?;
+        abilities::check_hooks(name, &agent, &self.services.settings(&setup.cwd)?)?;
         abilities::check(name, &agent, settings)?;
         abilities::check(name, &agent, &SessionSettings::set_by_flags(&self.services.overrides, name))
     }

@@ -62,6 +62,7 @@ const CLAUDE_CODE: Abilities = &[
     (AgentSetting::SystemPrompt, Means::Start),
     (AgentSetting::AddedPrompt, Means::Start),
     (AgentSetting::Tools, Means::Start),
+    (AgentSetting::BeforeHooks, Means::Nuncio),
     (AgentSetting::Compaction, Means::Command),
     (AgentSetting::Limit(Resource::Requests), Means::Reported),
     (AgentSetting::Limit(Resource::Tokens), Means::Reported),
@@ -123,10 +124,11 @@ pub(super) fn check(name: &str, agent: &HostedAgent, settings: &[AgentSetting]) 
 
 /// Returns an error if a hook must block calls when it fails (`on_failure = "closed"`): a hosted
 /// agent also makes calls without asking.
-pub(super) fn check_hooks(name: &str, loaded: &LoadedSettings) -> Result<()> {
+pub(super) fn check_hooks(name: &str, agent: &HostedAgent, loaded: &LoadedSettings) -> Result<()> {
     let is_closed =
         |hook: &HookSettings| hook.event == HookEvent::ToolExecuteBefore && hook.on_failure == Some(FailurePolicy::Closed);
-    match loaded.settings.hooks.iter().any(is_closed) {
+    let asks_always = means(agent, AgentSetting::BeforeHooks) == Some(Means::Nuncio);
+    match !asks_always && loaded.settings.hooks.iter().any(is_closed) {
         true => {
             let message = format!(
                 "hooks: on_failure = \"closed\" is not possible with the agent {name}, which does not ask about every call"

@@ -1,6 +1,7 @@
 //! Hosts Claude Code over its stream of JSON lines.
 
 mod conversation;
+mod hooks;
 mod turn;
 mod update;
 mod wire;

@@ -37,6 +37,8 @@ pub(super) struct OpenInput {
     pub mcp: AgentMcp,
     /// The settings of the session that the agent receives when it starts.
     pub session_settings: SessionSettings,
+    /// The session has hooks for tool calls.
+    pub has_hooks: bool,
     /// The setting `config`, with values instead of names of environment variables.
     pub config: Option<String>,
     /// The HTTP clients of the process.
@@ -99,6 +101,11 @@ pub(super) trait HostedConversation: Send + Sync {
     /// Returns whether another process of the agent can resume the session.
     fn can_resume(&self) -> bool {
         true
+    }
+
+    /// Returns whether the agent asks nuncio's hooks before each call ([`OpenInput::has_hooks`]).
+    fn asks_before_calls(&self) -> bool {
+        false
     }
 
     /// Returns the names of MCP servers that the agent does not support.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::events::TurnEvents;
+use super::events::{Call, TurnEvents};
 use super::open_requests::OpenRequests;
 use super::permission::{AgentRequest, Choice};
 use super::process::AgentProcess;
@@ -26,6 +26,8 @@ pub(super) struct TurnIo<'a> {
 pub(super) enum Signal {
     /// The agent asks for permission. The id is passed to [`TurnProtocol::answer`].
     Ask(Value, Box<AgentRequest>),
+    /// The agent asks whether hooks block a call. The id is passed to [`TurnProtocol::answer`].
+    Check(Value, Box<Call>),
     /// The agent no longer waits for the answer to the permission request with this id.
     Withdrawn(Value),
     /// The agent has ended its turn.
@@ -124,6 +126,7 @@ async fn drive<T: TurnProtocol>(
         for signal in signals {
             match signal {
                 Signal::Ask(id, request) => requests.ask(&id, *request),
+                Signal::Check(id, call) => requests.check(&id, *call),
                 Signal::Withdrawn(id) => requests.withdraw(&id),
                 Signal::Ended => return Ok(()),
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
 use super::abilities;
@@ -120,8 +120,15 @@ impl HostedTurn<'_> {
     async fn rounds(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
         let HostedTurn { session, turn, loaded, agent, .. } = self;
         let (services, parent) = (&session.services, session.setup.parent.as_ref());
-        let running = (conversation.port(), conversation.session().to_owned());
-        let environment = TurnEnvironment::new(services, turn, parent, running, services.has_call_hooks(loaded));
+        let environment = TurnEnvironment {
+            services,
+            turn,
+            parent,
+            agent: (conversation.port(), conversation.session().to_owned()),
+            has_hooks: services.has_call_hooks(loaded),
+            checks_requests: !conversation.asks_before_calls(),
+            created: OnceCell::new(),
+        };
         if !agent.verify {
             return self.prompt(conversation, &environment, None).await;
         }
@@ -192,6 +199,7 @@ impl HostedTurn<'_> {
             given: session.given.lock().clone(),
             settings: self.wanted.clone().at_start(agent),
             sandbox: self.sandbox(),
+            has_hooks: session.services.has_call_hooks(loaded),
         };
         if let Some(conversation) = self.running(live, &wanted).await {
             self.record_session(&*conversation).await?;
@@ -218,7 +226,7 @@ impl HostedTurn<'_> {
         if !unused.is_empty() {
             self.warn(format!("The agent {name} does not use some MCP servers"), unused.join(", ")).await;
         }
-        if is_new && abilities::has_before_hooks(loaded) {
+        if is_new && !conversation.asks_before_calls() && abilities::has_before_hooks(loaded) {
             let title = format!("Hooks before tool calls run only where the agent {name} asks");
             self.warn(title, "the agent makes other calls without a permission request".into()).await;
         }

@@ -8,6 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::events::Call;
 use super::permission::{AgentRequest, Choice, PermissionDecider};
 use crate::event::PermissionOutcome;
 
@@ -15,7 +16,7 @@ use crate::event::PermissionOutcome;
 /// denied request in the same turn receives the same answer.
 pub(super) struct OpenRequests<'a> {
     permissions: &'a PermissionDecider<'a>,
-    deciding: FuturesUnordered<BoxFuture<'a, (Value, Vec<u8>, Choice)>>,
+    deciding: FuturesUnordered<BoxFuture<'a, (Value, Option<Vec<u8>>, Choice)>>,
     open: Vec<(Value, CancellationToken)>,
     /// Outcomes of the denied requests of the turn, by their keys.
     denied: HashMap<Vec<u8>, PermissionOutcome>,
@@ -40,7 +41,16 @@ impl<'a> OpenRequests<'a> {
                 Some(outcome) => permissions.deny_again(request, outcome).await,
                 None => permissions.decide(request, &cancel).await,
             };
-            (id, key, choice)
+            (id, Some(key), choice)
+        }));
+    }
+
+    /// Starts to run the hooks before a call. [`OpenRequests::next`] returns the decision.
+    pub(super) fn check(&mut self, id: &Value, call: Call) {
+        let (id, permissions) = (id.clone(), self.permissions);
+        self.deciding.push(Box::pin(async move {
+            let choice = permissions.check(call).await;
+            (id, None, choice)
         }));
     }
 
@@ -49,7 +59,7 @@ impl<'a> OpenRequests<'a> {
         let Some((id, key, choice)) = self.deciding.next().await else { return std::future::pending().await };
         self.open.retain(|(open, _)| *open != id);
         if !choice.outcome.allows() && choice.outcome != PermissionOutcome::Cancelled {
-            self.denied.insert(key, choice.outcome);
+            self.denied.extend(key.map(|key| (key, choice.outcome)));
         }
         (id, choice)
     }

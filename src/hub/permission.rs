@@ -75,11 +75,10 @@ impl<'a> PermissionDecider<'a> {
             self.resolved(&call, None, answer, None).await;
             return choice;
         }
-        if let Some(reason) = self.environment.before_call(call.hook_tool()).await {
-            let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, "hook", Some(&reason));
-            let choice = chosen(&answer, &options);
-            self.resolved(&call, None, answer, None).await;
-            return choice;
+        if self.environment.checks_requests
+            && let Some(answer) = self.blocked(&call).await
+        {
+            return chosen(&answer, &options);
         }
         let decision = self.evaluate(&call);
         let (by, denier) = match decision.rule {
@@ -98,6 +97,20 @@ impl<'a> PermissionDecider<'a> {
         let rule = decision.rule.filter(|_| decision.policy != Policy::Ask).map(|rule| serde_json::json!(rule));
         self.resolved(&call, id, answer, rule).await;
         choice
+    }
+
+    /// Runs the hooks before a call, which may need no permission.
+    pub(super) async fn check(&self, call: Call) -> Choice {
+        let answer = self.blocked(&call).await;
+        Choice { outcome: answer.map_or(PermissionOutcome::AllowOnce, |answer| answer.outcome), option_id: None }
+    }
+
+    /// Runs the hooks before a call. Records a block, and returns its answer.
+    async fn blocked(&self, call: &Call) -> Option<PermissionAnswer> {
+        let reason = self.environment.before_call(call.hook_tool()).await?;
+        let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, "hook", Some(&reason));
+        self.resolved(call, None, answer.clone(), None).await;
+        Some(answer)
     }
 
     /// Denies a permission request that was denied earlier in the turn.

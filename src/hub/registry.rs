@@ -73,6 +73,7 @@ pub(super) fn opening(
         cost: Cost::default(),
         mcp: AgentMcp::default(),
         session_settings: SessionSettings::default(),
+        has_hooks: false,
         web: services.models.clients.clone(),
         opencode: opencode.clone(),
     })

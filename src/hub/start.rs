@@ -26,6 +26,8 @@ pub(super) struct LiveSetup {
     /// The settings that the agent receives when it starts.
     pub settings: SessionSettings,
     pub sandbox: Option<SandboxMode>,
+    /// The session has hooks for tool calls.
+    pub has_hooks: bool,
 }
 
 /// A process that was started.
@@ -79,6 +81,7 @@ impl Start<'_> {
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
             session_settings: setup.settings.clone(),
+            has_hooks: setup.has_hooks,
             ..opening
         };
         let conversation = (agent.kind.protocol().open)(opening).await?;

@@ -16,27 +16,19 @@ use crate::task;
 
 /// The environment of a turn, which is created when it is first used.
 pub(super) struct TurnEnvironment<'a> {
-    services: &'a Arc<Services>,
-    turn: &'a Turn,
-    parent: Option<&'a SessionParent>,
+    pub services: &'a Arc<Services>,
+    pub turn: &'a Turn,
+    pub parent: Option<&'a SessionParent>,
     /// The port and the session of the agent.
-    agent: (Option<u16>, String),
+    pub agent: (Option<u16>, String),
     /// The session has hooks for tool calls.
-    has_hooks: bool,
-    created: OnceCell<Arc<SessionEnvironment>>,
+    pub has_hooks: bool,
+    /// The hooks run when the agent asks for permission, because it does not ask before each call.
+    pub checks_requests: bool,
+    pub created: OnceCell<Arc<SessionEnvironment>>,
 }
 
 impl<'a> TurnEnvironment<'a> {
-    pub(super) fn new(
-        services: &'a Arc<Services>,
-        turn: &'a Turn,
-        parent: Option<&'a SessionParent>,
-        agent: (Option<u16>, String),
-        has_hooks: bool,
-    ) -> TurnEnvironment<'a> {
-        TurnEnvironment { services, turn, parent, agent, has_hooks, created: OnceCell::new() }
-    }
-
     /// Returns the environment. The first call reads files.
     pub(super) async fn get(&self) -> Result<&Arc<SessionEnvironment>> {
         self.created.get_or_try_init(|| self.create()).await

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
+use super::hooks;
 use super::update::ClaudeState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
@@ -43,6 +44,8 @@ pub(super) struct ClaudeConversation {
     pub name: String,
     session: String,
     pub peer: Arc<Peer<ClaudeState>>,
+    /// Claude Code asks nuncio before each call.
+    has_hooks: bool,
     /// The file of `--settings`.
     _settings: Option<PrivateFile>,
 }
@@ -70,14 +73,22 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
             command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         }
         let peer = Peer::start(&opening.name, &opening.launcher, &command.arguments(arguments), ClaudeState::default())?;
-        let initialized = peer.start_request("initialize", json!({})).await;
+        let initialize = if opening.has_hooks { json!({ "hooks": hooks::registration() }) } else { json!({}) };
+        let initialized = peer.start_request("initialize", initialize).await;
         match initialized {
             Ok(response) => {
                 // Earlier versions do not support the request.
                 let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
                 peer.with_state(|state| state.initialized(&response, &settings.unwrap_or_default()));
-                Ok(Arc::new(ClaudeConversation { name: opening.name, session, peer, _settings: file })
-                    as Arc<dyn HostedConversation>)
+                Ok(
+                    Arc::new(ClaudeConversation {
+                        name: opening.name,
+                        session,
+                        peer,
+                        has_hooks: opening.has_hooks,
+                        _settings: file,
+                    }) as Arc<dyn HostedConversation>,
+                )
             }
             Err(error) => {
                 peer.process().end().await;
@@ -139,6 +150,10 @@ impl HostedConversation for ClaudeConversation {
 
     fn process(&self) -> &AgentProcess {
         self.peer.process()
+    }
+
+    fn asks_before_calls(&self) -> bool {
+        self.has_hooks
     }
 
     fn report(&self) -> AgentReport {

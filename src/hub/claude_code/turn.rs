@@ -1,10 +1,11 @@
 //! A turn of Claude Code: from the user's message to the message `result`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
 use super::conversation::{ClaudeConversation, LOGIN};
+use super::hooks;
 use super::update::{self, ClaudeRecorder};
 use crate::content::{PDF, Part, StopReason};
 use crate::error::{Error, Kind, Result};
@@ -21,6 +22,8 @@ pub(super) struct ClaudeTurn<'a> {
     recorder: ClaudeRecorder,
     /// The control requests that wait for a decision, by id.
     asked: HashMap<Value, Value>,
+    /// The ids of the hook requests that wait for a decision.
+    hooked: HashSet<Value>,
     /// The last message of the turn.
     result: Value,
 }
@@ -37,7 +40,7 @@ impl ClaudeConversation {
         let message = json!({ "role": "user", "content": content(&self.name, prompt)? });
         self.peer.notify("user", message).await?;
         let recorder = ClaudeRecorder::new(&self.name);
-        Ok(ClaudeTurn { conversation: self, inbox, recorder, asked: HashMap::new(), result: Value::Null })
+        Ok(ClaudeTurn { conversation: self, inbox, recorder, asked: HashMap::new(), hooked: HashSet::new(), result: Value::Null })
     }
 }
 
@@ -50,6 +53,20 @@ impl TurnProtocol for ClaudeTurn<'_> {
 
     async fn record(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
         let signal = match message {
+            AgentMessage::Request { id, method, mut params } if method == hooks::REQUEST => {
+                let request = hooks::permission_request(&mut params);
+                match update::permission_request(&request, events).await {
+                    Ok(request) => {
+                        self.hooked.insert(id.clone());
+                        Some(Signal::Check(id, Box::new(request.call)))
+                    }
+                    // The permission request gets the same answer.
+                    Err(_) => {
+                        self.conversation.peer.respond(id, Ok(hooks::response(true))).await;
+                        None
+                    }
+                }
+            }
             AgentMessage::Request { id, params, .. } => match update::permission_request(&params, events).await {
                 Ok(request) => {
                     self.asked.insert(id.clone(), params);
@@ -80,8 +97,11 @@ impl TurnProtocol for ClaudeTurn<'_> {
     }
 
     async fn answer(&mut self, id: Value, choice: Choice) {
-        let request = self.asked.remove(&id).unwrap_or_default();
-        self.conversation.peer.respond(id, Ok(update::answer(&request, &choice))).await;
+        let answer = match self.hooked.remove(&id) {
+            true => hooks::response(choice.outcome.allows()),
+            false => update::answer(&self.asked.remove(&id).unwrap_or_default(), &choice),
+        };
+        self.conversation.peer.respond(id, Ok(answer)).await;
     }
 
     async fn interrupt(&mut self) -> Result<bool> {

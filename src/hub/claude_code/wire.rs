@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::hooks;
 use super::update::ClaudeState;
 use crate::hub::peer::{AgentMessage, PeerState, Response};
 
@@ -14,8 +15,11 @@ impl PeerState for ClaudeState {
         self.handle(message);
     }
 
-    fn idle_request(_method: &str) -> Response {
-        Err("no turn runs".into())
+    fn idle_request(method: &str) -> Response {
+        match method {
+            hooks::REQUEST => Ok(hooks::response(false)),
+            _ => Err("no turn runs".into()),
+        }
     }
 
     fn decode(mut message: Value) -> Option<AgentMessage> {

@@ -49,6 +49,18 @@ def say(text, kind="text"):
     stream(type="content_block_stop", index=0)
 
 
+def hooked(identifier, name, given):
+    """Asks the hooks of the client. None: they do not deny the call, or their answer is an error."""
+    if not state.get("hooks"):
+        return None
+    given = {"hook_event_name": "PreToolUse", "tool_name": name, "tool_input": given}
+    answer = ask(f"h-{identifier}", subtype="hook_callback", callback_id=state["hooks"], input=given, tool_use_id=identifier)
+    decision = answer.get("hookSpecificOutput", {})
+    if decision.get("permissionDecision") != "deny":
+        return None
+    return {"behavior": "deny", "message": decision["permissionDecisionReason"]}
+
+
 def ask(number, **request):
     answered = threading.Event()
     waiting[number] = [answered, {}]
@@ -57,8 +69,9 @@ def ask(number, **request):
     return waiting[number][1]
 
 
-def call(name, given, number=1, announced=True):
-    """Claude Code asks before it announces the call when `announced` is false."""
+def call(name, given, number=1, announced=True, asks=True):
+    """Claude Code asks before it announces the call when `announced` is false, and needs no permission when `asks` is
+    false."""
     identifier = f"toolu-{state['turn']}-{number}"
     if announced:
         stream(type="content_block_start", index=0, content_block={"type": "tool_use", "id": identifier, "name": name, "input": {}})
@@ -69,7 +82,11 @@ def call(name, given, number=1, announced=True):
     ]
     if "no-suggestions" in FLAGS:
         suggestions = suggestions[1:]
-    answer = ask(f"q-{identifier}", tool_name=name, input=given, tool_use_id=identifier, permission_suggestions=suggestions)
+    answer = hooked(identifier, name, given)
+    if answer is None and asks:
+        answer = ask(f"q-{identifier}", tool_name=name, input=given, tool_use_id=identifier, permission_suggestions=suggestions)
+    elif answer is None:
+        answer = {"behavior": "allow", "updatedInput": given}
     allowed = answer.get("behavior") == "allow"
     output = answer.get("message", "")
     if allowed:
@@ -124,6 +141,8 @@ def work(prompt):
         say("fixed")
     elif word == "run":
         call("Bash", {"command": " ".join(words[1:])})
+    elif word == "unasked":
+        call("Bash", {"command": " ".join(words[1:])}, asks=False)
     elif word == "unannounced":
         call("Bash", {"command": " ".join(words[1:])}, announced=False)
     elif word == "again":
@@ -206,6 +225,8 @@ def control(message):
     if request["subtype"] == "initialize":
         if "unready" in FLAGS:
             return
+        for hook in request.get("hooks", {}).get("PreToolUse", []):
+            state["hooks"] = hook["hookCallbackIds"][0]
         models = [{"value": "default", "resolvedModel": "m-1", "displayName": "Default"}, {"value": "deep", "displayName": "Deep"}]
         result = {"commands": [{"name": "web", "description": "Search the web", "argumentHint": "WORDS"}], "models": models}
     elif request["subtype"] == "get_settings":
