@@ -246,6 +246,12 @@ class Check:
         self.client.prompt(self.session, "RUN touch hooked.txt", "allow_once")
         self.client.wait()
         expect((len(self.client.questions), self.exists("hooked.txt")), (0, False), "questions, hooked.txt exists")
+        if self.agent.get("bridge"):
+            # The agent needs no permission for this command.
+            self.client.prompt(self.session, "RUN echo hooked")
+            self.client.wait()
+            statuses = [update.get("status") for update in self.client.updates]
+            expect((len(self.client.questions), "failed" in statuses), (0, True), "questions, the command was blocked")
 
     def budget(self):
         """A limit of time interrupts the agent, and so does one of requests if the agent reports them."""
