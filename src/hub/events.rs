@@ -356,7 +356,12 @@ impl<'a> TurnEvents<'a> {
         // The id is kept, so that later updates of the call are ignored.
         let tool = call.hook_tool();
         (call.input, call.output) = (Value::Null, None);
+        let ran_denied = status == ToolStatus::Completed && self.environment.denied.lock().contains(&call.id);
+        let title = call.title.clone();
         self.recorded.emit(completed).await;
+        if ran_denied {
+            self.notice(Severity::Warning, "The agent reports that it ran a denied call", title).await;
+        }
         if problem.is_none() {
             self.environment.after_call(tool, status, text).await;
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
@@ -128,6 +129,7 @@ impl HostedTurn<'_> {
             has_hooks: services.has_call_hooks(loaded),
             checks_requests: !conversation.asks_before_calls(),
             created: OnceCell::new(),
+            denied: Mutex::default(),
         };
         if !agent.verify {
             return self.prompt(conversation, &environment, None).await;

@@ -159,6 +159,10 @@ impl<'a> PermissionDecider<'a> {
     ) {
         let PermissionAnswer { outcome, reason, by, .. } = answer;
         let (tool_call_id, tool) = (call.id.clone(), Some(call.label()));
+        match outcome.allows() {
+            true => drop(self.environment.denied.lock().remove(&call.id)),
+            false => drop(self.environment.denied.lock().insert(call.id.clone())),
+        }
         let resolved = Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule };
         self.bytes.add(&resolved);
         self.turn.emit(resolved).await;

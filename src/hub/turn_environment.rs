@@ -1,8 +1,10 @@
 //! The environment of a hosted agent's turn: for the commands that it runs with nuncio, and for the
 //! hooks and the checks of the turn.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::agent::{ForeignCallHooks, Services, SessionEnvironment};
@@ -11,6 +13,7 @@ use crate::content::ToolStatus;
 use crate::error::Result;
 use crate::event::SessionParent;
 use crate::hooks::HookTool;
+use crate::id::ToolCallId;
 use crate::session::Turn;
 use crate::task;
 
@@ -26,6 +29,8 @@ pub(super) struct TurnEnvironment<'a> {
     /// The hooks run when the agent asks for permission, because it does not ask before each call.
     pub checks_requests: bool,
     pub created: OnceCell<Arc<SessionEnvironment>>,
+    /// The calls that were denied. The agent must not run them.
+    pub denied: Mutex<HashSet<ToolCallId>>,
 }
 
 impl<'a> TurnEnvironment<'a> {

@@ -69,9 +69,9 @@ def ask(number, **request):
     return waiting[number][1]
 
 
-def call(name, given, number=1, announced=True, asks=True):
+def call(name, given, number=1, announced=True, asks=True, obeys=True):
     """Claude Code asks before it announces the call when `announced` is false, and needs no permission when `asks` is
-    false."""
+    false. When `obeys` is false, it runs a denied call."""
     identifier = f"toolu-{state['turn']}-{number}"
     if announced:
         stream(type="content_block_start", index=0, content_block={"type": "tool_use", "id": identifier, "name": name, "input": {}})
@@ -87,10 +87,10 @@ def call(name, given, number=1, announced=True, asks=True):
         answer = ask(f"q-{identifier}", tool_name=name, input=given, tool_use_id=identifier, permission_suggestions=suggestions)
     elif answer is None:
         answer = {"behavior": "allow", "updatedInput": given}
-    allowed = answer.get("behavior") == "allow"
+    allowed = answer.get("behavior") == "allow" or not obeys
     output = answer.get("message", "")
     if allowed:
-        assert answer["updatedInput"] == given
+        assert answer.get("updatedInput", given) == given
         output = subprocess.run(given.get("command", "true"), shell=True, capture_output=True, text=True).stdout
     result = {"type": "tool_result", "tool_use_id": identifier, "content": output, "is_error": not allowed}
     send({"type": "user", "message": {"role": "user", "content": [result]}, "parent_tool_use_id": None})
@@ -141,6 +141,8 @@ def work(prompt):
         say("fixed")
     elif word == "run":
         call("Bash", {"command": " ".join(words[1:])})
+    elif word == "defiant":
+        call("Bash", {"command": " ".join(words[1:])}, obeys=False)
     elif word == "unasked":
         call("Bash", {"command": " ".join(words[1:])}, asks=False)
     elif word == "unannounced":

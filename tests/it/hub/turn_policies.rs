@@ -90,3 +90,16 @@ async fn failed_checks_prompt_the_agent_again() {
         assert_eq!(json!(passed), results);
     }
 }
+
+#[tokio::test]
+async fn denied_call_that_the_agent_runs_is_reported() {
+    let home = home(&hook("tool.execute.before", "grep -q made && exit 2; exit 0")).await;
+    let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
+    agent.turn(&session, "defiant touch made").await;
+    agent.turn(&session, "run touch other").await;
+    agent.finish().await;
+    assert!(home.get("made").is_some());
+    let notices = bodies(&home, &session, &["notice"]).await;
+    let notices: Vec<[&Value; 2]> = notices.iter().map(|notice| [&notice["title"], &notice["description"]]).collect();
+    assert_eq!(json!(notices), json!([["The agent reports that it ran a denied call", "touch made"]]));
+}
