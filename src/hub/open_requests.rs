@@ -12,11 +12,14 @@ use super::events::Call;
 use super::permission::{AgentRequest, Choice, PermissionDecider};
 use crate::event::PermissionOutcome;
 
+/// The id of a request, its key unless it is one about hooks, and the decision.
+type RequestDecision = (Value, Option<Vec<u8>>, Choice);
+
 /// The open requests of a turn. The agent identifies each by a JSON value. An agent that repeats a
 /// denied request in the same turn receives the same answer.
 pub(super) struct OpenRequests<'a> {
     permissions: &'a PermissionDecider<'a>,
-    deciding: FuturesUnordered<BoxFuture<'a, (Value, Option<Vec<u8>>, Choice)>>,
+    deciding: FuturesUnordered<BoxFuture<'a, RequestDecision>>,
     open: Vec<(Value, CancellationToken)>,
     /// Outcomes of the denied requests of the turn, by their keys.
     denied: HashMap<Vec<u8>, PermissionOutcome>,
