@@ -128,8 +128,8 @@ OPENCODE_PLUGIN = {".opencode/plugin/repository.js": 'import { writeFileSync } f
 # the port of the model server, `{home}` the home, `{nuncio}` the tested program. `arguments` are
 # further arguments of its shell tool. `asks` is False for an agent that runs commands without
 # asking. `denied` is the stop reason of a turn with a denied call, if it is not "end_turn".
-# `bridge`: the agent asks the hooks before each call. `reports`: the agent reports the usage of each
-# request. `prompts`: it takes a system prompt.
+# `writable`: directories that it needs in the sandbox. `bridge`: the agent asks the hooks before each
+# call. `reports`: the agent reports the usage of each request. `prompts`: it takes a system prompt.
 # `resumes_next_minute`: the agent loses a session that is loaded in the minute in which it was
 # created, because both processes then write to the same file. nuncio does not start the agent beside
 # the files `refused`, which the agent would run.
@@ -218,5 +218,6 @@ AGENTS = {
         "command": ["{nuncio}", "acp", "--model", "mock/mock-model"],
         "env": {"NUNCIO_HOME": "{home}/hosted", "MOCK_KEY": "mock"},
         "files": {"hosted/config.toml": NUNCIO_CONFIG},
+        "writable": ["{home}/hosted"],
     },
 }

@@ -188,6 +188,7 @@ class Check:
                 '[permissions]\nrules = [{tool = "bash", pattern = "touch forbidden*", policy = "deny"}]',
                 f'[agents]\nallowed = ["{self.name}"]',
                 f'[agents."{self.name}"]\nkind = "{self.agent["kind"]}"\ncommand = {command}',
+                f"writable = {json.dumps(self.fill(self.agent.get('writable', [])))}",
                 f'[agents."{self.name}".env]',
                 *lines,
                 "",
@@ -256,7 +257,7 @@ class Check:
     def budget(self):
         """A limit of time interrupts the agent, and so does one of requests if the agent reports them."""
         limits = [("maxWallS", 3, "RUN sh -c 'sleep 543; true'")]
-        limits += [("maxRequests", 1, "RUN touch limited.txt")] * self.agent.get("reports", False)
+        limits += [("maxRequests", 1, "RUN sh -c 'sleep 3; touch limited.txt'")] * self.agent.get("reports", False)
         for name, limit, prompt in limits:
             self.client.prompt(self.session, prompt, "allow_once", {name: limit})
             expect(self.client.wait()["stopReason"], "max_turn_requests", f"stop reason with {name}")
