@@ -96,7 +96,7 @@ fn abilities(agent: &HostedAgent) -> Abilities {
 }
 
 /// Returns whether an agent is claude-agent-acp, by the words of its command.
-pub(super) fn is_claude_agent_acp(agent: &HostedAgent) -> bool {
+fn is_claude_agent_acp(agent: &HostedAgent) -> bool {
     agent.command_line().iter().any(|word| word.contains("claude-agent-acp") || word.contains("claude-code-acp"))
 }
 

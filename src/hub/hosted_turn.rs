@@ -61,7 +61,7 @@ impl HostedTurn<'_> {
         let result = budget.limit_reported(self.work(), &reported, &self.usage_reports).await;
         let has_limit = |resource: &Resource| *resource != Resource::Requests && budget.has_limit(*resource);
         let uses_nothing = || turn.log.state(|state| state.turns.last().is_some_and(|last| last.usage.is_none()));
-        if reported.iter().any(has_limit) && result.is_ok() && uses_nothing() {
+        if matches!(result, Ok(StopReason::EndTurn)) && reported.iter().any(has_limit) && uses_nothing() {
             let title = format!("The agent {} reported no usage", self.session.name);
             self.warn(title, "the limits of tokens and cost had no effect in this turn".into()).await;
         }

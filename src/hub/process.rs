@@ -23,7 +23,7 @@ use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, Process
 use crate::rpc::lines::{Line, LineReader};
 use crate::rpc::message::InvalidMessage;
 
-/// Maximum time from a hosted agent's request for a login to its next response, during its start.
+/// Maximum time that a starting agent, which has asked for a login, takes to send a response.
 const AGENT_LOGIN: Duration = Duration::from_secs(5);
 /// Maximum time for a hosted agent to exit after its standard input was closed.
 const AGENT_SHUTDOWN_GRACE: Duration = Duration::from_secs(2);

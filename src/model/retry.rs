@@ -30,7 +30,7 @@ const MODEL_WAIT_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How long a request waits for a server on this machine that refuses connections and has answered
 /// before: the time of a restart.
 const MODEL_RESTART: Duration = Duration::from_secs(15);
-/// Maximum pause between two attempts at a server on this machine that refuses connections.
+/// Maximum pause between two attempts to reach a server on this machine that refuses connections.
 const MODEL_LOCAL_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// A model with retries. Text and thinking are forwarded immediately, and [`Chunk::Retry`] discards

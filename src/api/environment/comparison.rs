@@ -24,7 +24,7 @@ use crate::protocol::acp;
 use crate::session::SessionSetup;
 use crate::worktrees::{CreatedWorktree, PathList, WorktreeName};
 
-/// Maximum length of the title of a workspace that is made of a prompt, in characters.
+/// Maximum length of a workspace title that comes from a prompt, in characters.
 const WORKTREE_TITLE_CHARS_MAX: usize = 72;
 /// Maximum number of agents in a comparison.
 const COMPARED_AGENTS_MAX: usize = 8;

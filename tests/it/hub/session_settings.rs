@@ -228,6 +228,11 @@ async fn limit_is_reported_if_the_agent_reports_no_usage() {
         let id = agent.send("session/prompt", within(&session, "say", &budget)).await;
         assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "end_turn");
     }
+    // A cancelled turn may have used nothing.
+    let id = agent.send("session/prompt", within(&session, "wait", &json!({"maxTokens": 1000}))).await;
+    agent.until_update("tool_call").await;
+    agent.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
     agent.finish().await;
     let notices = bodies(&home, &session, &["notice"]).await;
     let titles: Vec<&Value> = notices.iter().map(|notice| &notice["title"]).collect();
