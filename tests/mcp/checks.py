@@ -126,7 +126,7 @@ steps = [
 with open(script, "w") as file:
     json.dump({"steps": steps}, file)
 with open(os.path.join(home, "nuncio", "config.toml"), "a") as file:
-    file.write("\n[tools]\nmcp_tokens = 100000\n")
+    file.write("\n[tools]\nmcp_tokens = 100000\nmcp_wait_s = 60\n")
 check("turn", run("run", "--mode", "auto", "--model", f"scripted:{script}", "go"), "the sum is 42")
 check("turn wrote", subprocess.run(["cat", "new.txt"], cwd=work, capture_output=True, text=True), "new")
 
