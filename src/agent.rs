@@ -31,4 +31,5 @@ pub(crate) use providers::models::Models;
 pub(crate) use services::{Services, check_depth, model_error};
 pub(crate) use setup::offered;
 pub(crate) use turn::budget::TurnBudget;
+pub(crate) use turn::review::{NOT_REVIEWED, review_changes, review_notice};
 pub(crate) use turn::verify::Verification;

@@ -37,6 +37,7 @@ mod terminal_sessions;
 mod transcript_end;
 mod turn_commands;
 mod turn_environment;
+mod turn_review;
 mod turn_size;
 
 use std::sync::Arc;

@@ -15,6 +15,7 @@ mod prepare;
 mod repository;
 mod retention;
 mod size;
+mod tree_snapshot;
 mod uncommitted;
 mod working_tree;
 
@@ -27,7 +28,7 @@ use crate::config::DataPaths;
 use crate::error::{Error, Kind, Result};
 use crate::process::ProcessLauncher;
 use crate::store::{Store, WorkspaceRow, WorkspaceState};
-use crate::workspace::{create_private_dir, real_path};
+use crate::workspace::create_private_dir;
 
 pub(crate) use apply::{ApplyMode, ApplyRequest};
 pub(crate) use changes::ChangesSinceBase;
@@ -36,6 +37,7 @@ pub(crate) use delete::Deletion;
 pub(crate) use inspect::{BranchOnDelete, LostCommits, PathList, WorkspaceInfo};
 pub(crate) use prepare::Preparation;
 pub(crate) use repository::Repository;
+pub(crate) use tree_snapshot::{ChangedFile, FormerContent, TreeSnapshot};
 
 use git::GitRunner;
 
@@ -54,13 +56,11 @@ pub(crate) struct Worktrees {
 impl Worktrees {
     /// Opens the worktrees in nuncio's data directory.
     pub(crate) fn open(store: Arc<Store>, launcher: ProcessLauncher, places: &DataPaths) -> Result<Worktrees> {
-        let root = places.worktrees();
-        let temp = root.join(".temp");
+        let git = GitRunner::new(launcher, places);
         if !store.is_read_only() {
-            create_private_dir(&temp)?;
+            create_private_dir(&git.temp)?;
         }
-        let private = places.private().iter().map(|path| real_path(path)).collect();
-        Ok(Worktrees { store, git: GitRunner { launcher, private, temp, places: places.clone() }, root })
+        Ok(Worktrees { store, git, root: places.worktrees() })
     }
 
     /// Finds the repository that contains `directory`.

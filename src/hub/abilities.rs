@@ -1,7 +1,7 @@
 //! The settings of a session that hosted agents follow: one table for each protocol.
 //! docs/AGENTS.md has the same table; a test tries each of its cells.
 
-use crate::config::{AgentKind, FailurePolicy, HookSettings, HostedAgent, LoadedSettings, ReviewMode};
+use crate::config::{AgentKind, FailurePolicy, HookSettings, HostedAgent, LoadedSettings};
 use crate::content::{BudgetLimits, Resource};
 use crate::error::{Error, Result};
 use crate::event::HookEvent;
@@ -33,6 +33,7 @@ const ALL: Abilities = &[
     (AgentSetting::Limit(Resource::Time), Means::Nuncio),
     (AgentSetting::Sandbox, Means::Nuncio),
     (AgentSetting::Verify, Means::Nuncio),
+    (AgentSetting::Review, Means::Nuncio),
     (AgentSetting::BeforeHooks, Means::Asked),
     (AgentSetting::AfterHooks, Means::Nuncio),
 ];
@@ -154,9 +155,7 @@ pub(super) fn chosen_limits(loaded: &LoadedSettings) -> BudgetLimits {
 /// Returns the settings of files that an agent cannot follow, as the text of a notice. Settings of
 /// nuncio's own models do not count.
 pub(super) fn not_followed(agent: &HostedAgent, loaded: &LoadedSettings) -> Option<String> {
-    let settings = &loaded.settings;
-    let mut set = AgentSetting::limited_by(&chosen_limits(loaded));
-    set.extend((settings.review.mode != ReviewMode::Off).then_some(AgentSetting::Review));
+    let set = AgentSetting::limited_by(&chosen_limits(loaded));
     let names: Vec<&str> = set.into_iter().filter(|setting| means(agent, *setting).is_none()).map(AgentSetting::name).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }

@@ -355,6 +355,9 @@ impl<'a> TurnEvents<'a> {
         };
         // The id is kept, so that later updates of the call are ignored.
         let tool = call.hook_tool();
+        if call.kind == ToolKind::Edit {
+            self.environment.announced.lock().extend(call.paths());
+        }
         (call.input, call.output) = (Value::Null, None);
         let ran_denied = status == ToolStatus::Completed && self.environment.denied.lock().contains(&call.id);
         let title = call.title.clone();

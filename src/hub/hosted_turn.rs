@@ -22,6 +22,7 @@ use super::session_settings::SessionSettings;
 use super::start::{LiveSetup, Start, StartedAgent};
 use super::turn_commands::CommandTurn;
 use super::turn_environment::TurnEnvironment;
+use super::turn_review::TurnReview;
 use crate::agent::{TurnBudget, Verification};
 use crate::config::{self, HostedAgent, LoadedSettings, SandboxMode};
 use crate::content::{Part, Resource, StopReason};
@@ -96,7 +97,7 @@ impl HostedTurn<'_> {
         };
         let conversation = started?;
         let began = StartTime::now();
-        let result = self.rounds(&*conversation).await;
+        let result = self.work_and_review(&*conversation).await;
         self.report_other_model(&mut live, &*conversation).await;
         let unusable = result.as_ref().is_err_and(|error| error.kind == Kind::AgentUnavailable);
         if unusable || conversation.process().has_ended() {
@@ -116,10 +117,9 @@ impl HostedTurn<'_> {
         result
     }
 
-    /// Runs the prompt of the turn, and prompts the agent again while the checks of the project
-    /// fail.
-    async fn rounds(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
-        let HostedTurn { session, turn, loaded, agent, .. } = self;
+    /// Runs the prompt of the turn and the checks, and then offers the changes for review.
+    async fn work_and_review(&self, conversation: &dyn HostedConversation) -> Result<StopReason> {
+        let HostedTurn { session, turn, loaded, .. } = self;
         let (services, parent) = (&session.services, session.setup.parent.as_ref());
         let environment = TurnEnvironment {
             services,
@@ -130,17 +130,30 @@ impl HostedTurn<'_> {
             checks_requests: !conversation.asks_before_calls(),
             created: OnceCell::new(),
             denied: Mutex::default(),
+            announced: Mutex::default(),
         };
-        if !agent.verify {
-            return self.prompt(conversation, &environment, None).await;
+        let review = TurnReview::begin(&environment, loaded).await;
+        let result = self.checked(conversation, &environment).await;
+        if let Some(review) = review {
+            review.end(&environment, self.budget.stops_work()).await?;
+        }
+        result
+    }
+
+    /// Runs the prompt of the turn, and prompts the agent again while the checks of the project
+    /// fail.
+    async fn checked(&self, conversation: &dyn HostedConversation, environment: &TurnEnvironment<'_>) -> Result<StopReason> {
+        let turn = self.turn;
+        if !self.agent.verify {
+            return self.prompt(conversation, environment, None).await;
         }
         let mut checks = Verification::new(turn, environment.get().await?);
         checks.watch_files().await;
-        let mut stop = self.prompt(conversation, &environment, None).await?;
+        let mut stop = self.prompt(conversation, environment, None).await?;
         while stop == StopReason::EndTurn
             && let Some(failure) = checks.failure().await?
         {
-            stop = self.prompt(conversation, &environment, Some(&[Part::text(failure)])).await?;
+            stop = self.prompt(conversation, environment, Some(&[Part::text(failure)])).await?;
         }
         Ok(if turn.cancel.is_cancelled() { StopReason::Cancelled } else { stop })
     }
@@ -158,9 +171,12 @@ impl HostedTurn<'_> {
         events.counts_requests = [Resource::Requests, Resource::Tokens].iter().any(|limited| self.budget.has_limit(*limited));
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace, environment);
         let mut io = TurnIo { name: &session.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
+        // What the user decided about the changes of the last turn, for example.
+        let mut noted = turn.log.state(|state| state.history.notes_before_turn());
+        noted.extend_from_slice(&turn.prompt);
         let work = match again {
             None if turn.external => conversation.follow(&mut io),
-            parts => conversation.prompt(parts.unwrap_or(&turn.prompt), &mut io),
+            parts => conversation.prompt(parts.unwrap_or(&noted), &mut io),
         };
         let work = session.commands.serve(CommandTurn { turn, environment }, work);
         let result = match with_login_notice(&session.name, turn, conversation.process(), work).await {

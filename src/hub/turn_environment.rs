@@ -2,6 +2,7 @@
 //! hooks and the checks of the turn.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ pub(super) struct TurnEnvironment<'a> {
     pub created: OnceCell<Arc<SessionEnvironment>>,
     /// The calls that were denied. The agent must not run them.
     pub denied: Mutex<HashSet<ToolCallId>>,
+    /// The files that the agent reports as changed.
+    pub announced: Mutex<HashSet<PathBuf>>,
 }
 
 impl<'a> TurnEnvironment<'a> {

@@ -5,6 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
@@ -84,6 +85,21 @@ impl TurnFile {
         let mode = fs::metadata(&resolved.real).ok().map(|metadata| metadata.permissions().mode());
         let missing = resolved.real.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
         TurnFile { resolved: resolved.clone(), after: before.clone(), before, conflict: false, read: None, mode, missing }
+    }
+
+    /// Creates a file that another program has changed since `began`. `former` is its former
+    /// content, and whether it was executable.
+    pub(crate) fn changed(
+        resolved: ResolvedPath,
+        former: Option<(Vec<u8>, bool)>,
+        after: Option<Vec<u8>>,
+        began: SystemTime,
+    ) -> TurnFile {
+        let mode = fs::metadata(&resolved.real).map_or(0o644, |metadata| metadata.permissions().mode());
+        let mode = former.as_ref().map(|(_, executable)| mode & !0o111 | if *executable { (mode & 0o444) >> 2 } else { 0 });
+        let is_new = |dir: &&Path| dir.metadata().and_then(|metadata| metadata.created()).is_ok_and(|created| created >= began);
+        let missing = resolved.real.ancestors().skip(1).take_while(is_new).map(Path::to_owned).collect();
+        TurnFile { resolved, before: former.map(|(bytes, _)| bytes), after, conflict: false, read: None, mode, missing }
     }
 
     /// Restores what the content does not include, after the content was restored: the mode of a

@@ -52,9 +52,9 @@ impl FileUpdate<'_> {
 
     /// Restores the files. Returns the files that could not be restored.
     async fn restore_files(&self, changed: &[OsString]) -> Result<Vec<OsString>> {
-        let after = self.target.with_empty_index(self.scratch, "after");
+        let after = self.target.with_index(self.scratch, "after");
         let (in_after, unlike_after) = compare(&after, self.after).await?;
-        let before = self.target.with_empty_index(self.scratch, "before");
+        let before = self.target.with_index(self.scratch, "before");
         let (in_before, unlike_before) = compare(&before, self.before).await?;
         let mut lost = Vec::new();
         for path in changed {

@@ -8,6 +8,7 @@ use crate::config::{DataPaths, owner_name};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::{Command, ExitStatus, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox};
+use crate::workspace::real_path;
 
 /// Exit code of a program that was not found. The error output then contains its name, after
 /// `nuncio: `.
@@ -76,6 +77,11 @@ impl GitResult {
 }
 
 impl GitRunner {
+    pub(super) fn new(launcher: ProcessLauncher, places: &DataPaths) -> GitRunner {
+        let private = places.private().iter().map(|path| real_path(path)).collect();
+        GitRunner { launcher, private, temp: places.worktrees().join(".temp"), places: places.clone() }
+    }
+
     /// Runs a command that changes nothing. Its filters run in a sandbox that can read `readable`,
     /// even if it is one of nuncio's own directories.
     pub(super) async fn read(

@@ -2,7 +2,7 @@
 //! session can replace the file `.git`. Commands that must not change the user's index use a copy.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::git::{Changes, GitResult, GitRunner};
@@ -22,6 +22,8 @@ pub(super) struct WorkingTree<'a> {
     common: PathBuf,
     /// The index that the commands use; `None`: the index of the working tree.
     index: Option<PathBuf>,
+    /// The directory to which the commands write objects; `None`: that of the repository.
+    objects: Option<PathBuf>,
 }
 
 /// The author of a commit.
@@ -51,6 +53,11 @@ impl ScratchDir {
         create_private_dir(&path)?;
         Ok(ScratchDir(path))
     }
+
+    /// Returns the path of a file or directory in it.
+    pub(super) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
 }
 
 impl Drop for ScratchDir {
@@ -76,14 +83,14 @@ impl<'a> WorkingTree<'a> {
             let message = format!("{} is not in a working tree of {}", found.display(), repository.main.display());
             return Err(Error::invalid_params(message).hint("choose a directory in one: --cwd DIR"));
         };
-        Ok(WorkingTree { git, top: found.into(), git_dir, common: repository.common.clone(), index: None })
+        Ok(WorkingTree { git, top: found.into(), git_dir, common: repository.common.clone(), index: None, objects: None })
     }
 
     /// Returns the same working tree with a copy of its index, so that the commands leave the index
     /// of the working tree unchanged.
     pub(super) fn with_copied_index(&self, scratch: &ScratchDir, name: &str) -> Result<WorkingTree<'a>> {
-        let copy = scratch.0.join(name);
-        match copy_with_time(&self.git_dir.join("index"), &copy) {
+        let copy = scratch.join(name);
+        match copy_with_time(&self.index.clone().unwrap_or_else(|| self.git_dir.join("index")), &copy) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::io(format_args!("reading the index of {}", self.top.display()), error))
             }
@@ -91,9 +98,17 @@ impl<'a> WorkingTree<'a> {
         }
     }
 
-    /// Returns the same working tree with an empty index.
-    pub(super) fn with_empty_index(&self, scratch: &ScratchDir, name: &str) -> WorkingTree<'a> {
-        WorkingTree { index: Some(scratch.0.join(name)), ..self.clone() }
+    /// Returns the same working tree with an index in the scratch directory, which is empty until a
+    /// command writes it.
+    pub(super) fn with_index(&self, scratch: &ScratchDir, name: &str) -> WorkingTree<'a> {
+        WorkingTree { index: Some(scratch.join(name)), ..self.clone() }
+    }
+
+    /// Returns the same working tree, whose commands write new objects to the scratch directory.
+    pub(super) fn with_scratch_objects(&self, scratch: &ScratchDir) -> Result<WorkingTree<'a>> {
+        let objects = scratch.join("objects");
+        create_private_dir(&objects)?;
+        Ok(WorkingTree { objects: Some(objects), ..self.clone() })
     }
 
     /// Runs a command. Filters and merge drivers run in a sandbox that can write to the working
@@ -103,6 +118,10 @@ impl<'a> WorkingTree<'a> {
         let arguments = located.into_iter().chain(words.iter().map(AsRef::as_ref)).map(OsStr::to_owned).collect();
         let mut variables: Vec<(&'static str, Option<OsString>)> = Vec::new();
         variables.extend(self.index.iter().map(|index| ("GIT_INDEX_FILE", Some(index.into()))));
+        if let Some(objects) = &self.objects {
+            variables.push(("GIT_OBJECT_DIRECTORY", Some(objects.into())));
+            variables.push(("GIT_ALTERNATE_OBJECT_DIRECTORIES", Some(quoted(&self.common.join("objects")))));
+        }
         if author == Author::Nuncio {
             let person = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, Some("nuncio".into())));
             let address = ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, Some("nuncio@localhost".into())));
@@ -125,12 +144,12 @@ impl<'a> WorkingTree<'a> {
 
     /// Runs a command that prints paths.
     pub(super) async fn paths(&self, doing: &str, words: &[&str]) -> Result<Vec<OsString>> {
-        names(&self.run(Author::Nuncio, words).await?.success(doing)?.output, doing)
+        names(self.run(Author::Nuncio, words).await?.success(doing)?.output, doing)
     }
 
-    /// Runs a command for all `paths`, in batches that fit on a command line.
-    pub(super) async fn for_paths(&self, doing: &str, words: &[&str], paths: &[OsString]) -> Result<()> {
-        let mut rest = paths;
+    /// Runs a command for all `paths`, in batches that fit on a command line. Returns its output.
+    pub(super) async fn for_paths(&self, doing: &str, words: &[&str], paths: &[OsString]) -> Result<Vec<u8>> {
+        let (mut rest, mut output) = (paths, Vec::new());
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = |path: &&OsString| {
@@ -140,10 +159,10 @@ impl<'a> WorkingTree<'a> {
             let count = rest.iter().take_while(fits).count().max(1);
             let (now, later) = rest.split_at(count);
             let all: Vec<&OsStr> = words.iter().map(OsStr::new).chain(now.iter().map(OsString::as_os_str)).collect();
-            self.run(Author::Nuncio, &all).await?.success(doing)?;
+            output.extend(complete(self.run(Author::Nuncio, &all).await?.success(doing)?.output, doing)?);
             rest = later;
         }
-        Ok(())
+        Ok(output)
     }
 
     /// Adds the present content of these files to the index, and removes missing ones from it.
@@ -151,7 +170,7 @@ impl<'a> WorkingTree<'a> {
         // Skip a directory in place of a file: `paths` contains its files.
         let files = paths.iter().filter(|path| !is_plain_directory(&self.top.join(path)));
         let files: Vec<OsString> = files.cloned().collect();
-        self.for_paths("reading the files", &["update-index", "--add", "--remove", "--"], &files).await
+        self.for_paths("reading the files", &["update-index", "--add", "--remove", "--"], &files).await.map(drop)
     }
 
     /// Returns the id of the commit that is checked out.
@@ -205,7 +224,7 @@ impl<'a> WorkingTree<'a> {
     pub(super) async fn merge(&self, ours: &str, theirs: &str) -> Result<MergedTree> {
         let words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
         let merged = self.run(Author::Nuncio, &words).await?;
-        let mut fields = names(&merged.output, "merging")?;
+        let mut fields = names(merged.output.clone(), "merging")?;
         match merged.code {
             0 | 1 if fields.is_empty() => Err(merged.error("merging")),
             0 => Ok(MergedTree::Clean(fields.remove(0).to_string_lossy().into_owned())),
@@ -220,6 +239,17 @@ impl<'a> WorkingTree<'a> {
         let files = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
         files.iter().any(|name| self.git_dir.join(name).exists())
     }
+}
+
+/// Quotes a path as an item of git's lists of directories.
+fn quoted(path: &Path) -> OsString {
+    let mut quoted = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        quoted.extend(matches!(byte, b'"' | b'\\').then_some(b'\\'));
+        quoted.push(*byte);
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
 }
 
 /// Copies an index with its modification time: git compares files again that changed at this time
@@ -237,11 +267,17 @@ pub(super) fn is_plain_directory(path: &Path) -> bool {
     is_directory && !path.join(".git").exists() && std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Splits output that ends each path with NUL.
-fn names(output: &[u8], doing: &str) -> Result<Vec<OsString>> {
+/// Fails if output was truncated.
+fn complete(output: Vec<u8>, doing: &str) -> Result<Vec<u8>> {
     if output.len() >= limits::GIT_OUTPUT_BYTES_MAX {
         return Err(Error::new(Kind::TooLarge, format!("{doing}: too many files have changed")));
     }
+    Ok(output)
+}
+
+/// Splits output that ends each path with NUL.
+fn names(output: Vec<u8>, doing: &str) -> Result<Vec<OsString>> {
+    let output = complete(output, doing)?;
     let fields = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     Ok(fields.map(|path| OsStr::from_bytes(path).to_owned()).collect())
 }

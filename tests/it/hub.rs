@@ -27,6 +27,7 @@ mod terminals;
 mod titles;
 mod turn_ends;
 mod turn_policies;
+mod turn_review;
 mod turn_size;
 mod untrusted_projects;
 

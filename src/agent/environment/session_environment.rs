@@ -198,7 +198,7 @@ impl SessionEnvironment {
 
     /// Builds the context of a tool call. The caller sets the call id, the cancel token, the
     /// progress callback and the permission filters.
-    pub(in crate::agent) fn tool_context(&self) -> ToolContext {
+    pub(crate) fn tool_context(&self) -> ToolContext {
         let settings = &self.loaded.settings;
         let mut context = ToolContext::new(self.workspace.clone(), self.shell.clone(), self.services.launcher.clone());
         context.depth = self.depth;

@@ -25,7 +25,7 @@ use crate::toolkit::{ToolContext, changes_shown};
 const REVIEW_NOTE_BYTES_MAX: usize = 4 << 10;
 
 /// Title of the notice about changes that were not reviewed.
-const NOT_REVIEWED: &str = "The changes were not reviewed";
+pub(crate) const NOT_REVIEWED: &str = "The changes were not reviewed";
 
 /// Returns whether the changes of turns are reviewed.
 pub(in crate::agent) fn is_on(environment: &SessionEnvironment) -> bool {
@@ -35,7 +35,7 @@ pub(in crate::agent) fn is_on(environment: &SessionEnvironment) -> bool {
 /// Reviews the changes that the turn's tools made to files. Without a decision, the files are
 /// unchanged, and a notice reports that. A cancelled turn is not reviewed. `out_of_time` is true if
 /// the time budget cancelled the turn; then a notice reports that the changes were not reviewed.
-pub(in crate::agent) async fn review_changes(turn: &Turn, environment: &SessionEnvironment, out_of_time: bool) -> Result<()> {
+pub(crate) async fn review_changes(turn: &Turn, environment: &SessionEnvironment, out_of_time: bool) -> Result<()> {
     let mode = environment.loaded.settings.review.mode;
     let changed = environment.changes.files().into_iter().filter(|file| file.before != file.after);
     let files: Vec<ReviewedFile> = changed.map(ReviewedFile::new).collect();
@@ -86,6 +86,12 @@ fn label(count: usize) -> ToolLabel {
 fn notice(title: &str, description: String, note: Option<String>) -> Body {
     let (severity, code) = (Severity::Warning, Some(REVIEW.to_owned()));
     Body::Notice { severity, title: title.into(), description: Some(description), code, note }
+}
+
+/// Creates a notice about the review of a turn.
+pub(crate) fn review_notice(severity: Severity, title: &str, description: String) -> Body {
+    let code = Some(REVIEW.to_owned());
+    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None }
 }
 
 /// A review. Clients receive it as a tool call that nuncio makes.

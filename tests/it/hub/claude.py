@@ -135,6 +135,18 @@ def work(prompt):
         # Changes a file by a command about which it does not ask.
         open(words[1], "w").close()
         say("changed")
+    elif word == "heard":
+        say(json.dumps(state["heard"]))
+    elif word == "later":
+        # Changes a file after the turn has ended, as soon as the file `go` exists.
+        def change():
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+            with open(words[1], "w") as file:
+                file.write("changed later")
+            open("went", "w").close()
+        call("Bash", {"command": "echo changed > " + words[1]}, asks=False)
+        threading.Thread(target=change, daemon=True).start()
     elif word == "[the":
         # The note about failed checks.
         open("fixed", "w").close()
@@ -210,7 +222,8 @@ def work(prompt):
 def turn(message):
     interrupted.clear()
     state["turn"] += 1
-    text = message["message"]["content"][-1]["text"]
+    state["heard"] = [part["text"] for part in message["message"]["content"]]
+    text = state["heard"][-1]
     history.append(text)
     send({"type": "system", "subtype": "init", "permissionMode": state["mode"], "claude_code_version": "9.8.7",
           "model": state.get("reports", state["model"])})

@@ -170,7 +170,7 @@ async fn other_agents_receive_the_system_prompt_and_the_model() {
 
 #[tokio::test]
 async fn another_model_and_settings_of_files_are_reported_once() {
-    let more = "[review]\nmode = \"request\"\n[budget]\nmax_cost = 9.0\n";
+    let more = "[budget]\nmax_cost = 9.0\n";
     let home = home_of("claude-code", claude_code::CLAUDE, &[], more).await;
     let (mut agent, session) = session(&home, &[]).await;
     let model = json!({"sessionId": session, "configId": "model", "value": "claude-opus-4-1"});
@@ -182,7 +182,7 @@ async fn another_model_and_settings_of_files_are_reported_once() {
     let notices = bodies(&home, &session, &["notice"]).await;
     let notices: Vec<[&Value; 2]> = notices.iter().map(|notice| [&notice["title"], &notice["description"]]).collect();
     let expected = json!([
-        ["The agent other does not follow some of nuncio's settings", "budget.maxCost, review"],
+        ["The agent other does not follow some of nuncio's settings", "budget.maxCost"],
         ["The agent other uses another model", "claude-opus-5-5, not claude-opus-4-1"],
     ]);
     assert_eq!(json!(notices), expected);
