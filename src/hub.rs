@@ -4,6 +4,7 @@
 mod abilities;
 mod acp;
 mod attach;
+mod call;
 mod check;
 mod claude_code;
 mod codex;

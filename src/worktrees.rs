@@ -37,7 +37,7 @@ pub(crate) use delete::Deletion;
 pub(crate) use inspect::{BranchOnDelete, LostCommits, PathList, WorkspaceInfo};
 pub(crate) use prepare::Preparation;
 pub(crate) use repository::Repository;
-pub(crate) use tree_snapshot::{ChangedFile, FormerContent, TreeSnapshot};
+pub(crate) use tree_snapshot::{FormerContent, SnapshotChange, TreeSnapshot};
 
 use git::GitRunner;
 

@@ -91,6 +91,18 @@ impl Conversation {
         std::iter::successors(last, |last| self.all[*last].before)
     }
 
+    /// Returns the texts of the notes to the model that end at `last`, oldest first.
+    pub(super) fn notes_before(&self, last: Option<usize>) -> Vec<String> {
+        let notes = self.backwards(last).take_while(|linked| linked.origin == MessageOrigin::Note);
+        let text = |note: &LinkedMessage| match &*note.message {
+            Message::User(parts) => plain_text(parts),
+            Message::Assistant(_) | Message::ToolResults(_) => String::new(),
+        };
+        let mut notes: Vec<String> = notes.map(text).collect();
+        notes.reverse();
+        notes
+    }
+
     /// Returns the messages up to `last`, oldest first.
     pub(super) fn messages(&self, last: Option<usize>) -> Vec<Arc<Message>> {
         let mut messages: Vec<Arc<Message>> = self.backwards(last).map(|linked| linked.message.clone()).collect();

@@ -251,16 +251,9 @@ impl History {
         !retries.and_then(|turn| self.turns.get(turn)).unwrap_or(&self.end).context
     }
 
-    /// Returns the notes to the model that follow its last answer and precede the running turn.
-    pub(crate) fn notes_before_turn(&self) -> Vec<Part> {
-        let before = self.all.backwards(self.turn_start.last).take_while(|linked| linked.origin == MessageOrigin::Note);
-        let mut notes: Vec<&LinkedMessage> = before.collect();
-        notes.reverse();
-        let parts = |linked: &&LinkedMessage| match &*linked.message {
-            Message::User(parts) => parts.clone(),
-            Message::Assistant(_) | Message::ToolResults(_) => Vec::new(),
-        };
-        notes.iter().flat_map(parts).collect()
+    /// Returns the notes to the model between its last answer and the running turn.
+    pub(crate) fn notes_before_turn(&self) -> Vec<String> {
+        self.all.notes_before(self.turn_start.last)
     }
 
     /// Returns whether a tool result of the conversation has the text of an instruction file.

@@ -67,6 +67,7 @@ const CLAUDE_CODE: Abilities = &[
     (AgentSetting::Compaction, Means::Command),
     (AgentSetting::Limit(Resource::Requests), Means::Reported),
     (AgentSetting::Limit(Resource::Tokens), Means::Reported),
+    (AgentSetting::Limit(Resource::Cost), Means::Reported),
 ];
 
 const CODEX: Abilities = &[
@@ -74,12 +75,15 @@ const CODEX: Abilities = &[
     (AgentSetting::Thinking, Means::Option),
     (AgentSetting::SystemPrompt, Means::Start),
     (AgentSetting::AddedPrompt, Means::Start),
+    (AgentSetting::Compaction, Means::Command),
     (AgentSetting::Limit(Resource::Requests), Means::Reported),
     (AgentSetting::Limit(Resource::Tokens), Means::Reported),
 ];
 
 const OPENCODE: Abilities = &[
     (AgentSetting::Model, Means::Option),
+    (AgentSetting::AddedPrompt, Means::Start),
+    (AgentSetting::Compaction, Means::Command),
     (AgentSetting::Limit(Resource::Requests), Means::Reported),
     (AgentSetting::Limit(Resource::Tokens), Means::Reported),
     (AgentSetting::Limit(Resource::Cost), Means::Reported),

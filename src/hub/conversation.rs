@@ -13,7 +13,7 @@ use super::process::AgentProcess;
 use super::session_settings::SessionSettings;
 use crate::config::HostedAgent;
 use crate::content::{Cost, Part, StopReason};
-use crate::context::commands::SlashCommand;
+use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
 use crate::process::{Command, ProcessLauncher};
 use crate::session::{AgentChoice, AgentOption};
@@ -127,6 +127,20 @@ pub(super) trait HostedConversation: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.process().end())
     }
+}
+
+/// Name of the slash command that replaces an agent's conversation by a summary.
+pub(super) const COMPACT: &str = "compact";
+
+/// Creates the command for an agent that has a method instead.
+pub(super) fn compact_command() -> SlashCommand {
+    let description = "Replace the conversation by a summary".into();
+    SlashCommand { name: COMPACT.into(), description, hint: Default::default(), text: None }
+}
+
+/// Returns whether a prompt is the command.
+pub(super) fn is_compaction(parts: &[Part]) -> bool {
+    parts.len() == 1 && commands::parse(parts).is_some_and(|(name, _)| name == COMPACT)
 }
 
 /// Creates a choice of an option, without a description.

@@ -5,7 +5,8 @@ use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::events::{Call, TurnEvents};
+use super::call::Call;
+use super::events::TurnEvents;
 use super::open_requests::OpenRequests;
 use super::permission::{AgentRequest, Choice};
 use super::process::AgentProcess;

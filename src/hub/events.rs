@@ -3,137 +3,18 @@
 //! announce.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::raw_output;
+use super::call::{Call, CallUpdate};
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
-use crate::content::{Cost, Location, Part, PlanEntry, Role, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
+use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange};
-use crate::hooks::HookTool;
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
 use crate::session::Turn;
-use crate::toolkit::git::quoted;
-
-/// The reported fields of a tool call. An absent field did not change.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CallUpdate {
-    pub title: Option<String>,
-    pub kind: Option<ToolKind>,
-    pub status: Option<ToolStatus>,
-    pub input: Option<Value>,
-    pub content: Option<Vec<ToolContent>>,
-    pub locations: Option<Vec<Location>>,
-    /// The output as text, if `content` does not contain it.
-    pub output: Option<String>,
-    /// Output to append.
-    pub more_output: Option<String>,
-}
-
-/// A tool call of the agent that has not ended.
-#[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub id: ToolCallId,
-    pub title: String,
-    pub kind: ToolKind,
-    /// True if the agent reported a kind.
-    has_kind: bool,
-    pub input: Value,
-    pub locations: Vec<Location>,
-    pub content: Vec<ToolContent>,
-    output: Option<String>,
-    running: bool,
-    ended: bool,
-}
-
-impl Call {
-    /// Returns the name, title and category of the tool for events. The name is one of nuncio's own
-    /// tools if the call is of the same kind, so that rules about the tool apply to the call.
-    pub(super) fn label(&self) -> ToolLabel {
-        let (name, category) = match self.kind {
-            ToolKind::Execute => ("bash", ToolCategory::Command),
-            ToolKind::Edit => ("edit", ToolCategory::File),
-            ToolKind::Read => ("read", ToolCategory::File),
-            ToolKind::Search => ("grep", ToolCategory::File),
-            ToolKind::Fetch => ("fetch", ToolCategory::Network),
-            ToolKind::Think => ("think", ToolCategory::Other),
-            ToolKind::Other => ("other", ToolCategory::Other),
-        };
-        ToolLabel { name: name.into(), title: self.title.clone(), category: Some(category) }
-    }
-
-    /// Describes the call to hooks.
-    pub(super) fn hook_tool(&self) -> HookTool {
-        let (tool_call_id, name, input) = (self.id.clone(), self.label().name, self.input.clone());
-        HookTool { tool_call_id, name, input, status: None, output: None, parts: None }
-    }
-
-    /// Returns the command line of a call that runs a command.
-    pub(super) fn command(&self) -> Option<String> {
-        let command = &self.input["command"];
-        match command {
-            Value::String(line) => Some(line.clone()),
-            // The arguments of a program. `bash -lc LINE` is shown as LINE.
-            Value::Array(words) => {
-                let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
-                match words.as_slice() {
-                    [shell, "-c" | "-lc", line] if SHELLS.contains(shell) => Some((*line).to_owned()),
-                    words => {
-                        Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")).filter(|line| !line.is_empty())
-                    }
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns whether the agent describes the call with more than a title.
-    pub(super) fn is_described(&self) -> bool {
-        let has_input = self.input.as_object().map_or(!self.input.is_null(), |input| !input.is_empty());
-        has_input || (self.has_kind && (self.kind != ToolKind::Other || !self.content.is_empty()))
-    }
-
-    /// Replaces results that are JSON by their text. The text of files and commands is unchanged.
-    fn decode_result(&mut self) {
-        if self.kind != ToolKind::Other {
-            return;
-        }
-        for content in &mut self.content {
-            if let ToolContent::Content { content: Part::Text { text } } = content
-                && let Some(decoded) = raw_output::decoded(text)
-            {
-                *text = decoded;
-            }
-        }
-        self.output = self.output.take().map(|output| raw_output::decoded(&output).unwrap_or(output));
-    }
-
-    /// Returns the paths that the call accesses, if the agent reported them.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
-        let of_input = ["file_path", "path", "filePath", "abs_path"].iter().filter_map(|name| self.input[*name].as_str());
-        let of_content = self.content.iter().filter_map(|content| match content {
-            ToolContent::Diff { path, .. } => Some(path.clone()),
-            _ => None,
-        });
-        let mut paths: Vec<PathBuf> = self
-            .locations
-            .iter()
-            .map(|location| location.path.clone())
-            .chain(of_content)
-            .chain(of_input.map(PathBuf::from))
-            .collect();
-        paths.sort();
-        paths.dedup();
-        paths
-    }
-}
-
-/// Shells whose command lines are evaluated.
-const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/sh", "/usr/bin/zsh"];
 
 /// A message that the agent is writing.
 struct Text {
@@ -157,13 +38,31 @@ pub(super) struct TurnEvents<'a> {
     /// Ids of the calls, in the order of their first report.
     order: Vec<String>,
     /// True if something was recorded.
-    pub active: bool,
+    active: bool,
+    /// The prompt compacts the conversation: the agent need not answer.
+    pub compacts: bool,
 }
 
 impl<'a> TurnEvents<'a> {
     pub(super) fn new(turn: &'a Turn, usage_reports: &'a Notify, environment: &'a TurnEnvironment<'a>) -> TurnEvents<'a> {
         let (recorded, calls, order) = (BoundedTurn::new(turn), HashMap::new(), Vec::new());
-        TurnEvents { recorded, usage_reports, counts_requests: false, environment, text: None, calls, order, active: false }
+        TurnEvents {
+            recorded,
+            usage_reports,
+            counts_requests: false,
+            environment,
+            text: None,
+            calls,
+            order,
+            active: false,
+            compacts: false,
+        }
+    }
+
+    /// Returns whether the agent did what the prompt requires: it reported something, or the prompt
+    /// needs no answer.
+    pub(super) fn is_answered(&self) -> bool {
+        self.active || self.compacts
     }
 
     /// Returns the turn whose events are recorded.
@@ -390,6 +289,13 @@ impl<'a> TurnEvents<'a> {
     /// Records a notice of the agent.
     pub(super) async fn notice(&self, severity: Severity, title: impl Into<String>, description: impl Into<String>) {
         self.recorded.emit(Body::notice(severity, title, description)).await;
+    }
+
+    /// Reports that the agent has compacted the conversation, if it did not report that itself.
+    pub(super) async fn report_compaction(&self) {
+        if self.compacts && !self.active {
+            self.notice(Severity::Info, "The agent has replaced its conversation by a summary", "").await;
+        }
     }
 
     /// Ends the open message, and the open calls with an unknown effect.

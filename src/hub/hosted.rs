@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
 use super::abilities;
+use super::conversation::COMPACT;
 use super::hosted_session::HostedSession;
 use super::hosted_turn::HostedTurn;
 use super::registry;
@@ -20,9 +21,6 @@ use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::session::context_report::{ContextReport, ContextSources};
 use crate::session::{Agent, AgentOption, AgentSetting, CommandRequest, CommandResult, SessionLog, Turn};
-
-/// The slash command of agents that replaces a conversation by a summary.
-const COMPACT: &str = "compact";
 
 impl HostedSession {
     /// Runs a turn, and ends the agent's process if no turn follows for some time.

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
 use super::abilities;
-use super::conversation::HostedConversation;
+use super::conversation::{HostedConversation, is_compaction};
 use super::driver::TurnIo;
 use super::events::TurnEvents;
 use super::hosted_session::{HostedSession, Live};
@@ -26,6 +26,7 @@ use super::turn_review::TurnReview;
 use crate::agent::{TurnBudget, Verification};
 use crate::config::{self, HostedAgent, LoadedSettings, SandboxMode};
 use crate::content::{Part, Resource, StopReason};
+use crate::context::commands;
 use crate::error::{Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::options::Mode;
@@ -169,11 +170,16 @@ impl HostedTurn<'_> {
         let workspace = self.workspace();
         let mut events = TurnEvents::new(turn, &self.usage_reports, environment);
         events.counts_requests = [Resource::Requests, Resource::Tokens].iter().any(|limited| self.budget.has_limit(*limited));
+        events.compacts = again.is_none() && is_compaction(&turn.prompt);
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace, environment);
         let mut io = TurnIo { name: &session.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
-        // What the user decided about the changes of the last turn, for example.
-        let mut noted = turn.log.state(|state| state.history.notes_before_turn());
-        noted.extend_from_slice(&turn.prompt);
+        // Notes tell the agent what the user rejected of its last changes, for example. A slash
+        // command must come first in its prompt.
+        let notes = turn.log.state(|state| state.history.notes_before_turn());
+        let notes = notes.into_iter().filter(|_| commands::parse(&turn.prompt).is_none());
+        // Some agents join the parts of a prompt.
+        let notes = notes.map(|note| Part::text(format!("{note}\n\n")));
+        let noted: Vec<Part> = notes.chain(turn.prompt.iter().cloned()).collect();
         let work = match again {
             None if turn.external => conversation.follow(&mut io),
             parts => conversation.prompt(parts.unwrap_or(&noted), &mut io),
@@ -191,6 +197,9 @@ impl HostedTurn<'_> {
             Err(_) => "the agent failed during this call; its effect is unknown",
         };
         io.events.close(why).await;
+        if matches!(result, Ok(StopReason::EndTurn)) {
+            io.events.report_compaction().await;
+        }
         result
     }
 

@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::events::Call;
+use super::call::Call;
 use super::permission::{AgentRequest, Choice, PermissionDecider};
 use crate::event::PermissionOutcome;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring::digest::{SHA256, digest};
 use tokio_util::sync::CancellationToken;
 
-use super::events::Call;
+use super::call::Call;
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
 use crate::config::{AccessKind, LoadedSettings, Policy};

@@ -16,7 +16,7 @@ use crate::session::Turn;
 use crate::task;
 use crate::toolkit::TurnFile;
 use crate::workspace::{self, Workspace};
-use crate::worktrees::{ChangedFile, FormerContent, TreeSnapshot};
+use crate::worktrees::{FormerContent, SnapshotChange, TreeSnapshot};
 
 /// Maximum time in which the files of the working tree are read.
 const SNAPSHOT: Duration = Duration::from_secs(20);
@@ -99,7 +99,7 @@ async fn within_limit<R>(turn: &Turn, read: impl Future<Output = Result<R>>) -> 
 
 /// Reads the present content of a changed file. Returns its path if a review could not restore the
 /// former one.
-fn turn_file(file: ChangedFile, workspace: &Workspace, began: SystemTime) -> Result<TurnFile, PathBuf> {
+fn turn_file(file: SnapshotChange, workspace: &Workspace, began: SystemTime) -> Result<TurnFile, PathBuf> {
     let former = match file.former {
         FormerContent::Missing => None,
         FormerContent::File { bytes, executable } => Some((bytes, executable)),

@@ -35,14 +35,14 @@ pub(crate) struct TreeSnapshot {
 }
 
 /// A file that changed after a snapshot was taken.
-pub(crate) struct ChangedFile {
+pub(crate) struct SnapshotChange {
     pub path: PathBuf,
     pub former: FormerContent,
 }
 
-/// What a path was when a snapshot was taken.
+/// The content of a path when a snapshot was taken.
 pub(crate) enum FormerContent {
-    /// Nothing existed there.
+    /// No file existed there.
     Missing,
     File {
         bytes: Vec<u8>,
@@ -75,7 +75,7 @@ impl TreeSnapshot {
     }
 
     /// Returns the files that changed since, by path.
-    pub(crate) async fn changed_files(&self) -> Result<Vec<ChangedFile>> {
+    pub(crate) async fn changed_files(&self) -> Result<Vec<SnapshotChange>> {
         let before = self.working_tree()?.with_index(&self.scratch, "index");
         let after = before.with_copied_index(&self.scratch, "after")?;
         let changed = after.changed_paths(&self.tree, &write_tree(&after).await?).await?;
@@ -98,7 +98,7 @@ impl TreeSnapshot {
                     Some(size) => former_content(&directory.join(&path), *size, &mut left).unwrap_or(FormerContent::Unknown),
                     None => FormerContent::Missing,
                 };
-                ChangedFile { path: top.join(path), former }
+                SnapshotChange { path: top.join(path), former }
             };
             changed.into_iter().map(file).collect()
         };

@@ -130,6 +130,7 @@ OPENCODE_PLUGIN = {".opencode/plugin/repository.js": 'import { writeFileSync } f
 # asking. `denied` is the stop reason of a turn with a denied call, if it is not "end_turn".
 # `writable`: directories that it needs in the sandbox. `bridge`: the agent asks the hooks before each
 # call. `reports`: the agent reports the usage of each request. `prompts`: it takes a system prompt.
+# `compacts`: it replaces its conversation by a summary.
 # `resumes_next_minute`: the agent loses a session that is loaded in the minute in which it was
 # created, because both processes then write to the same file. nuncio does not start the agent beside
 # the files `refused`, which the agent would run.
@@ -193,6 +194,7 @@ AGENTS = {
         # Codex asks before it runs a command outside of its sandbox.
         "reports": True,
         "prompts": True,
+        "compacts": True,
         "arguments": {"sandbox_permissions": "require_escalated", "justification": "the check needs it"},
     },
     "claude-code": {
@@ -202,6 +204,7 @@ AGENTS = {
         "bridge": True,
         "reports": True,
         "prompts": True,
+        "compacts": True,
         # Its own terminal client reports its status by hooks.
         "terminal": True,
     },
@@ -210,6 +213,8 @@ AGENTS = {
         "command": program(f"opencode-{PLATFORM}/bin/opencode"),
         "env": OPENCODE,
         "reports": True,
+        "prompts": True,
+        "compacts": True,
         "files": {"opencode.json": OPENCODE_CONFIG},
         "refused": OPENCODE_PLUGIN,
     },

@@ -55,6 +55,10 @@ class Client:
         # No budget is raised.
         kind = "reject_once" if "the budget of this" in json.dumps(message) else self.answer
         options = [option["optionId"] for option in message["params"]["options"] if option["kind"] == kind]
+        review = message["params"].get("_meta", {}).get("nuncio", {}).get("review")
+        if review:
+            paths = [file["path"] for file in review["files"]]
+            options = ["each_file"] if len(paths) > 1 else ["reject" if paths[0].endswith("rejected.txt") else "accept"]
         outcome = {"outcome": "selected", "optionId": options[0]} if options else {"outcome": "cancelled"}
         self.send(id=message["id"], result={"outcome": outcome})
 
@@ -179,6 +183,12 @@ class Check:
         for name, content in REPOSITORY.items():
             if name not in refused:
                 self.write(f"work/{name}", content)
+        self.settings()
+        ran = subprocess.run([self.nuncio, "trust"], cwd=self.work, env=self.environment, capture_output=True, text=True)
+        expect(ran.returncode, 0, ran.stderr)
+
+    def settings(self, own="", more=""):
+        """Writes the settings of nuncio: `own` are for the agent."""
         command, environment = json.dumps(self.fill(self.agent["command"])), self.fill(self.agent["env"])
         lines = [f"{key} = {json.dumps(value)}" for key, value in environment.items()]
         self.write(
@@ -189,13 +199,12 @@ class Check:
                 f'[agents]\nallowed = ["{self.name}"]',
                 f'[agents."{self.name}"]\nkind = "{self.agent["kind"]}"\ncommand = {command}',
                 f"writable = {json.dumps(self.fill(self.agent.get('writable', [])))}",
+                own,
                 f'[agents."{self.name}".env]',
                 *lines,
-                "",
+                more,
             ]),
         )
-        ran = subprocess.run([self.nuncio, "trust"], cwd=self.work, env=self.environment, capture_output=True, text=True)
-        expect(ran.returncode, 0, ran.stderr)
 
     def start(self, *flags):
         self.client = Client(self.nuncio, self.work, self.environment, *flags)
@@ -269,6 +278,33 @@ class Check:
         self.finish("rhymed")
         if not any("Rhyme in the check." in body for body in self.mock.bodies):
             raise Failure("no request to the model has the system prompt")
+
+    def compact(self):
+        """The agent replaces its conversation by a summary."""
+        before = len(self.mock.bodies)
+        self.client.prompt(self.session, "/compact")
+        expect(self.client.wait()["stopReason"], "end_turn", "stop reason")
+        if len(self.mock.bodies) == before:
+            raise Failure("no summary was requested from the model")
+
+    def changes(self):
+        """A failed check is a further prompt, which repairs it, and the review restores a rejected file."""
+        command = "test -f fixed.txt || { echo; echo RUN touch fixed.txt; exit 1; }"
+        more = f'[verify]\ncommands = [{json.dumps(command)}]\n[review]\nmode = "request"\n'
+        self.settings("verify = true", more)
+        self.start("--mode", "auto")
+        session = self.create()
+        self.client.prompt(session, "RUN sh -c 'echo one > kept.txt; echo two > rejected.txt; true'", "allow_once")
+        self.finish("finished")
+        found = tuple(self.exists(name) for name in ("fixed.txt", "kept.txt", "rejected.txt"))
+        expect(found, (True, True, False), "file of the repair, accepted file, rejected file")
+        self.client.prompt(session, "SAY reviewed")
+        self.finish("reviewed")
+        if not any("rejected.txt: rejected" in body for body in self.mock.bodies):
+            raise Failure("the agent was not told what was rejected")
+        self.client.end()
+        self.gone()
+        self.settings()
 
     def sandbox(self):
         """The agent and its commands write only below the session, also after a restart."""
@@ -380,7 +416,8 @@ class Check:
 
     def run(self):
         names = ["prepare", "allow", "deny", "rule", "hook", "auto", "cancel", "budget", "second", "resume"]
-        names += ["prompts"] * self.agent.get("prompts", False) + ["end", "sandbox", "repository"]
+        names += ["prompts"] * self.agent.get("prompts", False) + ["compact"] * self.agent.get("compacts", False)
+        names += ["end", "changes", "sandbox", "repository"]
         names += ["refused"] * ("refused" in self.agent) + ["terminal"] * self.agent.get("terminal", False)
         for name in names:
             started = time.monotonic()

@@ -148,7 +148,7 @@ impl TurnProtocol for AcpTurn<'_> {
             response.pointer("/_meta/codex/threadStatus").is_some_and(|status| status.to_string().contains("systemError"));
         match response["stopReason"].as_str() {
             Some("end_turn") if system_error => failed("its request to the model failed; see its last message".into()),
-            Some("end_turn") if !events.active => Err(peer.process().unanswered(&self.stderr_before).await),
+            Some("end_turn") if !events.is_answered() => Err(peer.process().unanswered(&self.stderr_before).await),
             Some("end_turn") => Ok(StopReason::EndTurn),
             Some("max_tokens") => Ok(StopReason::MaxTokens),
             Some("max_turn_requests") => Ok(StopReason::MaxTurnRequests),

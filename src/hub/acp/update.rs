@@ -10,8 +10,9 @@ use crate::content::{
     ToolStatus, Usage,
 };
 use crate::context::commands::SlashCommand;
+use crate::hub::call::CallUpdate;
 use crate::hub::conversation::{AgentReport, option, slash_command};
-use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::events::TurnEvents;
 use crate::hub::peer::Peer;
 use crate::hub::raw_output;
 use crate::limits;

@@ -139,7 +139,7 @@ impl TurnProtocol for ClaudeTurn<'_> {
         match result["stop_reason"].as_str() {
             Some("max_tokens") => Ok(StopReason::MaxTokens),
             Some("refusal") => Ok(StopReason::Refusal),
-            _ if events.active => Ok(StopReason::EndTurn),
+            _ if events.is_answered() => Ok(StopReason::EndTurn),
             _ => Err(failed("it ended the turn without an answer")),
         }
     }

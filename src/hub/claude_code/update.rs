@@ -11,8 +11,9 @@ use crate::content::{
 };
 use crate::context::commands::SlashCommand;
 use crate::event::Severity;
+use crate::hub::call::CallUpdate;
 use crate::hub::conversation::{AgentReport, choice, option, slash_command};
-use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::events::TurnEvents;
 use crate::hub::peer::Response;
 use crate::hub::permission::{AgentRequest, Choice};
 use crate::limits;

@@ -12,7 +12,7 @@ use super::update::CodexItems;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
-use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
+use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput, compact_command};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, not_logged_in, unavailable};
@@ -217,7 +217,14 @@ impl HostedConversation for CodexConversation {
 
     fn report(&self) -> AgentReport {
         let (options, context_window) = self.peer.with_state(|state| (state.options.list(), state.context_window));
-        AgentReport { version: self.version.clone(), login: self.login.clone(), options, context_window, ..AgentReport::default() }
+        AgentReport {
+            version: self.version.clone(),
+            login: self.login.clone(),
+            commands: vec![compact_command()],
+            options,
+            context_window,
+            ..AgentReport::default()
+        }
     }
 
     fn set_option<'a>(&'a self, id: &'a str, value: &'a str) -> BoxFuture<'a, Result<()>> {

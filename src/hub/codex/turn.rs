@@ -7,6 +7,7 @@ use super::conversation::{CodexConversation, LOGIN, refusal};
 use super::update;
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
+use crate::hub::conversation::is_compaction;
 use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::message_queue::MessageReceiver;
@@ -22,7 +23,7 @@ pub(super) struct CodexTurn<'a> {
     turn: &'a Turn,
     stderr_before: String,
     inbox: MessageReceiver<AgentMessage>,
-    /// The id of the request `turn/start`.
+    /// The id of the request that starts the turn.
     start: Value,
     id: Option<String>,
     /// The last error that Codex reported.
@@ -55,12 +56,17 @@ impl CodexConversation {
 
     /// Sends a prompt.
     async fn begin<'a>(&'a self, prompt: &[Part], turn: &'a Turn) -> Result<CodexTurn<'a>> {
-        let mut params = self.peer.with_state(|state| state.options.turn(&self.sandbox, &self.approval));
-        params.insert("threadId".into(), self.thread.as_str().into());
-        params.insert("input".into(), self.input(prompt)?.into());
+        let (method, params) = if is_compaction(prompt) {
+            ("thread/compact/start", json!({ "threadId": self.thread }))
+        } else {
+            let mut params = self.peer.with_state(|state| state.options.turn(&self.sandbox, &self.approval));
+            params.insert("threadId".into(), self.thread.as_str().into());
+            params.insert("input".into(), self.input(prompt)?.into());
+            ("turn/start", params.into())
+        };
         let stderr_before = self.peer.process().stderr();
         let inbox = self.peer.attach();
-        let start = self.peer.begin("turn/start", params.into()).await?;
+        let start = self.peer.begin(method, params).await?;
         Ok(CodexTurn {
             conversation: self,
             turn,
@@ -112,12 +118,13 @@ impl CodexTurn<'_> {
         }
     }
 
-    /// Reads the response to `turn/start` or `turn/steer`. A message of the user that was not
-    /// accepted is kept in the queue.
+    /// Reads the response to the start of the turn or to `turn/steer`. A message of the user that
+    /// was not accepted is kept in the queue.
     async fn response(&mut self, id: &Value, response: Response, events: &mut TurnEvents<'_>) -> Result<()> {
         if *id == self.start {
             let mut started = response.map_err(|error| self.conversation.peer.refused("turn/start", &error))?;
-            self.id = started["turn"]["id"].take().as_str().map(str::to_owned);
+            // A notification has the id of the turn of a compaction.
+            self.id = started["turn"]["id"].take().as_str().map(str::to_owned).or(self.id.take());
         } else if let Some(at) = self.steering.iter().position(|(steer, _)| steer == id) {
             let (_, message) = self.steering.remove(at);
             if response.is_ok() {
@@ -227,7 +234,7 @@ impl TurnProtocol for CodexTurn<'_> {
         let failed = |why: String| Error::new(Kind::ModelError, format!("agent {name}: {why}"));
         let completed = self.completed.take().unwrap_or_default();
         match completed["status"].as_str() {
-            Some("completed") if events.active => Ok(StopReason::EndTurn),
+            Some("completed") if events.is_answered() => Ok(StopReason::EndTurn),
             Some("completed") => Err(peer.process().unanswered(&self.stderr_before).await),
             // nuncio sent no cancel: the user refused a call.
             Some("interrupted") => Ok(StopReason::Refusal),

@@ -12,7 +12,8 @@ use crate::content::{
     Usage,
 };
 use crate::event::Severity;
-use crate::hub::events::{Call, CallUpdate, TurnEvents};
+use crate::hub::call::{Call, CallUpdate};
+use crate::hub::events::TurnEvents;
 use crate::hub::permission::AgentRequest;
 use crate::limits;
 

@@ -3,13 +3,42 @@
 use serde_json::Value;
 
 use crate::content::{Location, PermissionOption, PermissionOptionKind, ToolContent, ToolKind, ToolStatus};
-use crate::hub::events::{Call, CallUpdate};
+use crate::hub::call::{Call, CallUpdate};
 use crate::hub::permission::AgentRequest;
 
 /// Values of an answer to a permission request.
 pub(super) const ONCE: &str = "once";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const REJECT: &str = "reject";
+
+/// The permissions whose actions are not `ask`. OpenCode asks about everything else, and nuncio
+/// decides. Questions with answers to choose from are not supported.
+const NOT_ASKED: [(&str, &str); 12] = [
+    ("glob", "allow"),
+    ("grep", "allow"),
+    ("list", "allow"),
+    ("lsp", "allow"),
+    ("plan_enter", "deny"),
+    ("plan_exit", "deny"),
+    ("question", "deny"),
+    ("skill", "allow"),
+    ("task", "allow"),
+    ("todoread", "allow"),
+    ("todowrite", "allow"),
+    ("codesearch", "allow"),
+];
+
+/// Returns the action for each permission. With hooks, OpenCode asks about each call, so that they
+/// run before it.
+pub(super) fn permission_actions(has_hooks: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let asked = move |(name, action)| (name, if has_hooks && action == "allow" { "ask" } else { action });
+    std::iter::once(("*", "ask")).chain(NOT_ASKED.map(asked))
+}
+
+/// Returns whether calls with this permission are allowed unless a hook blocks them.
+pub(super) fn is_allowed(permission: &str) -> bool {
+    NOT_ASKED.contains(&(permission, "allow"))
+}
 
 /// Creates the permission request for a call.
 pub(super) fn permission_request(call: Call) -> AgentRequest {

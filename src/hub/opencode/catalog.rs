@@ -18,7 +18,7 @@ pub(super) const PLAN: &str = "plan";
 pub(super) struct Catalog {
     /// `PROVIDER/MODEL` each.
     models: Vec<AgentChoice>,
-    default_model: String,
+    pub default_model: String,
     agents: Vec<AgentChoice>,
     default_agent: String,
     pub commands: Vec<SlashCommand>,

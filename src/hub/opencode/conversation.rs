@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::calls::permission_actions;
 use super::catalog::Catalog;
 use super::server::{OpencodeServer, ServerLease, ServerStart};
 use super::tree::SessionTree;
@@ -13,7 +14,7 @@ use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, McpServer, SESSION_VARIA
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::hub::attach;
-use crate::hub::conversation::{AgentReport, ExternalTurn, HostedConversation, OpenInput};
+use crate::hub::conversation::{AgentReport, COMPACT, ExternalTurn, HostedConversation, OpenInput, compact_command};
 use crate::hub::driver::TurnIo;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
@@ -27,6 +28,8 @@ pub(super) struct OpencodeConversation {
     shared: bool,
     version: Option<String>,
     unused_servers: Vec<String>,
+    /// Added to the system prompt.
+    pub added_prompt: Option<String>,
     pub catalog: Catalog,
     state: Mutex<OpencodeState>,
     /// Lets the user's terminal client attach.
@@ -42,31 +45,14 @@ pub(super) struct OpencodeState {
     pub model: Option<String>,
     /// The id of the last message that is recorded. Ids of later messages are greater.
     pub last: String,
-    /// Tokens of the context window of the last model.
-    pub window: u64,
+    /// `PROVIDER/MODEL` of the last request; empty before the first.
+    pub last_model: String,
     /// The session and the sessions of its subagents so far.
     pub sessions: SessionTree,
 }
 
 /// The environment variables with the id of the session, for a server with one session.
 const OF_SESSION: [&str; 2] = [SESSION_VARIABLE, AGENT_SESSION_VARIABLE];
-
-/// The permissions whose actions are not `ask`. OpenCode asks about everything else, and nuncio
-/// decides. Questions with answers to choose from are not supported.
-const NOT_ASKED: [(&str, &str); 12] = [
-    ("glob", "allow"),
-    ("grep", "allow"),
-    ("list", "allow"),
-    ("lsp", "allow"),
-    ("plan_enter", "deny"),
-    ("plan_exit", "deny"),
-    ("question", "deny"),
-    ("skill", "allow"),
-    ("task", "allow"),
-    ("todoread", "allow"),
-    ("todowrite", "allow"),
-    ("codesearch", "allow"),
-];
 
 /// Starts a server or uses the running one, and creates or resumes the session.
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
@@ -93,6 +79,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
                     shared: workspace.is_some(),
                     version,
                     unused_servers,
+                    added_prompt: opening.session_settings.added_prompt,
                     catalog,
                     state: Mutex::new(OpencodeState { last, sessions, ..OpencodeState::default() }),
                     _attach: attach,
@@ -113,10 +100,8 @@ fn command(opening: &OpenInput) -> crate::process::Command {
         command.env_set.retain(|(name, _)| !OF_SESSION.iter().any(|of_session| name == of_session));
         command.env_removed.extend(OF_SESSION.map(Into::into));
     }
-    let mut permission = json!({ "*": "ask" });
-    for (name, action) in NOT_ASKED {
-        permission[name] = action.into();
-    }
+    let actions = permission_actions(opening.has_hooks);
+    let permission: Value = actions.map(|(name, action)| (name.to_owned(), Value::from(action))).collect();
     for name in ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
         if !command.env_set.iter().any(|(set, _)| set == name) {
             command = command.env(name, "1");
@@ -142,6 +127,8 @@ async fn add_servers(opening: &OpenInput, server: &OpencodeServer) -> Vec<String
 /// Creates or resumes the session. Returns its id, the id of its last message and the server's
 /// version.
 async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, String, Option<String>)> {
+    let rule = |(permission, action): (&str, &str)| json!({ "permission": permission, "pattern": "*", "action": action });
+    let rules = json!({ "permission": permission_actions(opening.has_hooks).map(rule).collect::<Vec<_>>() });
     let (session, last) = match &opening.session {
         Some(session) => {
             let found = server.get(&format!("/session/{session}"), &[]).await;
@@ -154,9 +141,7 @@ async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, 
             (session.clone(), last.unwrap_or_default().to_owned())
         }
         None => {
-            let rule = |(permission, action): (&str, &str)| json!({ "permission": permission, "pattern": "*", "action": action });
-            let rules: Vec<Value> = std::iter::once(("*", "ask")).chain(NOT_ASKED).map(rule).collect();
-            let created = server.post("/session", &json!({ "permission": rules })).await?;
+            let created = server.post("/session", &rules).await?;
             let id = created["id"].as_str().map(String::from);
             (id.ok_or_else(|| unavailable(&opening.name, "the new session has no id"))?, String::new())
         }
@@ -213,12 +198,16 @@ impl HostedConversation for OpencodeConversation {
     }
 
     fn report(&self) -> AgentReport {
-        let OpencodeState { agent, model, window, .. } = self.with_state(|state| state.clone());
+        let OpencodeState { agent, model, last_model, .. } = self.with_state(|state| state.clone());
+        let mut commands = self.catalog.commands.clone();
+        if !commands.iter().any(|command| command.name == COMPACT) {
+            commands.push(compact_command());
+        }
         AgentReport {
             version: self.version.clone(),
-            commands: self.catalog.commands.clone(),
+            commands,
             options: self.catalog.options(agent.as_deref(), model.as_deref()),
-            context_window: window,
+            context_window: self.catalog.windows.get(&last_model).copied().unwrap_or(0),
             ..AgentReport::default()
         }
     }

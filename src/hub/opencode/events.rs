@@ -7,14 +7,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::{call_update, kind, permission_request};
+use super::calls::{call_update, is_allowed, kind, permission_request};
 use super::stream::ServerState;
 use super::tree::SessionTree;
 use crate::content::{Cost, Part, Role, StopReason, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
+use crate::hub::call::CallUpdate;
 use crate::hub::driver::Signal;
-use crate::hub::events::{CallUpdate, TurnEvents};
+use crate::hub::events::TurnEvents;
 
 /// Time for which a turn waits for late reports after its agent reported that it is idle.
 const AGENT_SETTLE: Duration = Duration::from_secs(2);
@@ -52,8 +53,8 @@ pub(super) struct OpencodeRecorder {
     pub began: bool,
     /// The id of the last message.
     pub last: String,
-    /// Tokens of the context window of the last model.
-    pub window: u64,
+    /// `PROVIDER/MODEL` of the last request; empty before the first.
+    pub model: String,
     /// The last error of the session: its name and message.
     problem: Option<(String, String)>,
 }
@@ -82,6 +83,8 @@ pub(super) struct WaitingRequest {
     call: String,
     /// The description of the call in the request.
     metadata: Value,
+    /// The call needs no permission: OpenCode asks for the hooks.
+    is_check: bool,
     until: Instant,
 }
 
@@ -111,7 +114,7 @@ impl OpencodeRecorder {
             unclear: Vec::new(),
             idle: None,
             began: false,
-            window: 0,
+            model: String::new(),
             problem: None,
         }
     }
@@ -280,8 +283,9 @@ impl OpencodeRecorder {
             _ => self.name.clone(),
         };
         let cost = info["cost"].as_f64().filter(|cost| *cost > 0.0).map(Cost::from);
-        self.window = self.windows.get(&model).copied().unwrap_or(0);
-        events.usage(model, usage, cost, (usage.input_tokens + usage.output_tokens, self.window)).await;
+        let window = self.windows.get(&model).copied().unwrap_or(0);
+        self.model.clone_from(&model);
+        events.usage(model, usage, cost, (usage.input_tokens + usage.output_tokens, window)).await;
     }
 
     async fn delta(&mut self, properties: &Value, events: &mut TurnEvents<'_>) {
@@ -349,9 +353,10 @@ impl OpencodeRecorder {
         let id = properties["id"].as_str().filter(|id| self.asked.insert((*id).to_owned()))?;
         let call = properties["tool"]["callID"].as_str().unwrap_or(id);
         let metadata = properties["metadata"].clone();
-        let request = WaitingRequest { id: id.into(), call: call.into(), metadata, until: Instant::now() + AGENT_CALL_INPUT };
+        let permission = properties["permission"].as_str().unwrap_or_default();
+        let (is_check, until) = (is_allowed(permission), Instant::now() + AGENT_CALL_INPUT);
+        let request = WaitingRequest { id: id.into(), call: call.into(), metadata, is_check, until };
         if events.open_call(call).is_none() {
-            let permission = properties["permission"].as_str().unwrap_or_default();
             let update = CallUpdate { title: Some(permission.into()), kind: Some(kind(permission)), ..CallUpdate::default() };
             events.call(call, update).await;
         }
@@ -382,9 +387,13 @@ impl OpencodeRecorder {
 
 /// Creates the signal for a permission request. Returns `None` if its call has ended.
 async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Signal> {
-    let WaitingRequest { id, call, metadata, .. } = request;
+    let WaitingRequest { id, call, metadata, is_check, .. } = request;
     if events.open_call(&call)?.input == json!({}) && metadata.is_object() {
         events.call(&call, CallUpdate { input: Some(metadata), ..CallUpdate::default() }).await;
     }
-    Some(Signal::Ask(id.into(), Box::new(permission_request(events.open_call(&call)?.clone()))))
+    let call = events.open_call(&call)?.clone();
+    Some(match is_check {
+        true => Signal::Check(id.into(), Box::new(call)),
+        false => Signal::Ask(id.into(), Box::new(permission_request(call))),
+    })
 }

@@ -17,7 +17,7 @@ use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::PermissionOutcome;
-use crate::hub::conversation::ExternalTurn;
+use crate::hub::conversation::{ExternalTurn, is_compaction};
 use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::permission::Choice;
@@ -81,7 +81,7 @@ impl OpencodeConversation {
 
     /// Creates the request for a prompt, or for a slash command of OpenCode.
     fn request(&self, parts: &[Part]) -> Result<StartRequest> {
-        let OpencodeState { agent, model, .. } = self.with_state(|state| state.clone());
+        let OpencodeState { agent, model, last_model, .. } = self.with_state(|state| state.clone());
         let is_known = |name: &str| self.catalog.commands.iter().any(|command| command.name == name);
         let command = commands::parse(parts).filter(|(name, _)| parts.len() == 1 && is_known(name));
         let mut request = match command {
@@ -93,10 +93,12 @@ impl OpencodeConversation {
                 own: vec![None],
                 bound: Duration::MAX,
             },
+            None if is_compaction(parts) => return self.compaction([model.unwrap_or_default(), last_model]),
             None => {
                 let parts = self.parts(parts)?;
                 let own = parts.iter().filter_map(|part| part["text"].as_str()).map(|text| Some(text.to_owned())).collect();
-                StartRequest { path: "/prompt_async", body: json!({ "parts": parts }), own, bound: limits::AGENT_REQUEST }
+                let body = json!({ "parts": parts, "system": self.added_prompt });
+                StartRequest { path: "/prompt_async", body, own, bound: limits::AGENT_REQUEST }
             }
         };
         if let Some(agent) = agent {
@@ -108,6 +110,18 @@ impl OpencodeConversation {
             None => {}
         }
         Ok(request)
+    }
+
+    /// Creates the request for a summary of the conversation, by the first of these models that is
+    /// set (`PROVIDER/MODEL`), or by the default model.
+    fn compaction(&self, models: [String; 2]) -> Result<StartRequest> {
+        let default = self.catalog.default_model.clone();
+        let Some((provider, name)) = models.iter().chain([&default]).find_map(|model| model.split_once('/')) else {
+            let message = format!("agent {}: its model is not known before the first prompt", self.name);
+            return Err(Error::new(Kind::InvalidRequest, message).hint("choose a model"));
+        };
+        let body = json!({ "providerID": provider, "modelID": name });
+        Ok(StartRequest { path: "/summarize", body, own: vec![None], bound: Duration::MAX })
     }
 
     /// Reads the state of the server.
@@ -145,6 +159,7 @@ impl OpencodeConversation {
             // The abort closes the request, or another client answers it.
             _ if choice.outcome == PermissionOutcome::Cancelled => return,
             Some(ONCE) => json!({ "reply": ONCE }),
+            None if choice.outcome.allows() => json!({ "reply": ONCE }),
             Some(ALWAYS) => json!({ "reply": ALWAYS }),
             // Without a message, the turn would end.
             _ => json!({ "reply": REJECT, "message": "The call was denied. Continue without it." }),
@@ -279,16 +294,20 @@ impl TurnProtocol for OpencodeTurn<'_> {
     async fn finish(&mut self, _events: &mut TurnEvents<'_>) {}
 
     async fn outcome(&mut self, events: &TurnEvents<'_>) -> Result<StopReason> {
-        self.recorder.outcome(events.active, self.external)
+        self.recorder.outcome(events.is_answered(), self.external)
     }
 }
 
 impl Drop for OpencodeTurn<'_> {
     /// Keeps the state for later turns.
     fn drop(&mut self) {
-        let OpencodeRecorder { sessions, last, window, .. } = &self.recorder;
-        self.conversation
-            .with_state(|state| (state.sessions, state.last, state.window) = (sessions.clone(), last.clone(), *window));
+        let OpencodeRecorder { sessions, last, model, .. } = &self.recorder;
+        self.conversation.with_state(|state| {
+            (state.sessions, state.last) = (sessions.clone(), last.clone());
+            if !model.is_empty() {
+                state.last_model.clone_from(model);
+            }
+        });
     }
 }
 

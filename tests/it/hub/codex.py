@@ -208,6 +208,13 @@ def turn(params):
     notify("turn/completed", turn={"id": turn_id(), "items": [], "error": None, **result})
 
 
+def compaction():
+    notify("turn/started", turn={"id": turn_id(), "status": "inProgress"})
+    for method in ("item/started", "item/completed"):
+        notify(method, item={"type": "contextCompaction", "id": "compaction"}, turnId=turn_id())
+    notify("turn/completed", turn={"id": turn_id(), "items": [], "error": None, "status": "completed"})
+
+
 def request(message):
     method, number, params = message["method"], message["id"], message.get("params", {})
     error = None
@@ -228,6 +235,10 @@ def request(message):
         # The notifications of a turn may come before the response.
         threading.Thread(target=turn, args=(params,), daemon=True).start()
         result = {"turn": {"id": turn_id(), "status": "inProgress"}}
+    elif method == "thread/compact/start":
+        state["turn"] += 1
+        threading.Thread(target=compaction, daemon=True).start()
+        result = {}
     elif method == "turn/steer":
         if "unsteerable" in FLAGS or params["expectedTurnId"] != turn_id():
             error = {"code": -32600, "message": "no active turn to steer"}

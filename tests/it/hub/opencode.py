@@ -204,6 +204,17 @@ class Session:
                 json.dump([self.prompts, self.rules], file)
             os.replace(path + ".new", path + ".json")
 
+    def summarize(self, body):
+        self.part(self.message("user"), "compaction", auto=False)
+        self.status("busy")
+        message = self.message("assistant")
+        message["info"]["summary"] = True
+        self.emit("message.updated", info=message["info"])
+        self.summary = f"by {body['providerID']}/{body['modelID']}"
+        self.say(message, "A summary")
+        self.complete(message)
+        self.status("idle")
+
     def prompt(self, body):
         text = body["parts"][-1]["text"]
         words = text.split()
@@ -244,6 +255,19 @@ class Session:
             reads.wait()
             self.delta(part, "world")
             self.update(part, text="Hello, lost world", time={"start": 1, "end": 2})
+        elif word == "glob":
+            # Asks for permission only if the rules of the session say so.
+            call = number("call")
+            part = self.part(message, "tool", tool="glob", callID=call, state={"status": "running", "input": {"pattern": rest}})
+            asks = [rule["action"] for rule in self.rules if rule["permission"] == "glob"] == ["ask"]
+            answer = self.wait(self.ask(call, "glob", {"pattern": rest})[1]) if asks else {"reply": "unasked"}
+            done = {"status": "error", "error": "rejected"} if answer["reply"] == "reject" else {"status": "completed", "output": ""}
+            self.update(part, state={"input": {"pattern": rest}, **done})
+            self.say(message, f"[{answer['reply']}]")
+        elif word == "summary":
+            self.say(message, self.summary)
+        elif word == "system":
+            self.say(message, str(body.get("system")))
         elif word == "edit":
             call = number("call")
             change = {"filePath": os.path.join(os.getcwd(), "a.txt"), "oldString": "one", "newString": "two"}
@@ -442,6 +466,9 @@ class Handler(BaseHTTPRequestHandler):
             text = f"echo greeted {body['arguments']}" if body["arguments"] != "mode" else "mode"
             session.prompt({**body, "parts": [{"text": text}]})
             return self.reply(200, session.messages[-1])
+        if path.endswith("/summarize"):
+            session.summarize(body)
+            return self.reply(200, True)
         self.reply(204)
         threading.Thread(target=session.prompt, args=(body,), daemon=True).start()
         return None

@@ -152,8 +152,10 @@ async fn other_agents_receive_the_system_prompt_and_the_model() {
     for (name, prompt, said) in [
         ("codex", "instructions", "You are terse. Rhyme."),
         ("claude-agent-acp", "meta", r#""systemPrompt": "You are terse.\n\nRhyme.""#),
+        ("opencode", "system", "Rhyme."),
     ] {
-        let ours = json!({"agent": name, "systemPrompt": "You are terse."});
+        let replaced = (name != "opencode").then_some("You are terse.");
+        let ours = json!({"agent": name, "systemPrompt": replaced});
         let params = json!({"cwd": home.work(), "mcpServers": [], "systemPrompt": appended, "_meta": {"nuncio": ours}});
         let session = agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
         let (_, updates) = agent.turn(&session, prompt).await;
@@ -169,23 +171,50 @@ async fn other_agents_receive_the_system_prompt_and_the_model() {
 }
 
 #[tokio::test]
-async fn another_model_and_settings_of_files_are_reported_once() {
-    let more = "[budget]\nmax_cost = 9.0\n";
-    let home = home_of("claude-code", claude_code::CLAUDE, &[], more).await;
-    let (mut agent, session) = session(&home, &[]).await;
-    let model = json!({"sessionId": session, "configId": "model", "value": "claude-opus-4-1"});
-    agent.call("session/set_config_option", model).await;
-    for prompt in ["say", "replaced claude-opus-5-5", "say", "say"] {
-        agent.turn(&session, prompt).await;
-    }
+async fn conversations_are_compacted_by_the_agents() {
+    let home = home_of_all("").await;
+    let mut agent = home.start(&[]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let codex = hosted(&mut agent, &home, "codex").await;
+    agent.turn(&codex, "say").await;
+    agent.turn(&codex, "/compact").await;
+    let opencode = hosted(&mut agent, &home, "opencode").await;
+    agent.turn(&opencode, "say").await;
+    let (stop, updates) = agent.turn(&opencode, "/compact").await;
+    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", ""));
+    let (_, updates) = agent.turn(&opencode, "summary").await;
+    assert_eq!(text(&updates, "agent_message_chunk"), "by fake/model");
     agent.finish().await;
-    let notices = bodies(&home, &session, &["notice"]).await;
-    let notices: Vec<[&Value; 2]> = notices.iter().map(|notice| [&notice["title"], &notice["description"]]).collect();
-    let expected = json!([
-        ["The agent other does not follow some of nuncio's settings", "budget.maxCost"],
-        ["The agent other uses another model", "claude-opus-5-5, not claude-opus-4-1"],
-    ]);
-    assert_eq!(json!(notices), expected);
+    let calls = bodies(&home, &codex, &["tool.started"]).await;
+    assert_eq!(calls.iter().map(|call| &call["title"]).collect::<Vec<_>>(), ["Compact the context"]);
+    let notices = bodies(&home, &opencode, &["notice"]).await;
+    let notices: Vec<&Value> = notices.iter().map(|notice| &notice["title"]).collect();
+    assert_eq!(notices, ["The agent has replaced its conversation by a summary"]);
+}
+
+#[tokio::test]
+async fn another_model_and_settings_of_files_are_reported_once() {
+    let settings = "[budget]\nmax_cost = 9.0\n";
+    let replaced = ["The agent other uses another model", "claude-opus-5-5, not claude-opus-4-1"];
+    let not_followed = ["The agent other does not follow some of nuncio's settings", "budget.maxCost"];
+    for (kind, script, more, expected) in
+        [("claude-code", claude_code::CLAUDE, "", replaced), ("codex", codex::CODEX, settings, not_followed)]
+    {
+        let home = home_of(kind, script, &[], more).await;
+        let (mut agent, session) = session(&home, &[]).await;
+        if more.is_empty() {
+            let model = json!({"sessionId": session, "configId": "model", "value": "claude-opus-4-1"});
+            agent.call("session/set_config_option", model).await;
+        }
+        for prompt in ["say", "replaced claude-opus-5-5", "say", "say"] {
+            agent.turn(&session, prompt).await;
+        }
+        agent.finish().await;
+        let notices = bodies(&home, &session, &["notice"]).await;
+        let notices = notices.iter().map(|notice| [&notice["title"], &notice["description"]]);
+        let notices: Vec<_> = notices.filter(|[title, _]| title.as_str().unwrap().starts_with("The agent other")).collect();
+        assert_eq!(json!(notices), json!([expected]), "{kind}");
+    }
 }
 
 /// The budget as the field of a prompt.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{bodies, claude_code, codex, home_of, session};
-use crate::harness::{Home, text};
+use super::{bodies, claude_code, codex, home_of, opencode, session};
+use crate::harness::{Home, Reply, text};
 
 async fn home(more: &str) -> Home {
     home_of("claude-code", claude_code::CLAUDE, &[], more).await
@@ -62,6 +62,21 @@ async fn claude_code_asks_the_hooks_before_calls_without_permission() {
     }
     agent.finish().await;
     assert_eq!(bodies(&home, &session, &["hook.completed"]).await.len(), 5);
+}
+
+#[tokio::test]
+async fn opencode_asks_the_hooks_before_calls_without_permission() {
+    let block = hook("tool.execute.before", "grep -q forbidden && exit 2; exit 0").replace("bash", "grep");
+    for (hooks, said) in [(&*block, ["[reject]", "[once]"]), ("", ["[unasked]", "[unasked]"])] {
+        let home = home_of("opencode", opencode::SERVER, &[], hooks).await;
+        let (mut agent, session) = session(&home, &["--mode", "ask"]).await;
+        agent.otherwise = Reply::Error;
+        for (prompt, said) in ["glob forbidden", "glob *.rs"].into_iter().zip(said) {
+            let (_, updates) = agent.turn(&session, prompt).await;
+            assert_eq!(text(&updates, "agent_message_chunk"), said, "{prompt}");
+        }
+        agent.finish().await;
+    }
 }
 
 #[tokio::test]
