@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use crate::api::app::App;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
-use crate::session::{RemoteCall, Session, Sessions};
+use crate::session::{RemoteCall, Session, Sessions, closed_before_call};
 
 /// The context of a call: the application, the calling client, and the state of its request.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl CallContext {
         }
         let sessions = self.app.sessions_now().ok_or_else(|| Error::internal("the store is not open"))?;
         self.client.require_session(id, &sessions.cwd(id)?)?;
-        Err(Error::new(Kind::SessionBusy, format!("session {id} was closed during the call")).hint("retry"))
+        Err(closed_before_call(id))
     }
 
     /// Opens session `id` read-only.

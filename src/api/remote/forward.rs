@@ -41,7 +41,8 @@ impl MethodRow {
         // Without requests of other processes, a session stays owned while a call uses it. An
         // earlier call that still looks for the owner must start first.
         let stays_owned = |sessions: &Arc<Sessions>| {
-            !sessions.peers().has_served() && sessions.opened(&id).is_some_and(|session| session.is_owned())
+            !sessions.peers().has_served()
+                && sessions.opened(&id).is_some_and(|session| session.is_owned() && !session.is_closing())
         };
         if cx.app.sessions_now().is_some_and(stays_owned) && !cx.app.is_routing(&id) {
             return self.run_here(cx, params).await;

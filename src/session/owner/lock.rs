@@ -92,6 +92,11 @@ pub(crate) fn is_not_owner(error: &Error) -> bool {
     error.source.as_ref().is_some_and(|source| source.is::<NotOwner>())
 }
 
+/// Creates the error for a session that was closed before a call could use it.
+pub(crate) fn closed_before_call(id: &SessionId) -> Error {
+    Error::new(Kind::SessionBusy, format!("session {id} was closed during the call")).hint("retry").source(NotOwner)
+}
+
 /// Creates the error for a session that another process owns.
 pub(crate) fn busy(id: &SessionId, owner: Option<&PeerAddress>) -> Error {
     let process = owner.map_or("another process".into(), |owner| format!("process {}", owner.pid));

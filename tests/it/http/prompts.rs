@@ -129,6 +129,18 @@ async fn close_completes_after_client_disconnects() {
 }
 
 #[tokio::test]
+async fn resume_during_a_close_opens_the_session_again() {
+    let (home, server, _) = started().await;
+    let session = server.new_session(&home).await;
+    let ask = async |method: &str| server.ask("POST", &format!("/v1/sessions/{session}/{method}")).send().await;
+    for _ in 0..100 {
+        let (closed, resumed) = tokio::join!(ask("close"), ask("resume"));
+        assert_eq!((closed.status / 100, resumed.status), (2, 200), "{closed:?} {resumed:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn idempotency_key_creates_one_session() {
     let (home, server, _) = started().await;
     let new = |key: &str, title: &str| server.post("/v1/sessions", &json!({"title": title})).header("idempotency-key", key);
