@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::content::{
-    Part, PermissionOption, PlanEntry, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
+    Cost, Part, PermissionOption, PlanEntry, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
 };
-use crate::event::{Body, Event, PermissionOutcome, Severity, ToolChange, ignored};
+use crate::event::{Body, ChildEnd, ChildLabel, CompactionOutcome, Event, PermissionOutcome, Severity, ignored};
 use crate::id::{MessageId, PermissionId, ToolCallId};
+use crate::options::{Mode, OptionValue};
 
 /// A change to the transcript.
 #[derive(Debug, PartialEq)]
@@ -39,6 +41,12 @@ pub enum TranscriptBlock<'a> {
         title: &'a str,
         kind: ToolKind,
     },
+    /// The content of a running tool call so far, for example the output of a command.
+    ToolProgress {
+        id: &'a ToolCallId,
+        title: String,
+        content: &'a [ToolContent],
+    },
     /// A tool call ended.
     ToolEnd(ToolEnd<'a>),
     /// A tool call needs permission.
@@ -59,11 +67,62 @@ pub enum TranscriptBlock<'a> {
         title: &'a str,
         description: Option<&'a str>,
     },
-    /// A turn ended. `usage` is the total token usage of the turn's model requests, if any was
-    /// reported.
+    TurnStart,
+    /// A model request starts. `model` is `PROVIDER/NAME`.
+    Request {
+        model: &'a str,
+    },
+    /// A model request reported its usage. `turn` is the sum of the turn so far; `context_tokens`
+    /// of the model's `context_window` are in use.
+    Usage {
+        turn: Usage,
+        context_tokens: u64,
+        context_window: u64,
+    },
+    /// A failed model request is sent again at this time, in milliseconds since the Unix epoch.
+    Retry {
+        at_ms: u64,
+    },
+    /// The conversation is replaced by a summary.
+    CompactionStart,
+    /// A compaction ended. The sizes are estimates in tokens, as far as they are known; `error`
+    /// says why it failed.
+    CompactionEnd {
+        outcome: CompactionOutcome,
+        before: Option<u64>,
+        after: Option<u64>,
+        error: Option<&'a str>,
+    },
+    SubagentStart(&'a ChildLabel),
+    SubagentEnd(&'a ChildLabel, &'a ChildEnd),
+    /// The project's checks ran. `round` is 0 before the first edit.
+    Checks {
+        round: u32,
+        passed: bool,
+    },
+    /// A message waits for the running turn, or for its end.
+    Queued {
+        id: &'a MessageId,
+        text: String,
+    },
+    /// A queued message has another text.
+    QueuedText {
+        id: &'a MessageId,
+        text: String,
+    },
+    /// A message left the queue, because it was removed.
+    Unqueued {
+        id: &'a MessageId,
+    },
+    ModeChange(&'a OptionValue<Mode>),
+    /// A turn ended. `usage` and `cost` are those of the turn's model requests and of the subagents
+    /// that ended during the turn, as far as they were reported.
     TurnEnd {
         reason: TurnEndReason<'a>,
         usage: Option<Usage>,
+        cost: Option<Cost>,
+        /// Time from the start of the turn; `None` if its start is not known.
+        duration: Option<Duration>,
     },
 }
 
@@ -124,8 +183,13 @@ pub struct Transcript {
     shown: HashSet<ToolCallId>,
     /// Running tool calls that were denied.
     denied: HashSet<ToolCallId>,
-    /// Usage of the running turn.
+    /// Usage and cost of the running turn.
     usage: Option<Usage>,
+    cost: Option<Cost>,
+    /// When the running turn started, in milliseconds since the Unix epoch.
+    started_ms: Option<u64>,
+    /// Estimated size of the conversation before the running compaction, in tokens.
+    compacted_from: Option<u64>,
 }
 
 impl Transcript {
@@ -171,23 +235,8 @@ impl Transcript {
             Body::Notice { severity, title, description, .. } => {
                 Some(TranscriptBlock::Notice { severity: *severity, title, description: description.as_deref() })
             }
-            Body::UsageUpdated { usage, .. } => {
-                *self.usage.get_or_insert_default() += *usage;
-                None
-            }
-            Body::TurnStarted { .. } => {
-                self.usage = None;
-                None
-            }
-            Body::TurnCompleted { stop_reason } => Some(self.turn_end(TurnEndReason::Stopped(*stop_reason))),
-            Body::TurnFailed { message, hint, .. } => Some(self.turn_end(TurnEndReason::Failed { message, hint: hint.as_deref() })),
-            Body::TurnCancelled {} => Some(self.turn_end(TurnEndReason::Cancelled)),
-            Body::TurnInterrupted {} => Some(self.turn_end(TurnEndReason::Interrupted)),
-            Body::ToolUpdated { tool_call_id: id, change: ToolChange { title: Some(title), .. }, .. } => {
-                if let Some(known) = self.titles.get_mut(id) {
-                    known.clone_from(title);
-                }
-                None
+            Body::ToolUpdated { tool_call_id: id, content, change, .. } => {
+                self.tool_updated(id, change.title.as_deref(), content.as_deref())
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
                 if let Some(title) = self.titles.get_mut(id) {
@@ -195,10 +244,51 @@ impl Transcript {
                 }
                 None
             }
-            Body::ToolUpdated { .. } | Body::HookCompleted { .. } | Body::Unknown(_) => None,
-            ignored!(Session | Step | Replacement | Queue | Verify | Pruning | Compaction | Child | Budget | Mode) => None,
+            body => self.work(body, event.at_ms),
         };
         block.into_iter().collect()
+    }
+
+    /// Adds an event about the work of the session besides its messages and calls.
+    fn work<'a>(&mut self, body: &'a Body, at_ms: u64) -> Option<TranscriptBlock<'a>> {
+        match body {
+            Body::UsageUpdated { usage, cost, context_tokens, context_window, .. } => {
+                self.add(Some(*usage), *cost);
+                let (context_tokens, context_window) = (*context_tokens, *context_window);
+                Some(TranscriptBlock::Usage { turn: self.usage.unwrap_or_default(), context_tokens, context_window })
+            }
+            Body::TurnStarted { .. } => {
+                (self.usage, self.cost, self.started_ms) = (None, None, Some(at_ms));
+                Some(TranscriptBlock::TurnStart)
+            }
+            body @ (Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {}) => {
+                Some(self.turn_end(turn_end_reason(body), at_ms))
+            }
+            Body::StepStarted { model, .. } => Some(TranscriptBlock::Request { model }),
+            Body::StepCompleted { retry_at_ms, .. } => retry_at_ms.map(|at_ms| TranscriptBlock::Retry { at_ms }),
+            Body::CompactionStarted { context_tokens, .. } => {
+                self.compacted_from = Some(*context_tokens);
+                Some(TranscriptBlock::CompactionStart)
+            }
+            Body::CompactionCompleted { outcome, context_tokens, error, .. } => {
+                let (before, error) = (self.compacted_from.take(), error.as_deref());
+                Some(TranscriptBlock::CompactionEnd { outcome: *outcome, before, after: *context_tokens, error })
+            }
+            Body::ChildStarted { child, .. } => Some(TranscriptBlock::SubagentStart(child)),
+            Body::ChildCompleted { child, end } => {
+                self.add(end.usage, end.cost);
+                Some(TranscriptBlock::SubagentEnd(child, end))
+            }
+            Body::VerifyCompleted { round, passed, .. } => Some(TranscriptBlock::Checks { round: *round, passed: *passed }),
+            Body::MessageQueued { message_id: id, parts, .. } => Some(TranscriptBlock::Queued { id, text: plain_text(parts) }),
+            Body::MessageEdited { message_id: id, parts, .. } => {
+                parts.as_deref().map(|parts| TranscriptBlock::QueuedText { id, text: plain_text(parts) })
+            }
+            Body::MessageRemoved { message_id: id, .. } => Some(TranscriptBlock::Unqueued { id }),
+            Body::ModeChanged { mode } => Some(TranscriptBlock::ModeChange(mode)),
+            Body::VerifyStarted { .. } | Body::Unknown(_) => None,
+            ignored!(Session | Message | Replacement | Tool | Permission | Plan | Pruning | Hook | Budget | Notice) => None,
+        }
     }
 
     /// Returns the new part of a piece of message text. A piece after a gap is ignored, because the
@@ -253,8 +343,42 @@ impl Transcript {
         TranscriptBlock::ToolEnd(ToolEnd { id, title, outcome, content, already_shown })
     }
 
-    fn turn_end<'a>(&mut self, reason: TurnEndReason<'a>) -> TranscriptBlock<'a> {
-        TranscriptBlock::TurnEnd { reason, usage: self.usage.take() }
+    /// Updates the title of a call. Returns its content so far if that changed, unless other blocks
+    /// show it.
+    fn tool_updated<'a>(
+        &mut self,
+        id: &'a ToolCallId,
+        title: Option<&str>,
+        content: Option<&'a [ToolContent]>,
+    ) -> Option<TranscriptBlock<'a>> {
+        let known = self.titles.get_mut(id)?;
+        if let Some(title) = title {
+            title.clone_into(known);
+        }
+        Some(TranscriptBlock::ToolProgress { id, title: known.clone(), content: content? })
+    }
+
+    /// Adds what a model request or a subagent used.
+    fn add(&mut self, usage: Option<Usage>, cost: Option<Cost>) {
+        if let Some(usage) = usage {
+            *self.usage.get_or_insert_default() += usage;
+        }
+        self.cost = Cost::sum(self.cost, cost);
+    }
+
+    fn turn_end<'a>(&mut self, reason: TurnEndReason<'a>, at_ms: u64) -> TranscriptBlock<'a> {
+        let duration = self.started_ms.take().map(|started| Duration::from_millis(at_ms.saturating_sub(started)));
+        TranscriptBlock::TurnEnd { reason, usage: self.usage.take(), cost: self.cost.take(), duration }
+    }
+}
+
+/// Returns how a turn ended, from the event that ends it.
+fn turn_end_reason(body: &Body) -> TurnEndReason<'_> {
+    match body {
+        Body::TurnCompleted { stop_reason } => TurnEndReason::Stopped(*stop_reason),
+        Body::TurnFailed { message, hint, .. } => TurnEndReason::Failed { message, hint: hint.as_deref() },
+        Body::TurnCancelled {} => TurnEndReason::Cancelled,
+        _ => TurnEndReason::Interrupted,
     }
 }
 

@@ -14,21 +14,22 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::questions::TerminalQuestions;
 use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
+use super::terminal::activity::TurnActivity;
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::{InputLine, InputQueue};
-use super::terminal::output::{print_event, print_rendered, print_stderr};
+use super::terminal::output::{print_event, print_question, print_rendered, print_stderr};
 use super::terminal::renderer::TerminalRenderer;
 use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
 use crate::api::Prompt;
 use crate::app::on_signal;
-use crate::content::{BudgetLimits, ToolContent};
+use crate::content::BudgetLimits;
 use crate::error::Result;
 use crate::event::{Body, Event};
-use crate::id::{Seq, SessionId, ToolCallId};
+use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
-use crate::transcript::{Transcript, TranscriptBlock};
+use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
 /// How the runner shows events. With `json`, events are printed as JSON lines, and `renderer` is
 /// used only for permission questions.
@@ -37,6 +38,8 @@ pub(crate) struct RunnerOutput {
     pub renderer: TerminalRenderer,
     /// Shows what nuncio waits for in a line that is erased.
     pub status_line: bool,
+    /// A user watches standard error: it begins with a line about the session.
+    pub watched: bool,
 }
 
 /// Runs prompts in a session and shows its events.
@@ -54,8 +57,9 @@ pub(crate) struct PromptRunner {
     /// Events that arrived since a question was asked at the terminal; shown when it is resolved.
     deferred: VecDeque<Arc<Event>>,
     status: StatusLine,
-    /// The call whose progress the status line shows.
-    progress: Option<ToolCallId>,
+    activity: TurnActivity,
+    /// The line with the model, the mode and the session was not printed yet.
+    header_due: bool,
     /// The MCP servers that the turn waits for.
     starting: watch::Receiver<Option<StartingServers>>,
     /// Ends that wait when the user presses Enter.
@@ -87,7 +91,8 @@ impl PromptRunner {
             starting: client.app().services.mcp_wait.watch(),
             skipping: None,
             status: StatusLine::new(output.status_line),
-            progress: None,
+            activity: TurnActivity::default(),
+            header_due: output.watched,
             client,
             session,
             events,
@@ -190,7 +195,7 @@ impl PromptRunner {
                 },
                 Ok(()) = self.starting.changed() => self.show_starting(),
                 // A question is on the last line.
-                () = self.status.tick(), if !asking => self.status.write(),
+                () = self.status.tick(), if !asking && self.output.renderer.writing.is_none() => self.status.write(),
                 line = input.line() => match line {
                     Ok(InputLine::Interrupt {}) => cancel.cancel(),
                     Ok(InputLine::Message { content }) => input.push(content),
@@ -221,7 +226,8 @@ impl PromptRunner {
         self.skipping = self.questions.lines().map(|lines| {
             let app = self.client.app().clone();
             AbortOnDropHandle::new(crate::task::spawn(async move {
-                lines.lock().await.next().await;
+                let mut lines = lines.lock().await;
+                while lines.key().await.is_some_and(|key| key.character != Some('\n')) {}
                 app.services.mcp_wait.skip();
             }))
         });
@@ -253,8 +259,8 @@ impl PromptRunner {
         if self.output.json {
             print_event(event)?;
         }
-        self.show_status(&event.body);
         for block in self.transcript.apply(event) {
+            self.show_status(&block);
             if !self.output.json {
                 let rendered = self.output.renderer.render(&block);
                 if !rendered.is_empty() {
@@ -273,43 +279,41 @@ impl PromptRunner {
         Ok(())
     }
 
-    /// Shows in the status line what a retry waits for, and the progress of calls. Records the end
-    /// of a turn that no prompt of this command started.
-    fn show_status(&mut self, body: &Body) {
-        match body {
-            Body::StepCompleted { retry_at_ms: Some(retry_at_ms), .. } => {
-                self.status.count_down(*retry_at_ms, "next attempt in".into(), "Ctrl+C to cancel");
-            }
-            Body::ToolUpdated { tool_call_id, content: Some(content), .. } if self.output.renderer.writing.is_none() => {
-                if let Some(line) = content.iter().rev().find_map(last_line) {
-                    self.progress = Some(tool_call_id.clone());
-                    self.status.show_text(line);
+    /// Shows in the status line what the turn waits for. Records the end of a turn that no prompt
+    /// of this command started.
+    fn show_status(&mut self, block: &TranscriptBlock<'_>) {
+        self.activity.apply(block);
+        match block {
+            TranscriptBlock::TurnStart => self.show_header(None),
+            TranscriptBlock::Request { model } => self.show_header(Some(model)),
+            TranscriptBlock::Retry { at_ms } => self.status.count_down(*at_ms, "next attempt in".into(), "Ctrl+C to cancel"),
+            TranscriptBlock::TurnEnd { reason, .. } if self.unprompted.is_some() => match reason {
+                TurnEndReason::Failed { message, hint } => {
+                    self.unprompted = Some(1);
+                    print_stderr(super::errors::text(message, *hint));
                 }
-            }
-            Body::ToolCompleted { tool_call_id, .. } if self.progress.as_ref() == Some(tool_call_id) => {
-                self.progress = None;
-                self.status.remove_text();
-            }
-            Body::MessageDelta { .. } => self.status.remove_text(),
-            Body::TurnFailed { message, hint, .. } if self.unprompted.is_some() => {
-                self.unprompted = Some(1);
-                print_stderr(super::errors::text(message, hint.as_deref()));
-            }
-            Body::TurnCompleted { stop_reason } if self.unprompted.is_some() => {
-                let code = stop_code(crate::protocol::content::stop_reason(*stop_reason));
-                self.unprompted = self.unprompted.max(Some(code));
-            }
+                TurnEndReason::Stopped(stop) => {
+                    let code = stop_code(crate::protocol::content::stop_reason(*stop));
+                    self.unprompted = self.unprompted.max(Some(code));
+                }
+                TurnEndReason::Cancelled | TurnEndReason::Interrupted => {}
+            },
             _ => {}
         }
+        let retries = matches!(block, TranscriptBlock::Retry { .. });
+        if !retries {
+            self.status.show_work(self.activity.current());
+        }
     }
-}
 
-/// Returns the last line of the text of a call's content.
-fn last_line(content: &ToolContent) -> Option<&str> {
-    let text = match content {
-        ToolContent::Content { content: crate::content::Part::Text { text } } => text,
-        ToolContent::Terminal { output, .. } => output,
-        ToolContent::Content { .. } | ToolContent::Diff { .. } => return None,
-    };
-    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+    /// Prints a line about the session once, when its model or its hosted agent is known.
+    fn show_header(&mut self, model: Option<&str>) {
+        let session = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session));
+        let Some(session) = session.filter(|_| self.header_due) else { return };
+        let (agent, mode) = session.log.state(|state| (state.agent.clone(), state.mode.clone()));
+        let Some(name) = agent.as_deref().or(model) else { return };
+        self.header_due = false;
+        self.status.erase();
+        print_question(vec![self.output.renderer.remark(&format!("{name} · mode {mode} · session {}", self.session))]);
+    }
 }

@@ -14,6 +14,7 @@ use super::terminal::input::{self, RunInput};
 use super::terminal::input_queue::InputQueue;
 use super::terminal::output::{Colours, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
+use super::terminal::status_line::columns;
 use crate::api::{App, NewSession, ResumeSession, SetConfigOption, SetMode};
 use crate::config::Overrides;
 use crate::error::{Error, Result};
@@ -40,23 +41,27 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;
+    let watched = std::io::stderr().is_terminal() && !options.json;
     let rendering = match options.json {
         true => RenderOptions::default(),
         // A pipe or a file gets the model's text unchanged.
         false => RenderOptions {
             colour: colours.stderr && !options.plain,
             exact: !std::io::stdout().is_terminal(),
+            markdown: (colours.stdout && !options.plain).then(columns),
+            watched,
             ..RenderOptions::default()
         },
     };
     let renderer = TerminalRenderer::new(rendering, &app.cwd);
-    let output = RunnerOutput { json: options.json, renderer, status_line: rendering.colour };
+    let output = RunnerOutput { json: options.json, renderer, status_line: rendering.colour, watched };
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
-    let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget);
+    let mut runner = PromptRunner::new(client, session, output, approver.clone()).await?.with_budget(budget);
     let code = work(&app, &mut runner, input, &options).await;
     let interrupted = runner.interrupted();
     // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
     drop(runner);
+    approver.restore_terminal();
     app.leave(&interrupted).await;
     app.shut_down().await;
     code

@@ -1,5 +1,7 @@
 //! Input from a terminal and output to it.
 
+pub(super) mod activity;
+pub(super) mod amounts;
 pub(super) mod answer;
 pub(super) mod ask;
 pub(super) mod client;
@@ -7,6 +9,8 @@ pub(super) mod form;
 pub(super) mod input;
 pub(super) mod input_queue;
 pub(super) mod lines;
+pub(super) mod markdown;
 pub(super) mod output;
+pub(super) mod remarks;
 pub(super) mod renderer;
 pub(super) mod status_line;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::flags::ToolOptions;
-use super::terminal::ask::{self, Approver, PermissionChoice};
+use super::terminal::ask::{self, Approver, PermissionChoice, PermissionReply};
 use super::terminal::output::{Colours, print, print_json, print_question, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use crate::agent::{CallHost, CallOrigin, CallOutcome, CallResult, Question, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
@@ -161,12 +161,13 @@ impl Terminal {
         };
         let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
         print_question(TerminalRenderer::new(rendering, &self.cwd).question(&title, &content));
-        match ask::ask(&lines, &title, &options).await {
+        let PermissionReply { choice, reason } = ask::ask(&lines, &title, &options).await;
+        match choice {
             PermissionChoice::Kind(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways) => {
                 answer(PermissionOutcome::AllowOnce, None)
             }
             PermissionChoice::Option(id) => PermissionAnswer { option_id: Some(id), ..answer(PermissionOutcome::AllowOnce, None) },
-            _ => answer(PermissionOutcome::RejectOnce, None),
+            _ => answer(PermissionOutcome::RejectOnce, reason.as_deref()),
         }
     }
 }

@@ -9,7 +9,7 @@ fn check(bodies: &[Value], expected: &[&str]) {
     let mut transcript = Transcript::default();
     let mut blocks = Vec::new();
     for (index, body) in bodies.iter().enumerate() {
-        let event = json!({"sessionId": "sess_1", "seq": index + 1, "turnId": "turn_1", "atMs": 1, "body": body});
+        let event = json!({"sessionId": "sess_1", "seq": index + 1, "turnId": "turn_1", "atMs": index + 1, "body": body});
         let event: Event = serde_json::from_str(&event.to_string()).unwrap();
         blocks.extend(transcript.apply(&event).iter().map(line));
     }
@@ -31,9 +31,27 @@ fn line(block: &TranscriptBlock<'_>) -> String {
         }
         TranscriptBlock::Plan(entries) => format!("plan of {}", entries.len()),
         TranscriptBlock::Notice { title, .. } => format!("notice: {title}"),
-        TranscriptBlock::TurnEnd { reason, usage } => {
-            format!("{reason:?}, {} tokens", usage.map_or(0, |usage| usage.output_tokens))
+        TranscriptBlock::TurnEnd { reason, usage, cost, duration } => {
+            let used = format!("{reason:?}, {} tokens", usage.map_or(0, |usage| usage.output_tokens));
+            let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
+            used + &cost + &duration.map(|duration| format!(", {} ms", duration.as_millis())).unwrap_or_default()
         }
+        TranscriptBlock::ToolProgress { title, content, .. } => format!("{title}: {} contents", content.len()),
+        TranscriptBlock::TurnStart => "turn".into(),
+        TranscriptBlock::Request { model } => format!("request to {model}"),
+        TranscriptBlock::Usage { turn, context_tokens, context_window } => {
+            format!("{} tokens, {context_tokens} of {context_window}", turn.output_tokens)
+        }
+        TranscriptBlock::Retry { at_ms } => format!("retry at {at_ms}"),
+        TranscriptBlock::CompactionStart => "compaction".into(),
+        TranscriptBlock::CompactionEnd { outcome, before, after, error } => format!("{outcome:?} {before:?} {after:?} {error:?}"),
+        TranscriptBlock::SubagentStart(child) => format!("subagent {}", child.title),
+        TranscriptBlock::SubagentEnd(child, end) => format!("subagent {}: {:?}", child.title, end.status),
+        TranscriptBlock::Checks { round, passed } => format!("checks {round}: {passed}"),
+        TranscriptBlock::Queued { text, .. } => format!("queued: {text}"),
+        TranscriptBlock::QueuedText { text, .. } => format!("queued instead: {text}"),
+        TranscriptBlock::Unqueued { id } => format!("removed {id}"),
+        TranscriptBlock::ModeChange(mode) => format!("mode {mode}"),
     }
 }
 
@@ -86,7 +104,57 @@ fn content_of_question_or_plan_is_not_repeated() {
 }
 
 #[test]
-fn end_of_turn_has_its_usage() {
+fn end_of_turn_has_what_it_used() {
     let (start, end) = (json!({"type": "turn.started"}), json!({"type": "turn.cancelled"}));
-    check(&[start.clone(), usage(2), usage(3), end.clone(), start, end], &["Cancelled, 5 tokens", "Cancelled, 0 tokens"]);
+    let mut child = child("child.completed");
+    child.as_object_mut().unwrap().extend([
+        ("status".to_owned(), json!("completed")),
+        ("usage".to_owned(), json!({"inputTokens": 1, "outputTokens": 10})),
+        ("cost".to_owned(), json!(0.5)),
+    ]);
+    let mut priced = usage(3);
+    priced["cost"] = json!(0.25);
+    check(
+        &[start.clone(), usage(2), priced, child, end.clone(), start, end],
+        &[
+            "turn",
+            "2 tokens, 1 of 9",
+            "5 tokens, 1 of 9",
+            "subagent Look: Completed",
+            "Cancelled, 15 tokens, $0.75, 4 ms",
+            "turn",
+            "Cancelled, 0 tokens, 1 ms",
+        ],
+    );
+}
+
+fn child(kind: &str) -> Value {
+    json!({"type": kind, "childSessionId": "sess_2", "toolCallId": "call_1", "title": "Look"})
+}
+
+#[test]
+fn work_without_output_has_blocks() {
+    let message = |kind: &str, text: &str| json!({"type": kind, "messageId": "msg_1", "role": "user", "parts": [{"type": "text", "text": text}], "delivery": "queue", "autoRun": true});
+    let progress = json!({"type": "tool.updated", "toolCallId": "call_1", "title": "Other", "content": [{"type": "content", "content": {"type": "text", "text": "x"}}]});
+    let compaction = json!({"type": "compaction.completed", "outcome": "completed", "summary": "s", "contextTokens": 5});
+    let cases = [
+        (json!({"type": "step.started", "step": 1, "model": "a/b"}), Some("request to a/b")),
+        (json!({"type": "step.completed", "step": 1, "model": "a/b", "outcome": "failed", "retryAtMs": 7}), Some("retry at 7")),
+        (json!({"type": "compaction.started", "reason": "manual", "contextTokens": 9}), Some("compaction")),
+        (compaction, Some("Completed Some(9) Some(5) None")),
+        (child("child.started"), Some("subagent Look")),
+        (json!({"type": "verify.started", "toolCallId": "call_9", "round": 1, "commands": []}), None),
+        (
+            json!({"type": "verify.completed", "toolCallId": "call_9", "round": 1, "passed": true, "commands": []}),
+            Some("checks 1: true"),
+        ),
+        (message("message.queued", "later"), Some("queued: later")),
+        (message("message.edited", "sooner"), Some("queued instead: sooner")),
+        (json!({"type": "message.removed", "messageId": "msg_1"}), Some("removed msg_1")),
+        (json!({"type": "mode.changed", "mode": "plan"}), Some("mode plan")),
+        (started("bash"), Some("call: Title")),
+        (progress, Some("Other: 1 contents")),
+    ];
+    let (bodies, expected): (Vec<Value>, Vec<Option<&str>>) = cases.into_iter().unzip();
+    check(&bodies, &expected.into_iter().flatten().collect::<Vec<_>>());
 }

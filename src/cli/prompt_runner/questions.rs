@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RunnerOutput;
-use crate::cli::terminal::ask::{self, Approver, PermissionChoice};
+use crate::cli::terminal::ask::{self, Approver, PermissionChoice, PermissionReply};
 use crate::cli::terminal::client::{FormRequest, TerminalClient};
 use crate::cli::terminal::form;
 use crate::cli::terminal::lines::TerminalLines;
@@ -62,7 +62,10 @@ impl TerminalQuestions {
         let title = question.title.as_deref().unwrap_or("the tool call");
         match &self.approver {
             Approver::None => {}
-            Approver::Yes => ask::send(&self.client, question.id, PermissionChoice::Kind(PermissionOptionKind::AllowOnce)).await,
+            Approver::Yes => {
+                let choice = PermissionChoice::Kind(PermissionOptionKind::AllowOnce);
+                ask::send(&self.client, question.id, PermissionReply { choice, reason: None }).await;
+            }
             Approver::Terminal(lines) => {
                 if output.json {
                     // Standard output carries JSON lines, so the question goes to standard error.

@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use super::lines::TerminalLines;
+use super::lines::{TerminalLines, TypedLines};
 use super::output::print_stderr;
 use crate::api::{AnswerPermission, AnswerPermissionParams};
 use crate::content::{PermissionOption, PermissionOptionKind};
@@ -30,13 +30,27 @@ impl Approver {
         if terminal { Approver::Terminal(Arc::default()) } else { Approver::None }
     }
 
+    /// Restores the settings of the terminal, which a question changes while it waits for a key.
+    pub(crate) fn restore_terminal(&self) {
+        if let Approver::Terminal(lines) = self {
+            lines.restore();
+        }
+    }
+
     /// Returns whether questions are answered here.
     pub(crate) fn answers(&self) -> bool {
         !matches!(self, Approver::None)
     }
 }
 
-/// The user's answer.
+/// The user's answer to a question.
+pub(crate) struct PermissionReply {
+    pub choice: PermissionChoice,
+    /// Why the user rejects the call, for the model.
+    pub reason: Option<String>,
+}
+
+/// The chosen option.
 pub(crate) enum PermissionChoice {
     /// The first option of this kind.
     Kind(PermissionOptionKind),
@@ -45,33 +59,33 @@ pub(crate) enum PermissionChoice {
 }
 
 /// Sends the answer to a question.
-pub(crate) async fn send(client: &LocalClient, id: &PermissionId, chosen: PermissionChoice) {
-    let (option_id, outcome) = match chosen {
+pub(crate) async fn send(client: &LocalClient, id: &PermissionId, PermissionReply { choice, reason }: PermissionReply) {
+    let (option_id, outcome) = match choice {
         PermissionChoice::Kind(kind) => (None, Some(kind)),
         PermissionChoice::Option(id) => (Some(id), None),
     };
-    let params = AnswerPermissionParams::new(id.clone(), option_id, outcome, None);
+    let params = AnswerPermissionParams::new(id.clone(), option_id, outcome, reason);
     // A late answer is not an error: the turn may have been cancelled.
     let _ = client.call::<AnswerPermission>(params).await;
 }
 
-/// Asks at the terminal until the user gives one of the offered answers. End of input denies. If
-/// several options allow, they are numbered. Other questions wait for the answer.
-pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> PermissionChoice {
+/// Asks at the terminal until the user presses the key of one of the offered answers. End of input
+/// denies. If several options allow, they are numbered. Other questions wait for the answer.
+pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> PermissionReply {
     let asked = Question { title, options, may_leave: false }.ask(lines).await;
-    asked.unwrap_or(PermissionChoice::Kind(PermissionOptionKind::RejectOnce))
+    asked.unwrap_or(PermissionReply { choice: PermissionChoice::Kind(PermissionOptionKind::RejectOnce), reason: None })
 }
 
 /// Asks like [`ask`], but the user may also leave the question open. Returns `None` in this case
 /// and at the end of input.
-pub(crate) async fn ask_or_leave(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Option<PermissionChoice> {
+pub(crate) async fn ask_or_leave(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> Option<PermissionReply> {
     Question { title, options, may_leave: true }.ask(lines).await
 }
 
 struct Question<'a> {
     title: &'a str,
     options: &'a [PermissionOption],
-    /// An empty line leaves the question open.
+    /// Enter leaves the question open.
     may_leave: bool,
 }
 
@@ -85,23 +99,37 @@ impl Question<'_> {
         self.options.iter().filter(|option| option.kind == PermissionOptionKind::AllowOnce).collect()
     }
 
-    /// Asks until the answer is one of those offered. Returns `None` at the end of the input, or if
+    /// Asks until the key is one of those offered. Returns `None` at the end of the input, or if
     /// the question is left open.
-    async fn ask(&self, lines: &TerminalLines) -> Option<PermissionChoice> {
+    async fn ask(&self, lines: &TerminalLines) -> Option<PermissionReply> {
         let text = self.text();
         let mut lines = lines.lock().await;
+        lines.discard_typed();
         loop {
             // Print the question in one write, so that no other output splits it.
             print_stderr(format!("{text}: "));
-            let line = lines.next().await?;
-            let answer = line.trim().to_lowercase();
-            if self.may_leave && answer.is_empty() {
+            let key = lines.key().await?;
+            let character = key.character.unwrap_or_default();
+            if self.may_leave && character == '\n' {
+                print_stderr("\n");
                 return None;
             }
-            if let Some(chosen) = self.parse(&answer) {
-                return Some(chosen);
-            }
+            let Some(choice) = self.parse(character.to_ascii_lowercase()) else {
+                print_stderr("\n");
+                continue;
+            };
+            print_stderr(format!("{character}\n"));
+            let rejects = matches!(choice, PermissionChoice::Kind(PermissionOptionKind::RejectOnce));
+            let reason = if rejects && !key.with_enter { self.reason(&mut lines).await } else { None };
+            return Some(PermissionReply { choice, reason });
         }
+    }
+
+    /// Asks why the call is rejected.
+    async fn reason(&self, lines: &mut TypedLines<'_>) -> Option<String> {
+        print_stderr("  Reason for the model (Enter: none): ");
+        let reason = lines.next().await?.trim().to_owned();
+        (!reason.is_empty()).then_some(reason)
     }
 
     fn text(&self) -> String {
@@ -121,21 +149,21 @@ impl Question<'_> {
         if self.offered(PermissionOptionKind::RejectAlways).is_some() {
             text += "  [r] always reject";
         }
-        if self.may_leave { text + "  (empty: later)" } else { text }
+        if self.may_leave { text + "  (Enter: later)" } else { text }
     }
 
-    fn parse(&self, answer: &str) -> Option<PermissionChoice> {
+    fn parse(&self, answer: char) -> Option<PermissionChoice> {
         let allowing = self.allowing();
         let several = allowing.len() > 1;
-        let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|_| several);
-        if let Some(option) = number.and_then(|index| allowing.get(index)) {
+        let number = answer.to_digit(10).and_then(|number| number.checked_sub(1)).filter(|_| several);
+        if let Some(option) = number.and_then(|index| allowing.get(index as usize)) {
             return Some(PermissionChoice::Option(option.option_id.clone()));
         }
         let kind = match answer {
-            "y" | "yes" if !several => PermissionOptionKind::AllowOnce,
-            "n" | "no" => PermissionOptionKind::RejectOnce,
-            "a" => self.offered(PermissionOptionKind::AllowAlways)?.kind,
-            "r" => self.offered(PermissionOptionKind::RejectAlways)?.kind,
+            'y' if !several => PermissionOptionKind::AllowOnce,
+            'n' => PermissionOptionKind::RejectOnce,
+            'a' => self.offered(PermissionOptionKind::AllowAlways)?.kind,
+            'r' => self.offered(PermissionOptionKind::RejectAlways)?.kind,
             _ => return None,
         };
         Some(PermissionChoice::Kind(kind))

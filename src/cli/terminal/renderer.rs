@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::markdown::MarkdownStream;
+use super::remarks;
 use crate::content::{PlanEntry, PlanStatus, StopReason, ToolCategory, ToolContent};
-use crate::event::Severity;
+use crate::event::{CompactionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
 use crate::patch::{self, Side};
 use crate::terminal_text::{OutputFilter, output, output_line, question as escape_question};
@@ -36,6 +38,10 @@ pub(crate) struct RenderOptions {
     pub exact: bool,
     /// Renders a stored session: whole messages, including the user's.
     pub replay: bool,
+    /// Renders Markdown in answers, for a terminal of this width.
+    pub markdown: Option<usize>,
+    /// A user watches: the end of a turn says what the turn used.
+    pub watched: bool,
 }
 
 /// Renders blocks in order.
@@ -45,6 +51,8 @@ pub(crate) struct TerminalRenderer {
     cwd: PathBuf,
     /// Output filters of the incomplete messages.
     filters: HashMap<MessageId, OutputFilter>,
+    /// Renders the answer that is being written.
+    markdown: Option<MarkdownStream>,
     /// The message whose last line is not yet ended, and whether the message is a thought.
     pub(crate) writing: Option<(MessageId, bool)>,
     /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
@@ -76,6 +84,7 @@ impl TerminalRenderer {
             options,
             cwd: cwd.into(),
             filters: HashMap::new(),
+            markdown: options.markdown.map(MarkdownStream::new),
             writing: None,
             incomplete: Vec::new(),
             last_call: None,
@@ -106,7 +115,32 @@ impl TerminalRenderer {
                 };
                 vec![progress(&self.paint(style, &output(&format!("! {title}{}", in_parentheses(*description)))))]
             }
-            TranscriptBlock::TurnEnd { reason, .. } => self.turn_end(reason).into_iter().collect(),
+            TranscriptBlock::CompactionEnd { outcome: CompactionOutcome::Failed, error, .. } => {
+                let text = format!("! the conversation was not compacted{}", in_parentheses(*error));
+                vec![progress(&self.paint(Style::Yellow, &output(&text)))]
+            }
+            TranscriptBlock::CompactionEnd { outcome: CompactionOutcome::Completed, before, after, .. } => {
+                vec![self.remark(&remarks::compaction(*before, *after))]
+            }
+            TranscriptBlock::SubagentEnd(child, end) => vec![self.remark(&remarks::subagent(child, end))],
+            TranscriptBlock::ModeChange(mode) => vec![self.remark(&format!("mode {mode}"))],
+            TranscriptBlock::TurnEnd { reason, usage, cost, duration } => {
+                let used = usage.filter(|_| self.options.watched);
+                let used = used.map(|usage| self.remark(&remarks::used(Some(usage), *cost, *duration)));
+                self.turn_end(reason).into_iter().chain(used).collect()
+            }
+            TranscriptBlock::ToolProgress { .. }
+            | TranscriptBlock::TurnStart
+            | TranscriptBlock::Request { .. }
+            | TranscriptBlock::Usage { .. }
+            | TranscriptBlock::Retry { .. }
+            | TranscriptBlock::CompactionStart
+            | TranscriptBlock::CompactionEnd { .. }
+            | TranscriptBlock::SubagentStart(_)
+            | TranscriptBlock::Checks { .. }
+            | TranscriptBlock::Queued { .. }
+            | TranscriptBlock::QueuedText { .. }
+            | TranscriptBlock::Unqueued { .. } => Vec::new(),
         }
     }
 
@@ -188,6 +222,10 @@ impl TerminalRenderer {
             true => text.to_string(),
             false => self.filters.entry(id.clone()).or_default().push(text),
         };
+        let text = match &mut self.markdown {
+            Some(markdown) if !thought => markdown.push(&text),
+            _ => text,
+        };
         let continues = self.writing.as_ref().is_some_and(|(open, _)| open == id);
         let ended = if continues { None } else { self.end_line() };
         self.writing = Some((id.clone(), thought));
@@ -196,8 +234,10 @@ impl TerminalRenderer {
 
     /// Ends the line of the message that is being written.
     fn end_line(&mut self) -> Option<RenderedText> {
-        self.writing.take().map(|(_, thought)| match thought {
-            false => RenderedText::Answer("\n".into()),
+        let (_, thought) = self.writing.take()?;
+        let rest = self.markdown.as_mut().filter(|_| !thought).map(MarkdownStream::finish).unwrap_or_default();
+        Some(match thought {
+            false => RenderedText::Answer(rest + "\n"),
             true => RenderedText::Progress("\n".into()),
         })
     }
@@ -212,6 +252,11 @@ impl TerminalRenderer {
         self.filters.remove(id);
         let writing = self.writing.as_ref().is_some_and(|(open, _)| open == id);
         if writing { self.end_line().into_iter().collect() } else { Vec::new() }
+    }
+
+    /// Renders a line about the session, which needs no attention.
+    pub(crate) fn remark(&self, text: &str) -> RenderedText {
+        progress(&self.paint(Style::Dim, &format!("· {}", output_line(text))))
     }
 
     fn turn_end(&self, reason: &TurnEndReason<'_>) -> Option<RenderedText> {

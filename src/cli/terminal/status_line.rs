@@ -1,8 +1,9 @@
-//! A line on the terminal that shows what nuncio waits for: a countdown, or the progress of a call.
+//! A line on the terminal that shows what nuncio waits for: a countdown, or an operation.
 
 use std::io::Write;
 use std::time::Duration;
 
+use super::activity::CurrentWork;
 use crate::session::clock::now_ms;
 use crate::terminal_text::output_line;
 
@@ -21,15 +22,19 @@ enum StatusContent {
         what: String,
         hint: &'static str,
     },
-    Text(String),
+    Work(CurrentWork),
 }
 
 /// Minimum wait that is shown, in milliseconds.
 const SHOWN_MIN_MS: u64 = 2000;
+/// How long an operation runs before it is shown.
+const WORK_SHOWN: Duration = Duration::from_millis(500);
+/// The marks of an operation, one for each second.
+const MARKS: [char; 4] = ['◐', '◓', '◑', '◒'];
 /// Erases the line of the cursor (ECMA-48: EL).
 const ERASE: &str = "\r\x1b[2K";
-/// Maximum length of the line. A line that is wrapped by the terminal cannot be erased.
-const CHARS_MAX: usize = 79;
+/// Width of a terminal that does not say its width.
+const COLUMNS: usize = 80;
 
 impl StatusLine {
     /// Creates an empty line.
@@ -43,10 +48,17 @@ impl StatusLine {
         self.set(long.then_some(StatusContent::Countdown { until_ms, what, hint }));
     }
 
-    /// Shows a text until it is replaced. Does not replace a countdown.
-    pub(crate) fn show_text(&mut self, text: &str) {
-        if !matches!(self.content, Some(StatusContent::Countdown { .. })) {
-            self.set(Some(StatusContent::Text(text.into())));
+    /// Shows an operation until it is replaced; `None` removes it. The end of a countdown is not
+    /// waited for.
+    pub(crate) fn show_work(&mut self, work: Option<CurrentWork>) {
+        match work {
+            None if matches!(self.content, Some(StatusContent::Work(_))) => self.stop(),
+            None => {}
+            Some(work) => match &mut self.content {
+                // The line is written again at the next full second.
+                Some(StatusContent::Work(shown)) if shown.since == work.since && shown.detail == work.detail => *shown = work,
+                _ => self.set(Some(StatusContent::Work(work))),
+            },
         }
     }
 
@@ -55,7 +67,7 @@ impl StatusLine {
         self.content = content.filter(|_| self.enabled);
     }
 
-    /// Waits until the line must be written again; never ends if there is nothing to show.
+    /// Waits until the line must be written; never ends if there is nothing to show.
     pub(crate) async fn tick(&self) {
         match &self.content {
             Some(StatusContent::Countdown { until_ms, .. }) if self.shown => {
@@ -63,8 +75,13 @@ impl StatusLine {
                 let left = until_ms.saturating_sub(now_ms()) % 1000;
                 tokio::time::sleep(Duration::from_millis(left + 1)).await;
             }
-            Some(_) if !self.shown => {}
-            _ => std::future::pending().await,
+            Some(StatusContent::Work(work)) if self.shown => {
+                let spent = work.since.elapsed().subsec_nanos();
+                tokio::time::sleep(Duration::from_nanos(u64::from(1_000_000_000 - spent) + 1)).await;
+            }
+            Some(StatusContent::Work(work)) => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
+            Some(StatusContent::Countdown { .. }) => {}
+            None => std::future::pending().await,
         }
     }
 
@@ -75,7 +92,12 @@ impl StatusLine {
                 let left = until_ms.saturating_sub(now_ms()).div_ceil(1000);
                 (left > 0).then(|| format!("  {} {left} s ({hint})", shortened(what, hint.len() + 16)))
             }
-            Some(StatusContent::Text(text)) => Some(format!("  {}", shortened(text, 2))),
+            Some(StatusContent::Work(work)) => {
+                let seconds = work.since.elapsed().as_secs();
+                let title = shortened(&work.title, columns() / 2);
+                let text = format!("{title}  {seconds} s  {}", work.detail);
+                Some(format!("{} {}", MARKS[seconds as usize % MARKS.len()], shortened(text.trim_end(), 2)))
+            }
             None => None,
         };
         let Some(line) = line else { return self.stop() };
@@ -95,22 +117,22 @@ impl StatusLine {
         self.content = None;
         self.erase();
     }
-
-    /// Removes a text; a countdown continues.
-    pub(crate) fn remove_text(&mut self) {
-        if matches!(self.content, Some(StatusContent::Text(_))) {
-            self.stop();
-        }
-    }
 }
 
 /// Shortens a text, so that it fits on the line with `others` more characters.
 fn shortened(text: &str, others: usize) -> String {
-    let (text, most) = (output_line(text), CHARS_MAX.saturating_sub(others));
+    let (text, most) = (output_line(text), (columns() - 1).saturating_sub(others));
     if text.chars().count() <= most {
         return text;
     }
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Returns the width of the terminal. A line that the terminal wraps cannot be erased.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr());
+    let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    columns.unwrap_or(COLUMNS).clamp(20, 200)
 }
 
 fn show(text: &str) {

@@ -66,7 +66,7 @@ async fn request_is_answered_where_the_session_is_shown() {
     // An empty line leaves the request open.
     for (line, open) in [("\n", true), ("y\n", false)] {
         let mut terminal = home.terminal(&["sessions", "show", &session]);
-        terminal.until("(empty: later): ").await;
+        terminal.until("(Enter: later): ").await;
         terminal.say(line).await;
         assert_eq!(terminal.end().await.0, 0);
         let list = agent.call("_nuncio/permission/list", json!({})).await;

@@ -128,10 +128,11 @@ async fn only_offered_answers_are_listed() {
     let call = json!({"name": "apply_patch", "input": {"patch": patch}});
     let model = home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]));
     let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
-    terminal.until("[n]o").await;
-    // An answer that was not offered is not accepted.
-    terminal.say("a\n").await;
-    terminal.say("n\n").await;
+    // An answer that was not offered is not accepted, and neither are an arrow key and pasted text.
+    for (asked, key) in ["a", "\u{1b}[A", "yes", "n\n"].into_iter().enumerate() {
+        terminal.until_times("[n]o: ", asked + 1).await;
+        terminal.say(key).await;
+    }
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 4, "{shown}");
     assert!(!shown.contains("[a]") && !shown.contains("[r]"), "{shown}");
@@ -333,4 +334,56 @@ async fn serve_log_names_token_file_without_terminal() {
     let file = home.data().join("token").display().to_string();
     assert!(lines.iter().any(|line| line["fields"]["token_file"] == file), "{said}");
     assert!(!said.contains(&token), "{said}");
+}
+
+#[tokio::test]
+async fn reason_of_a_rejection_reaches_the_model() {
+    let home = home();
+    let steps = json!([{"tool_calls": [bash("touch made")]}, {"expect": "use the makefile", "text": "so be it"}]);
+    let mut terminal = home.terminal(&["run", "--model", &home.script(steps), "go"]);
+    terminal.until("[r] always reject: ").await;
+    // One key is enough.
+    terminal.say("n").await;
+    terminal.until("Reason for the model").await;
+    terminal.say("use the makefile\n").await;
+    let (code, shown) = terminal.end().await;
+    assert!(code == 4 && shown.contains("so be it"), "{shown}");
+}
+
+#[tokio::test]
+async fn run_names_the_session_shows_its_work_and_what_it_used() {
+    let home = Home::new();
+    let wait = bash("echo started; until test -e go; do sleep 0.01; done; echo finished; exit 3");
+    let steps = json!([{"tool_calls": [wait]}, {"text": "the end"}]);
+    let mut terminal = home.terminal(&["run", "--model", &home.script(steps), "--mode", "auto", "go"]);
+    // The line about the running command has its last output line.
+    let shown = terminal.until("s  started").await;
+    assert!(shown.contains("· scripted:") && shown.contains("· mode auto · session sess_"), "{shown}");
+    home.put("go", "");
+    let (code, shown) = terminal.end().await;
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("exit code: 3") && shown.contains(" tokens in, "), "{shown}");
+    // In a pipe there is neither.
+    let ran = home.run(&["run", "--model", &home.script(json!([{"text": "the end"}])), "go"], "").await;
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("the end\n", ""));
+}
+
+#[tokio::test]
+async fn markdown_is_rendered_on_a_terminal_and_unchanged_in_a_pipe() {
+    let home = Home::new();
+    let answer = "# Head\nplain **bold** and `code *x*` end\n- item\n  1. one\n> quote\n\n---\n```rust\nlet a = **b;\n```\n| a | Bé |\n|---|---|\n| long cell | 世 |\nafter 2 * 3 ** 4";
+    // Pieces of all lengths give the same output.
+    for chunk in [1, 3, 1000] {
+        let steps = json!([{"text": answer, "chunk_chars": chunk}]);
+        let (code, shown) = home.terminal(&["run", "--model", &home.script(steps), "go"]).end().await;
+        let expected = "\u{1b}[1mHead\u{1b}[0m\nplain \u{1b}[0m\u{1b}[1mbold\u{1b}[0m and \u{1b}[0m\u{1b}[36mcode *x*\u{1b}[0m end\n\
+            • item\n  1. one\n\u{1b}[2m│\u{1b}[0m quote\n\n\u{1b}[2m───\u{1b}[0m\n\u{1b}[36mlet a = **b;\u{1b}[0m\n\
+            \u{1b}[1ma         │ Bé\u{1b}[0m\n\u{1b}[2m──────────┼───\u{1b}[0m\nlong cell │ 世\nafter 2 * 3 ** 4\n";
+        assert!(code == 0 && shown.contains(expected), "{chunk}: {shown:?}");
+    }
+    let ran = home.run(&["run", "--model", &home.script(json!([{"text": answer}])), "go"], "").await;
+    assert_eq!(ran.stdout, format!("{answer}\n"));
+    let plain = home.script(json!([{"text": answer}]));
+    let (_, shown) = home.terminal(&["run", "--plain", "--model", &plain, "go"]).end().await;
+    assert!(shown.contains("plain **bold** and `code *x*` end\n"), "{shown}");
 }

@@ -63,10 +63,15 @@ impl Terminal {
 
     /// Reads until the output contains `words`. Returns the whole output so far.
     pub async fn until(&mut self, words: &str) -> String {
+        self.until_times(words, 1).await
+    }
+
+    /// Reads until the output contains `words` so many times. Returns the whole output so far.
+    pub async fn until_times(&mut self, words: &str, times: usize) -> String {
         bounded(words, async {
             loop {
                 let shown = String::from_utf8_lossy(&self.shown).into_owned();
-                if shown.contains(words) {
+                if shown.matches(words).count() >= times {
                     return shown;
                 }
                 assert!(self.read().await, "ended before {words:?}: {shown:?}");

@@ -1,0 +1,99 @@
+//! The activity of a session that shows no output: a model request, or running tool calls.
+
+use std::time::Instant;
+
+use crate::content::{Part, ToolContent};
+use crate::id::ToolCallId;
+use crate::transcript::TranscriptBlock;
+
+use super::amounts::tokens;
+
+/// The activity of a running turn, from the blocks of its transcript.
+#[derive(Default)]
+pub(crate) struct TurnActivity {
+    /// The running tool calls, in the order of their starts.
+    calls: Vec<RunningCall>,
+    /// The operation between tool calls.
+    waiting: Option<CurrentWork>,
+    /// `PROVIDER/MODEL` of the last request.
+    model: String,
+    /// Input and output tokens of the turn so far.
+    tokens: u64,
+}
+
+/// An operation that takes time.
+#[derive(Clone, Debug)]
+pub(crate) struct CurrentWork {
+    pub title: String,
+    pub since: Instant,
+    /// The last line of its output, or what it has used.
+    pub detail: String,
+}
+
+struct RunningCall {
+    id: ToolCallId,
+    work: CurrentWork,
+}
+
+impl TurnActivity {
+    /// Adds a block.
+    pub(crate) fn apply(&mut self, block: &TranscriptBlock<'_>) {
+        match block {
+            TranscriptBlock::TurnStart => (self.tokens, self.waiting) = (0, None),
+            TranscriptBlock::Request { model } => {
+                self.model = (*model).into();
+                self.wait_for(format!("waiting for {model}"));
+            }
+            // The input of tool calls may follow the text.
+            TranscriptBlock::MessageText { .. } => self.wait_for(format!("{} writes", self.model)),
+            TranscriptBlock::CompactionStart => self.wait_for("compacting the conversation".into()),
+            TranscriptBlock::CompactionEnd { .. } => self.waiting = None,
+            TranscriptBlock::Usage { turn, .. } => self.tokens = turn.input_tokens + turn.output_tokens,
+            TranscriptBlock::ToolStart { id, title, .. } => {
+                let work = CurrentWork { title: (*title).into(), since: Instant::now(), detail: String::new() };
+                self.calls.push(RunningCall { id: (*id).clone(), work });
+            }
+            TranscriptBlock::ToolProgress { id, title, content } => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == **id) {
+                    call.work.title.clone_from(title);
+                    let line = content.iter().rev().find_map(last_line).unwrap_or_default();
+                    line.clone_into(&mut call.work.detail);
+                }
+            }
+            TranscriptBlock::ToolEnd(end) => self.calls.retain(|call| call.id != *end.id),
+            TranscriptBlock::TurnEnd { .. } => (self.calls, self.waiting) = (Vec::new(), None),
+            _ => {}
+        }
+    }
+
+    fn wait_for(&mut self, title: String) {
+        if self.waiting.as_ref().is_none_or(|waiting| waiting.title != title) {
+            self.waiting = Some(CurrentWork { title, since: Instant::now(), detail: String::new() });
+        }
+    }
+
+    /// Returns the operation to show: the newest running call, else the wait for the model.
+    pub(crate) fn current(&self) -> Option<CurrentWork> {
+        match (self.calls.as_slice(), &self.waiting) {
+            ([], waiting) => {
+                let detail = if self.tokens > 0 { format!("{} tokens so far", tokens(self.tokens)) } else { String::new() };
+                waiting.clone().map(|waiting| CurrentWork { detail, ..waiting })
+            }
+            ([call], _) => Some(call.work.clone()),
+            ([.., call], _) => {
+                let title = format!("{} calls, {}", self.calls.len(), call.work.title);
+                Some(CurrentWork { title, ..call.work.clone() })
+            }
+        }
+    }
+}
+
+/// Returns the last line of the text of a call's content.
+fn last_line(content: &ToolContent) -> Option<&str> {
+    let text = match content {
+        ToolContent::Content { content: Part::Text { text } } => text,
+        ToolContent::Terminal { output, .. } => output,
+        ToolContent::Content { .. } | ToolContent::Diff { .. } => return None,
+    };
+    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+}
