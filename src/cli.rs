@@ -11,6 +11,7 @@ mod models;
 mod projects;
 mod prompt_runner;
 mod run;
+mod run_options;
 mod schema;
 mod serve;
 mod servers;

@@ -7,10 +7,10 @@ use clap::{Args, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
 use super::projects::workspace_flags::WorkspacesCommand;
+use super::run_options::RunOptions;
 use super::servers::flags::McpCommand;
 use crate::app::CommonArgs;
 use crate::config::Overrides;
-use crate::content::{BudgetLimits, Cost};
 use crate::error::Result;
 use crate::options::Thinking;
 
@@ -216,81 +216,6 @@ pub(super) enum TokenCommand {
         /// Name of the token
         name: String,
     },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct RunOptions {
-    /// Prompt; read from standard input if absent or `-`; piped input is appended
-    #[arg(value_name = "WORD")]
-    pub words: Vec<String>,
-    /// Give the prompt as an option; several prompts run in order (repeatable)
-    #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
-    pub prompts: Vec<String>,
-    /// Print events as JSON lines; with `-`, read messages and interrupts as JSON lines
-    #[arg(long)]
-    pub json: bool,
-    /// Print without colours
-    #[arg(long)]
-    pub plain: bool,
-    /// Stop after N model requests per prompt; 0 is no limit
-    #[arg(long, value_name = "N")]
-    pub max_requests: Option<u64>,
-    /// Stop after N input and output tokens per prompt
-    #[arg(long, value_name = "N")]
-    pub max_tokens: Option<u64>,
-    /// Stop when a prompt has cost this many US dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub max_cost: Option<f64>,
-    /// Cancel background work after the last prompt, instead of waiting for it
-    #[arg(long)]
-    pub no_wait: bool,
-    /// Continue the most recent session that you began in this directory
-    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
-    pub last: bool,
-    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
-    #[arg(short, long, value_name = "ID")]
-    pub resume: Option<String>,
-    /// With several --agent: include uncommitted changes in their workspaces
-    #[arg(long)]
-    pub with_changes: bool,
-}
-
-/// Parses an amount of dollars.
-fn dollars(text: &str) -> std::result::Result<f64, String> {
-    let amount: Option<f64> = text.trim_start_matches('$').parse().ok();
-    amount.filter(|amount| *amount >= 0.0 && amount.is_finite()).ok_or_else(|| "expected a number of US dollars".to_owned())
-}
-
-impl RunOptions {
-    /// Returns whether an existing session is continued.
-    pub(super) fn continues(&self) -> bool {
-        self.last || self.resume.is_some()
-    }
-
-    /// Returns the name of a given option that a comparison of agents does not support.
-    pub(super) fn not_compared(&self) -> Option<&'static str> {
-        let given = [
-            ("--plain", self.plain),
-            ("--max-requests", self.max_requests.is_some()),
-            ("--max-tokens", self.max_tokens.is_some()),
-            ("--max-cost", self.max_cost.is_some()),
-            ("--no-wait", self.no_wait),
-            ("--continue", self.last),
-            ("--resume", self.resume.is_some()),
-        ];
-        given.into_iter().find_map(|(name, given)| given.then_some(name))
-    }
-
-    /// Returns the limits that apply to the turn of each prompt.
-    pub(super) fn budget(&self) -> BudgetLimits {
-        let RunOptions { max_requests, max_tokens, max_cost, .. } = self;
-        BudgetLimits {
-            max_requests: *max_requests,
-            max_tokens: *max_tokens,
-            max_cost: max_cost.map(Cost::from),
-            ..BudgetLimits::default()
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::agents::compare;
 use super::errors::DENIED;
-use super::flags::RunOptions;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
+use super::run_options::RunOptions;
 use super::sessions::command::last_of_user;
 use super::sessions::session_id::resolve;
 use super::terminal::ask::Approver;

@@ -15,7 +15,7 @@ use crate::api::{
 };
 use crate::app::on_signal;
 use crate::cli::errors::{DENIED, exit_code, stop_code};
-use crate::cli::flags::RunOptions;
+use crate::cli::run_options::RunOptions;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::Result;
 use crate::local::LocalClient;

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use super::output::print_stderr;
-use crate::cli::flags::RunOptions;
+use crate::cli::run_options::RunOptions;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
