@@ -83,13 +83,16 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     if let CliCommand::Schema { name } = &command {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
-    let args = flags.common.args()?;
+    let mut args = flags.common.args()?;
     if let CliCommand::Demo { yes, keep } = command {
         let _traces = logging::start(&environment, LogStyle::Command, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));
     }
     if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
         return Err(Error::invalid_params("--agent: only run takes several agents"));
+    }
+    if let CliCommand::Run(options) = &command {
+        options.add_to(&mut args.overrides)?;
     }
     let style = match &command {
         CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,

@@ -3,6 +3,8 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::agents::compare;
 use super::errors::DENIED;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
@@ -97,7 +99,9 @@ async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(
             if let Some(model) = overrides.model.as_ref().filter(|_| overrides.agents.is_empty()) {
                 app.services.check_model(model, &app.cwd)?;
             }
-            return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await;
+            let title =
+                options.title.as_ref().map(|title| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "title": title }))]));
+            return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone()).meta(title)).await;
         }
     };
     // The session keeps its own directory, because the request names none.

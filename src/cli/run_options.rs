@@ -2,7 +2,10 @@
 
 use clap::Args;
 
+use crate::config::Overrides;
 use crate::content::{BudgetLimits, Cost};
+use crate::error::{Error, Result};
+use crate::options::Mode;
 
 #[derive(Debug, Args)]
 pub(super) struct RunOptions {
@@ -36,6 +39,12 @@ pub(super) struct RunOptions {
     /// Continue session ID, or answer what it waits for; a unique start of the id is enough
     #[arg(short, long, value_name = "ID")]
     pub resume: Option<String>,
+    /// Set the title of the new session
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
+    pub title: Option<String>,
+    /// Same as --mode auto: commands and edits in the project run without asking
+    #[arg(long)]
+    pub auto: bool,
     /// With several --agent: include uncommitted changes in their workspaces
     #[arg(long)]
     pub with_changes: bool,
@@ -47,7 +56,21 @@ fn dollars(text: &str) -> std::result::Result<f64, String> {
     amount.filter(|amount| *amount >= 0.0 && amount.is_finite()).ok_or_else(|| "expected a number of US dollars".to_owned())
 }
 
+/// Parses a title, which is one line.
+fn title(text: &str) -> std::result::Result<String, String> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() { Err("must not be empty".to_owned()) } else { Ok(line) }
+}
+
 impl RunOptions {
+    /// Adds the settings of these options to those that all commands accept.
+    pub(super) fn add_to(&self, overrides: &mut Overrides) -> Result<()> {
+        if self.auto && overrides.mode.replace(Mode::Auto).is_some() {
+            return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
+        }
+        Ok(())
+    }
+
     /// Returns whether an existing session is continued.
     pub(super) fn continues(&self) -> bool {
         self.last || self.resume.is_some()
@@ -63,6 +86,7 @@ impl RunOptions {
             ("--no-wait", self.no_wait),
             ("--continue", self.last),
             ("--resume", self.resume.is_some()),
+            ("--title", self.title.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
