@@ -64,12 +64,19 @@ pub(crate) struct PromptRunner {
     unprompted: Option<u8>,
     /// Limits of the turn of each prompt.
     budget: BudgetLimits,
+    /// Content that is added to the next prompt.
+    attached: Vec<acp::ContentBlock>,
 }
 
 impl PromptRunner {
     /// Sets limits of the turn of each prompt.
     pub(crate) fn with_budget(self, budget: BudgetLimits) -> PromptRunner {
         PromptRunner { budget, ..self }
+    }
+
+    /// Sets content that is added to the next prompt, after its text.
+    pub(crate) fn with_attached(self, attached: Vec<acp::ContentBlock>) -> PromptRunner {
+        PromptRunner { attached, ..self }
     }
 
     /// Creates a runner that shows the session's events after sequence number `after`.
@@ -99,6 +106,7 @@ impl PromptRunner {
             deferred: VecDeque::new(),
             unprompted: None,
             budget: BudgetLimits::default(),
+            attached: Vec::new(),
         })
     }
 
@@ -150,7 +158,8 @@ impl PromptRunner {
     /// Runs one prompt to the end of its turn.
     async fn prompt(&mut self, prompt: String, input: &mut InputQueue) -> Result<acp::StopReason> {
         let (client, cancel) = (self.client.clone(), self.interrupted.child_token());
-        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
+        let mut content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
+        content.append(&mut self.attached);
         let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content).meta(self.meta());
         let turn = client.call_until::<Prompt>(params, cancel.clone());
         let end = self.show_until(turn, input, &cancel).await?;

@@ -1,5 +1,7 @@
 //! `nuncio run`: runs prompts in order, in a session of this process or of another one.
 
+mod attached_files;
+
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -30,6 +32,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if let Some(name) = options.not_compared().filter(|_| agents.len() > 1) {
         return Err(Error::invalid_params(format!("{name}: not available with several --agent")));
     }
+    let attached = attached_files::read(&options.files).await?;
     let (input, budget) = (input::read(&options).await?, options.budget());
     if agents.len() > 1 {
         let RunInput::Prompts(prompts) = input else {
@@ -39,6 +42,9 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     }
     if options.with_changes {
         return Err(Error::invalid_params("--with-changes: needs several --agent").hint("one agent works in this directory"));
+    }
+    if !attached.is_empty() && !matches!(input, RunInput::Prompts(_)) {
+        return Err(Error::invalid_params("--file: needs a prompt on the command line or standard input"));
     }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;
@@ -54,7 +60,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     let renderer = TerminalRenderer::new(rendering, &app.cwd);
     let output = RunnerOutput { json: options.json, renderer, status_line: rendering.colour };
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
-    let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget);
+    let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget).with_attached(attached);
     let code = work(&app, &mut runner, input, &options).await;
     let interrupted = runner.interrupted();
     // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.

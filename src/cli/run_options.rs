@@ -1,5 +1,7 @@
 //! The options of `nuncio run`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::config::Overrides;
@@ -15,6 +17,9 @@ pub(super) struct RunOptions {
     /// Give the prompt as an option; several prompts run in order (repeatable)
     #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
     pub prompts: Vec<String>,
+    /// Attach a file to the first prompt: text, image, audio, PDF or office document (repeatable)
+    #[arg(short, long = "file", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
     /// Print events as JSON lines; with `-`, read messages and interrupts as JSON lines
     #[arg(long)]
     pub json: bool,
@@ -79,6 +84,7 @@ impl RunOptions {
     /// Returns the name of a given option that a comparison of agents does not support.
     pub(super) fn not_compared(&self) -> Option<&'static str> {
         let given = [
+            ("--file", !self.files.is_empty()),
             ("--plain", self.plain),
             ("--max-requests", self.max_requests.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),

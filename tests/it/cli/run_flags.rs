@@ -1,13 +1,96 @@
 //! Flags of `nuncio run`: files, formats and schemas of the output, sessions that are deleted.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::check;
 use crate::harness::Home;
 
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
+
 /// The sessions in the store.
 async fn sessions(home: &Home) -> Vec<Value> {
     home.run(&["sessions", "list", "--json"], "").await.lines()
+}
+
+/// The user's messages of the last session: the parts of each.
+async fn messages(home: &Home) -> Vec<Value> {
+    let log = home.log(sessions(home).await[0]["sessionId"].as_str().unwrap()).await;
+    let of_user = |event: &&Value| event["body"]["type"] == "message.completed" && event["body"]["role"] == "user";
+    log.iter().filter(of_user).map(|event| event["body"]["parts"].clone()).collect()
+}
+
+#[tokio::test]
+async fn files_are_attached_to_the_first_prompt() {
+    let home = Home::new();
+    let text = home.put("a note.txt", "the text of it\n");
+    let page = home.put("page.html", "<html><b>bold</b></html>");
+    std::fs::write(home.work().join("image"), PNG).unwrap();
+    let model = home.script(json!([{"expect": "the text of it", "text": "one"}, {"text": "two"}]));
+    let uri = |path: &Path| format!("file://{}", path.display()).replace(' ', "%20");
+    let arguments =
+        ["run", "--model", &model, "-p", "look", "-p", "again", "-f", "a note.txt", "--file", "page.html", "-f", "image"];
+    check(&home.run(&arguments, "").await, 0, &["one\ntwo\n"]);
+    let sent = messages(&home).await;
+    assert_eq!(
+        sent[0],
+        json!([
+            {"type": "text", "text": "look"},
+            {"type": "resource", "uri": uri(&text), "mimeType": "text/plain", "text": "the text of it\n"},
+            {"type": "resource", "uri": uri(&page), "mimeType": "text/html", "text": "<html><b>bold</b></html>"},
+            {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgogcmVzdA=="},
+        ])
+    );
+    assert_eq!(sent[1], json!([{"type": "text", "text": "again"}]));
+    // Piped input is part of the prompt's text.
+    let model = home.script(json!([]));
+    check(&home.run(&["run", "--model", &model, "look", "-f", "image"], "a log").await, 0, &[]);
+    let sent = messages(&home).await;
+    assert_eq!((sent[0][0]["text"].as_str(), &sent[0][1]["type"]), (Some("look\n\n<stdin>\na log\n</stdin>"), &json!("image")));
+}
+
+#[tokio::test]
+async fn pdf_is_attached_as_document() {
+    let home = Home::new();
+    home.put("paper.pdf", &crate::prompts::media::pdf(&["The abstract"]));
+    let model = home.script(json!([{"expect": "The abstract", "text": "read"}]));
+    check(&home.run(&["run", "--model", &model, "summarize", "-f", "paper.pdf"], "").await, 0, &["read"]);
+    let part = &messages(&home).await[0][1];
+    assert_eq!(
+        (&part["type"], &part["name"], &part["mimeType"]),
+        (&json!("document"), &json!("paper.pdf"), &json!("application/pdf"))
+    );
+}
+
+#[tokio::test]
+async fn file_that_cannot_be_attached_is_an_error_before_the_turn() {
+    let home = Home::new();
+    let model = home.script(json!([]));
+    home.put("directory/a.txt", "a");
+    std::fs::write(home.work().join("binary"), b"\x7fELF\0\0").unwrap();
+    std::fs::write(home.work().join("latin"), [b"a".repeat(100_000), b"caf\xe9".to_vec()].concat()).unwrap();
+    std::fs::write(home.work().join("long"), "x".repeat((1 << 20) + 1)).unwrap();
+    std::fs::write(home.work().join("photo"), [PNG, &[0; 5 << 20]].concat()).unwrap();
+    std::fs::write(home.work().join("huge"), vec![0; (10 << 20) + 1]).unwrap();
+    std::fs::write(home.work().join("paper"), [b"%PDF-1.7".to_vec(), vec![0; 9 << 20]].concat()).unwrap();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["-f", "missing"], &["--file missing: no such file"]),
+        (&["-f", "directory"], &["--file directory: it is a directory"]),
+        (&["-f", "/dev/null"], &["not a regular file"]),
+        (&["-f", "binary"], &["--file binary: unknown type", "PDF"]),
+        (&["-f", "latin"], &["--file latin", "UTF-8"]),
+        (&["-f", "long"], &["--file long", "1 MiB"]),
+        (&["-f", "photo"], &["--file photo", "an image of more than 5 MiB"]),
+        (&["-f", "huge"], &["--file huge", "10 MiB"]),
+        (&["-f", "paper", "-f", "paper", "-f", "paper"], &["--file paper", "together", "20 MiB"]),
+        (&["-f", "directory/a.txt", "--json", "-"], &["--file: needs a prompt"]),
+    ];
+    for (flags, words) in cases {
+        let prompt: &[&str] = if flags.contains(&"-") { &[] } else { &["look"] };
+        check(&home.run(&[&["run", "--model", &model], prompt, *flags].concat(), "").await, 2, words);
+    }
+    assert_eq!(sessions(&home).await, Vec::<Value>::new());
 }
 
 #[tokio::test]
