@@ -38,7 +38,7 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
 
     let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
     let options = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };
-    let output = RunnerOutput { json: false, renderer: TerminalRenderer::new(options, &dir), status_line: false };
+    let output = RunnerOutput { json: false, answers: true, renderer: TerminalRenderer::new(options, &dir), status_line: false };
     let mut runner = PromptRunner::new(client, session, output, approver).await?;
     let result = runner.prompts([PROMPT.to_string()].into()).await;
     let denied = runner.denied();

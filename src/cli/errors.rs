@@ -20,11 +20,14 @@ pub(crate) const DENIED: u8 = 4;
 /// The exit code of a command after which the project's checks fail.
 pub(crate) const CHECKS_FAILED: u8 = 1;
 
+/// The exit code of a command that a signal or the user interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Returns the exit code of a command whose turn stopped for this reason.
 pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
     match reason {
         acp::StopReason::EndTurn => 0,
-        acp::StopReason::Cancelled => 130,
+        acp::StopReason::Cancelled => INTERRUPTED,
         _ => 1,
     }
 }

@@ -17,7 +17,7 @@ use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::{InputLine, InputQueue};
 use super::terminal::output::{print_event, print_rendered, print_stderr};
-use super::terminal::renderer::TerminalRenderer;
+use super::terminal::renderer::{RenderedText, TerminalRenderer};
 use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
 use crate::api::Prompt;
@@ -34,6 +34,8 @@ use crate::transcript::{Transcript, TranscriptBlock};
 /// used only for permission questions.
 pub(crate) struct RunnerOutput {
     pub json: bool,
+    /// Prints the model's messages to standard output, unless `json` is true.
+    pub answers: bool,
     pub renderer: TerminalRenderer,
     /// Shows what nuncio waits for in a line that is erased.
     pub status_line: bool,
@@ -265,7 +267,8 @@ impl PromptRunner {
         self.show_status(&event.body);
         for block in self.transcript.apply(event) {
             if !self.output.json {
-                let rendered = self.output.renderer.render(&block);
+                let mut rendered = self.output.renderer.render(&block);
+                rendered.retain(|piece| self.output.answers || matches!(piece, RenderedText::Progress(_)));
                 if !rendered.is_empty() {
                     self.status.erase();
                 }

@@ -1,24 +1,26 @@
 //! `nuncio run`: runs prompts in order, in a session of this process or of another one.
 
 mod attached_files;
+pub(super) mod result;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::json;
 
+use self::result::RunResult;
 use super::agents::compare;
 use super::errors::DENIED;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
-use super::run_options::RunOptions;
+use super::run_options::{OutputFormat, RunOptions};
 use super::sessions::command::last_of_user;
 use super::sessions::session_id::resolve;
 use super::terminal::ask::Approver;
 use super::terminal::input::{self, RunInput};
 use super::terminal::input_queue::InputQueue;
-use super::terminal::output::{Colours, print_stderr};
+use super::terminal::output::{Colours, print_json, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
-use crate::api::{App, NewSession, ResumeSession, SetConfigOption, SetMode};
+use crate::api::{App, GetResult, GetResultParams, NewSession, ResumeSession, SetConfigOption, SetMode};
 use crate::config::Overrides;
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
@@ -48,26 +50,48 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;
-    let rendering = match options.json {
-        true => RenderOptions::default(),
+    let output = output(&app, &options, colours);
+    let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
+    let runner = PromptRunner::new(client.clone(), session.clone(), output, approver).await?;
+    let mut runner = runner.with_budget(budget).with_attached(attached);
+    let code = work(&app, &mut runner, input, &options).await;
+    let interrupted = runner.interrupted();
+    // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
+    drop(runner);
+    let code = report_result(&client, session.0, &options, code).await;
+    app.leave(&interrupted).await;
+    app.shut_down().await;
+    code
+}
+
+fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
+    let format = options.format();
+    let rendering = match format {
+        OutputFormat::StreamJson => RenderOptions::default(),
         // A pipe or a file gets the model's text unchanged.
-        false => RenderOptions {
+        OutputFormat::Text | OutputFormat::Json => RenderOptions {
             colour: colours.stderr && !options.plain,
             exact: !std::io::stdout().is_terminal(),
             ..RenderOptions::default()
         },
     };
-    let renderer = TerminalRenderer::new(rendering, &app.cwd);
-    let output = RunnerOutput { json: options.json, renderer, status_line: rendering.colour };
-    let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
-    let mut runner = PromptRunner::new(client, session, output, approver).await?.with_budget(budget).with_attached(attached);
-    let code = work(&app, &mut runner, input, &options).await;
-    let interrupted = runner.interrupted();
-    // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
-    drop(runner);
-    app.leave(&interrupted).await;
-    app.shut_down().await;
-    code
+    RunnerOutput {
+        json: format == OutputFormat::StreamJson,
+        answers: format == OutputFormat::Text,
+        renderer: TerminalRenderer::new(rendering, &app.cwd),
+        status_line: rendering.colour,
+    }
+}
+
+/// Prints the result of the session if the output format requires it. Returns `code`.
+async fn report_result(client: &LocalClient, session: SessionId, options: &RunOptions, code: Result<u8>) -> Result<u8> {
+    if options.format() != OutputFormat::Json {
+        return code;
+    }
+    match client.call::<GetResult>(GetResultParams { session_id: session, diff: false }).await {
+        Ok(result) => print_json(format!("{}\n", json!(RunResult::new(result, &code)))).and(code),
+        Err(error) => code.and(Err(error)),
+    }
 }
 
 /// Runs the prompts and waits for the background work that they started. Returns the exit code.

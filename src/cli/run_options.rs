@@ -2,12 +2,23 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::config::Overrides;
 use crate::content::{BudgetLimits, Cost};
 use crate::error::{Error, Result};
 use crate::options::Mode;
+
+/// The standard output of `nuncio run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    /// The messages of the model.
+    Text,
+    /// One object with the result.
+    Json,
+    /// Events as JSON lines.
+    StreamJson,
+}
 
 #[derive(Debug, Args)]
 pub(super) struct RunOptions {
@@ -20,9 +31,12 @@ pub(super) struct RunOptions {
     /// Attach a file to the first prompt: text, image, audio, PDF or office document (repeatable)
     #[arg(short, long = "file", value_name = "PATH")]
     pub files: Vec<PathBuf>,
-    /// Print events as JSON lines; with `-`, read messages and interrupts as JSON lines
-    #[arg(long)]
-    pub json: bool,
+    /// Print the answer as text, the result as json, or the events as stream-json
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    output_format: Option<OutputFormat>,
+    /// Same as --output-format stream-json; with `-`, read messages and interrupts as JSON lines
+    #[arg(long, conflicts_with = "output_format")]
+    json: bool,
     /// Print without colours
     #[arg(long)]
     pub plain: bool,
@@ -76,6 +90,11 @@ impl RunOptions {
         Ok(())
     }
 
+    /// Returns what is printed to standard output.
+    pub(super) fn format(&self) -> OutputFormat {
+        if self.json { OutputFormat::StreamJson } else { self.output_format.unwrap_or(OutputFormat::Text) }
+    }
+
     /// Returns whether an existing session is continued.
     pub(super) fn continues(&self) -> bool {
         self.last || self.resume.is_some()
@@ -85,6 +104,7 @@ impl RunOptions {
     pub(super) fn not_compared(&self) -> Option<&'static str> {
         let given = [
             ("--file", !self.files.is_empty()),
+            ("--output-format json", self.format() == OutputFormat::Json),
             ("--plain", self.plain),
             ("--max-requests", self.max_requests.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),

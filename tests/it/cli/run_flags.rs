@@ -94,6 +94,48 @@ async fn file_that_cannot_be_attached_is_an_error_before_the_turn() {
 }
 
 #[tokio::test]
+async fn json_format_prints_the_result() {
+    let home = Home::new();
+    let steps = json!([{"text": "First.", "thinking": "I think.", "tool_calls": [{"name": "list"}]}, {"text": "Second."}]);
+    let model = home.script(steps);
+    let ran = home.run(&["run", "--model", &model, "--output-format", "json", "go"], "").await;
+    check(&ran, 0, &["I think."]);
+    let [result] = &ran.lines()[..] else { panic!("{ran:?}") };
+    assert_eq!(
+        [&result["stopReason"], &result["answer"], &result["lastTurn"]["status"], &result["error"]],
+        [&json!("end_turn"), &json!("Second."), &json!("completed"), &Value::Null]
+    );
+    assert_eq!(result["sessionId"], sessions(&home).await[0]["sessionId"]);
+    assert!(result["lastTurn"]["turnId"].is_string() && result["durationMs"].is_u64() && result["usage"].is_object(), "{result}");
+    assert!(!ran.stderr.contains("Second."), "{ran:?}");
+    // Also if the turn fails.
+    let failing = home.script(json!([{"expect": "what is not there"}]));
+    let ran = home.run(&["run", "--model", &failing, "--output-format", "json", "go"], "").await;
+    check(&ran, 1, &[]);
+    let result = &ran.lines()[0];
+    assert!(result["error"].as_str().unwrap().contains("what is not there"), "{result}");
+    assert_eq!((&result["stopReason"], &result["lastTurn"]["status"]), (&Value::Null, &json!("failed")));
+    // A usage error prints nothing.
+    let ran = home.run(&["run", "--model", "nonsense", "--output-format", "json", "go"], "").await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:?}");
+}
+
+#[tokio::test]
+async fn other_output_formats_are_text_and_events() {
+    let home = Home::new();
+    let model = home.script(json!([{"text": "hello"}]));
+    let ran = home.run(&["run", "--model", &model, "--output-format", "text", "go"], "").await;
+    assert_eq!(ran.stdout, "hello\n", "{ran:?}");
+    let ran = home.run(&["run", "--model", &model, "--output-format", "stream-json", "go"], "").await;
+    assert_eq!(ran.lines().last().unwrap()["body"]["type"], "turn.completed");
+    let line = format!("{}\n", json!({"type": "message", "content": "go"}));
+    let ran = home.run(&["run", "--model", &model, "--output-format", "stream-json", "-"], &line).await;
+    check(&ran, 0, &["turn.completed"]);
+    check(&home.run(&["run", "--output-format", "xml", "go"], "").await, 2, &["xml", "stream-json"]);
+    check(&home.run(&["run", "--json", "--output-format", "json", "go"], "").await, 2, &["--output-format"]);
+}
+
+#[tokio::test]
 async fn title_and_mode_are_set() {
     let home = Home::new();
     let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]});
