@@ -1,6 +1,7 @@
 //! `nuncio run`: runs prompts in order, in a session of this process or of another one.
 
 mod attached_files;
+mod message_file;
 pub(super) mod result;
 
 use std::io::IsTerminal;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use self::message_file::MessageFile;
 use self::result::RunResult;
 use super::agents::compare;
 use super::errors::DENIED;
@@ -34,6 +36,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if let Some(name) = options.not_compared().filter(|_| agents.len() > 1) {
         return Err(Error::invalid_params(format!("{name}: not available with several --agent")));
     }
+    let message_file = options.output_last_message.as_deref().map(MessageFile::check).transpose()?;
     let attached = attached_files::read(&options.files).await?;
     let (input, budget) = (input::read(&options).await?, options.budget());
     if agents.len() > 1 {
@@ -58,7 +61,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     let interrupted = runner.interrupted();
     // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
     drop(runner);
-    let code = report_result(&client, session.0, &options, code).await;
+    let code = report_result(&client, session.0, &options, message_file, code).await;
     app.leave(&interrupted).await;
     app.shut_down().await;
     code
@@ -83,14 +86,28 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
     }
 }
 
-/// Prints the result of the session if the output format requires it. Returns `code`.
-async fn report_result(client: &LocalClient, session: SessionId, options: &RunOptions, code: Result<u8>) -> Result<u8> {
-    if options.format() != OutputFormat::Json {
+/// Writes the last message to its file and prints the result, as the options require it. Returns
+/// `code`, or the error of writing.
+async fn report_result(
+    client: &LocalClient,
+    session: SessionId,
+    options: &RunOptions,
+    message_file: Option<MessageFile>,
+    code: Result<u8>,
+) -> Result<u8> {
+    let message_file = message_file.filter(|_| matches!(code, Ok(0 | DENIED)));
+    if message_file.is_none() && options.format() != OutputFormat::Json {
         return code;
     }
-    match client.call::<GetResult>(GetResultParams { session_id: session, diff: false }).await {
-        Ok(result) => print_json(format!("{}\n", json!(RunResult::new(result, &code)))).and(code),
-        Err(error) => code.and(Err(error)),
+    let result = match client.call::<GetResult>(GetResultParams { session_id: session, diff: false }).await {
+        Ok(result) => result,
+        Err(error) => return code.and(Err(error)),
+    };
+    let written = message_file.map_or(Ok(()), |file| file.write(&result.answer));
+    let code = written.and(code);
+    match options.format() {
+        OutputFormat::Json => print_json(format!("{}\n", json!(RunResult::new(result, &code)))).and(code),
+        OutputFormat::Text | OutputFormat::StreamJson => code,
     }
 }
 

@@ -37,6 +37,9 @@ pub(super) struct RunOptions {
     /// Same as --output-format stream-json; with `-`, read messages and interrupts as JSON lines
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
+    /// Write the last message to FILE, if the prompts complete
+    #[arg(short, long, value_name = "FILE")]
+    pub output_last_message: Option<PathBuf>,
     /// Print without colours
     #[arg(long)]
     pub plain: bool,
@@ -105,6 +108,7 @@ impl RunOptions {
         let given = [
             ("--file", !self.files.is_empty()),
             ("--output-format json", self.format() == OutputFormat::Json),
+            ("--output-last-message", self.output_last_message.is_some()),
             ("--plain", self.plain),
             ("--max-requests", self.max_requests.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),

@@ -94,6 +94,55 @@ async fn file_that_cannot_be_attached_is_an_error_before_the_turn() {
 }
 
 #[tokio::test]
+async fn last_message_is_written_to_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let steps = json!([{"text": "First.", "tool_calls": [{"name": "list"}]}, {"text": "Second."}, {"text": "Third."}]);
+    let model = home.script(steps.clone());
+    let ran = home.run(&["run", "--model", &model, "-o", "out.txt", "-p", "one", "-p", "two"], "").await;
+    check(&ran, 0, &["First.\nSecond.\nThird.\n"]);
+    assert_eq!(home.get("out.txt").as_deref(), Some("Third."));
+    // An existing file is replaced and keeps its permissions; a symlink is followed.
+    let file = home.put("kept.txt", "old and longer than the message");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(&file, home.work().join("link")).unwrap();
+    let model = home.script(steps);
+    check(&home.run(&["run", "--model", &model, "--output-last-message", "link", "go"], "").await, 0, &[]);
+    assert_eq!((home.get("kept.txt").as_deref(), file.metadata().unwrap().permissions().mode() & 0o777), (Some("Second."), 0o640));
+    assert!(home.work().join("link").is_symlink());
+    check(&home.run(&["run", "--model", &model, "-o", "/dev/null", "go"], "").await, 0, &[]);
+    // A run that fails changes nothing.
+    let failing = home.script(json!([{"expect": "what is not there"}]));
+    check(&home.run(&["run", "--model", &failing, "-o", "kept.txt", "go"], "").await, 1, &[]);
+    assert_eq!(home.get("kept.txt").as_deref(), Some("Second."));
+    let names = std::fs::read_dir(home.work()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!names.into_iter().any(|name| name.starts_with(".nuncio")), "a temporary file is left");
+}
+
+#[tokio::test]
+async fn path_that_cannot_be_written_is_an_error_before_the_turn() {
+    let home = Home::new();
+    home.put("file", "");
+    std::os::unix::fs::symlink("/no/such/target", home.work().join("dangling")).unwrap();
+    let model = home.script(json!([]));
+    let cases = [
+        ("no/such/dir/out", "its directory does not exist"),
+        (".", "directory"),
+        ("file/out", "directory"),
+        ("dangling", "symlink"),
+    ];
+    for (path, word) in cases {
+        let ran = home.run(&["run", "--model", &model, "-o", path, "go"], "").await;
+        check(&ran, 2, &["--output-last-message", path, word]);
+    }
+    // The harness changes the permissions of all files.
+    std::fs::remove_file(home.work().join("dangling")).unwrap();
+    let ran = home.run_without_writing(&["run", "--model", &model, "-o", "out", "go"]).await;
+    check(&ran, 2, &["--output-last-message out"]);
+    assert_eq!(sessions(&home).await, Vec::<Value>::new());
+}
+
+#[tokio::test]
 async fn json_format_prints_the_result() {
     let home = Home::new();
     let steps = json!([{"text": "First.", "thinking": "I think.", "tool_calls": [{"name": "list"}]}, {"text": "Second."}]);
