@@ -21,7 +21,6 @@ use super::terminal::renderer::{RenderedText, TerminalRenderer};
 use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
 use crate::api::Prompt;
-use crate::app::on_signal;
 use crate::content::{BudgetLimits, ToolContent};
 use crate::error::Result;
 use crate::event::{Body, Event};
@@ -81,16 +80,16 @@ impl PromptRunner {
         PromptRunner { attached, ..self }
     }
 
-    /// Creates a runner that shows the session's events after sequence number `after`.
+    /// Creates a runner that shows the session's events after sequence number `after`. A signal
+    /// cancels `interrupted`, which cancels the turn.
     pub(crate) async fn new(
         client: LocalClient,
         (session, after): (SessionId, Seq),
         output: RunnerOutput,
         approver: Approver,
+        interrupted: CancellationToken,
     ) -> Result<PromptRunner> {
         let events = client.follow(&session, after, approver.answers()).await?;
-        let interrupted = CancellationToken::new();
-        crate::task::spawn(on_signal(interrupted.clone()));
         Ok(PromptRunner {
             questions: TerminalQuestions::new(&client, &session, approver),
             starting: client.app().services.mcp_wait.watch(),
@@ -110,11 +109,6 @@ impl PromptRunner {
             budget: BudgetLimits::default(),
             attached: Vec::new(),
         })
-    }
-
-    /// Returns the token that a signal cancels.
-    pub(crate) fn interrupted(&self) -> CancellationToken {
-        self.interrupted.clone()
     }
 
     /// Returns whether a tool call was denied, by the user or by a rule.

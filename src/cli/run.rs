@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use self::message_file::MessageFile;
 use self::result::RunResult;
@@ -22,12 +23,14 @@ use super::terminal::input::{self, RunInput};
 use super::terminal::input_queue::InputQueue;
 use super::terminal::output::{Colours, print_json, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
-use crate::api::{App, GetResult, GetResultParams, NewSession, ResumeSession, SetConfigOption, SetMode};
+use crate::api::{App, DeleteSession, GetResult, GetResultParams, NewSession, ResumeSession, SetConfigOption, SetMode};
+use crate::app::on_signal;
 use crate::config::Overrides;
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
 use crate::local::LocalClient;
 use crate::protocol::acp;
+use crate::task;
 use crate::terminal_text::output_line;
 
 /// Runs `nuncio run`. Returns the exit code.
@@ -51,20 +54,41 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if !attached.is_empty() && !matches!(input, RunInput::Prompts(_)) {
         return Err(Error::invalid_params("--file: needs a prompt on the command line or standard input"));
     }
+    let interrupted = CancellationToken::new();
+    let listen = || drop(task::spawn(on_signal(interrupted.clone())));
+    if options.ephemeral {
+        // Listen before the session exists, so that no signal leaves it in the store.
+        listen();
+    }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;
+    if !options.ephemeral {
+        listen();
+    }
+    let id = session.0.clone();
     let output = output(&app, &options, colours);
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
-    let runner = PromptRunner::new(client.clone(), session.clone(), output, approver).await?;
-    let mut runner = runner.with_budget(budget).with_attached(attached);
-    let code = work(&app, &mut runner, input, &options).await;
-    let interrupted = runner.interrupted();
-    // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
-    drop(runner);
-    let code = report_result(&client, session.0, &options, message_file, code).await;
+    let code = match PromptRunner::new(client.clone(), session, output, approver, interrupted.clone()).await {
+        Ok(runner) => work(&app, runner.with_budget(budget).with_attached(attached), input, &options).await,
+        Err(error) => Err(error),
+    };
+    let mut code = report_result(&client, &id, &options, message_file, code).await;
+    if options.ephemeral {
+        code = delete(&client, &id).await.and(code);
+    }
     app.leave(&interrupted).await;
     app.shut_down().await;
     code
+}
+
+/// Deletes the session of `--ephemeral`. The hint of the error deletes it later.
+async fn delete(client: &LocalClient, session: &SessionId) -> Result<()> {
+    let request = acp::DeleteSessionRequest::new(acp::SessionId::new(session.as_str()));
+    let deleted = client.call::<DeleteSession>(request).await;
+    deleted.map(drop).map_err(|error| {
+        let message = format!("the session was not deleted: {}", error.message);
+        Error { message, ..error }.hint(format!("nuncio sessions rm {session}"))
+    })
 }
 
 fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
@@ -90,7 +114,7 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
 /// `code`, or the error of writing.
 async fn report_result(
     client: &LocalClient,
-    session: SessionId,
+    session: &SessionId,
     options: &RunOptions,
     message_file: Option<MessageFile>,
     code: Result<u8>,
@@ -99,7 +123,7 @@ async fn report_result(
     if message_file.is_none() && options.format() != OutputFormat::Json {
         return code;
     }
-    let result = match client.call::<GetResult>(GetResultParams { session_id: session, diff: false }).await {
+    let result = match client.call::<GetResult>(GetResultParams { session_id: session.clone(), diff: false }).await {
         Ok(result) => result,
         Err(error) => return code.and(Err(error)),
     };
@@ -112,7 +136,8 @@ async fn report_result(
 }
 
 /// Runs the prompts and waits for the background work that they started. Returns the exit code.
-async fn work(app: &App, runner: &mut PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
+/// Drops the runner, so that it does not answer questions from a turn that the shutdown cancels.
+async fn work(app: &App, mut runner: PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
     if options.continues() {
         runner.show_open_requests().await?;
     }

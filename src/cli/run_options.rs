@@ -64,6 +64,9 @@ pub(super) struct RunOptions {
     /// Set the title of the new session
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
     pub title: Option<String>,
+    /// Delete the session with its events and files when the command ends
+    #[arg(long, conflicts_with_all = ["last", "resume"])]
+    pub ephemeral: bool,
     /// Same as --mode auto: commands and edits in the project run without asking
     #[arg(long)]
     pub auto: bool,
@@ -117,6 +120,7 @@ impl RunOptions {
             ("--continue", self.last),
             ("--resume", self.resume.is_some()),
             ("--title", self.title.is_some()),
+            ("--ephemeral", self.ephemeral),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::Home;
+use crate::harness::{Home, RunningCommand};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
 
@@ -19,6 +19,13 @@ async fn messages(home: &Home) -> Vec<Value> {
     let log = home.log(sessions(home).await[0]["sessionId"].as_str().unwrap()).await;
     let of_user = |event: &&Value| event["body"]["type"] == "message.completed" && event["body"]["role"] == "user";
     log.iter().filter(of_user).map(|event| event["body"]["parts"].clone()).collect()
+}
+
+/// The names of all files below a directory.
+fn files(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let below = |path: std::path::PathBuf| if path.is_dir() { files(&path) } else { vec![path.display().to_string()] };
+    entries.flat_map(|entry| below(entry.path())).collect()
 }
 
 #[tokio::test]
@@ -201,4 +208,32 @@ async fn title_and_mode_are_set() {
     for arguments in cases {
         check(&home.run(&[*arguments, &["--model", &model]].concat(), "").await, 2, &["--"]);
     }
+}
+
+#[tokio::test]
+async fn ephemeral_session_is_deleted() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let home = Home::new();
+    let long = json!({"tool_calls": [{"name": "bash", "input": {"command": "seq 100000"}}]});
+    let task = json!({"tool_calls": [{"name": "task", "input": {"prompt": "count", "description": "count"}}]});
+    let failing = json!([{"expect": "what is not there"}]);
+    for (steps, code) in [(json!([long, {"text": "done"}]), 0), (json!([task]), 0), (failing, 1)] {
+        let model = home.script(steps);
+        let ran = home.run(&["run", "--model", &model, "--auto", "--ephemeral", "--output-format", "json", "go"], "").await;
+        check(&ran, code, &[]);
+        let id = ran.lines()[0]["sessionId"].as_str().unwrap().to_string();
+        check(&home.run(&["sessions", "show", &id], "").await, 2, &[]);
+    }
+    for signal in [Signal::INT, Signal::TERM] {
+        let model = home.script(json!([{"text": "words ".repeat(1000), "delay_ms": 20}]));
+        let mut running = RunningCommand::start(&home, &["run", "--model", &model, "--json", "--ephemeral", "go"]);
+        running.end_input();
+        running.until("message.delta").await;
+        kill_process(Pid::from_raw(running.pid as i32).unwrap(), signal).unwrap();
+        assert_eq!(running.end().await, 130);
+    }
+    check(&home.run(&["run", "--ephemeral", "--continue", "go"], "").await, 2, &["--ephemeral"]);
+    assert_eq!(home.run(&["sessions", "list", "--all"], "").await.stdout, "");
+    let left = [files(&home.data().join("artifacts")), files(&home.data().join("attachments"))].concat();
+    assert_eq!(left, Vec::<String>::new());
 }
