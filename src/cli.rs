@@ -28,7 +28,7 @@ mod traces;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use self::terminal::output::print_stderr;
 use crate::app;
@@ -47,7 +47,7 @@ const BLOCKING_THREADS_MAX: usize = 32;
 /// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
 /// error, 3 the model cannot be reached, 4 denied, 130 interrupted.
 pub fn main(environment: Environment) -> ExitCode {
-    let flags = match Flags::try_parse() {
+    let flags = match Flags::from_arguments() {
         Ok(flags) => flags,
         Err(error) if error.use_stderr() => {
             report_usage(&error);

@@ -1,7 +1,6 @@
 //! Exit codes, and errors on standard error.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-
+use super::flags::unknown_command;
 use super::terminal::output::print_stderr;
 use crate::error::{Error, Kind};
 use crate::protocol::acp;
@@ -47,10 +46,8 @@ pub(crate) fn text(message: &str, hint: Option<&str>) -> String {
 /// the word may be a prompt.
 pub(crate) fn report_usage(error: &clap::Error) {
     print_stderr(output(&error.render().to_string()));
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand)
-    {
-        print_stderr(format!("\n  to pass it as a prompt: nuncio run \"{}\"\n", output_line(unknown)));
+    if let Some(unknown) = unknown_command(error) {
+        print_stderr(format!("\n  to pass it as a prompt: nuncio run \"{}\"\n", output_line(&unknown)));
     }
 }
 

@@ -1,8 +1,10 @@
 //! Command-line arguments and their help texts. The types have no doc comments of their own: clap
 //! prints a doc comment as help.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
@@ -18,7 +20,7 @@ use crate::options::Thinking;
 #[derive(Debug, Parser)]
 #[command(name = "nuncio", version, propagate_version = true, subcommand_help_heading = "Commands")]
 #[command(
-    after_help = "Without a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
+    after_help = "Several words in quotes are a prompt: nuncio \"Fix the failing test\" is short for nuncio run.\nWithout a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
 )]
 pub(super) struct Flags {
     #[command(subcommand)]
@@ -69,6 +71,40 @@ pub(super) struct CommonFlags {
     /// Store sessions and tokens in DIR
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     data_dir: Option<PathBuf>,
+}
+
+impl Flags {
+    /// Parses the arguments of the process. If an argument with several words stands for a command,
+    /// it is the prompt of `nuncio run`; a single word is never a prompt, because it can be a
+    /// misspelled command.
+    pub(super) fn from_arguments() -> std::result::Result<Flags, clap::Error> {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        let parsed = Flags::try_parse_from(&arguments);
+        let Some(prompt) = parsed.as_ref().err().and_then(unknown_command).filter(|given| given.trim().contains([' ', '\t', '\n']))
+        else {
+            return parsed;
+        };
+        // An option before the prompt may have the same value.
+        let places = (1..arguments.len()).filter(|index| arguments[*index] == prompt.as_str());
+        let runs = places.map(|index| {
+            let (before, prompt) = arguments.split_at(index);
+            let run = [before, &["run".into()], prompt].concat();
+            Flags::try_parse_from(run)
+        });
+        let is_run = |parsed: &std::result::Result<Flags, clap::Error>| {
+            !parsed.as_ref().is_err_and(|error| unknown_command(error).is_some())
+        };
+        runs.into_iter().find(is_run).unwrap_or(parsed)
+    }
+}
+
+/// Returns the argument of an error for an unknown command.
+pub(super) fn unknown_command(error: &clap::Error) -> Option<String> {
+    let unknown = error.get(ContextKind::InvalidSubcommand).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
+    match unknown {
+        Some(ContextValue::String(unknown)) => Some(unknown.clone()),
+        _ => None,
+    }
 }
 
 impl CommonFlags {

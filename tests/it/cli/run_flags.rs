@@ -237,3 +237,31 @@ async fn ephemeral_session_is_deleted() {
     let left = [files(&home.data().join("artifacts")), files(&home.data().join("attachments"))].concat();
     assert_eq!(left, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn several_words_in_one_argument_are_a_prompt() {
+    let home = Home::new();
+    let model = home.script(json!([]));
+    let cases: &[&[&str]] = &[
+        &["fix the bug", "--model", &model],
+        &["fix the bug", "and", "test", "--model", &model, "--plain"],
+        &["--model", &model, "fix the bug"],
+        &["--system-prompt", "fix the bug", "fix the bug", "--model", &model],
+    ];
+    for arguments in cases {
+        check(&home.run(arguments, "").await, 0, &["done"]);
+        assert!(messages(&home).await[0][0]["text"].as_str().unwrap().starts_with("fix the bug"), "{arguments:?}");
+    }
+    let count = sessions(&home).await.len();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["modles", "--model", &model], &["'modles'", "'models'"]),
+        (&["modles ", "--model", &model], &["modles"]),
+        (&["explain", "the code", "--model", &model], &["explain"]),
+        (&["sessions", "show me", "--model", &model], &["show me"]),
+        (&["fix the bug", "--no-such-flag", "--model", &model], &["--no-such-flag"]),
+    ];
+    for (arguments, words) in cases {
+        check(&home.run(arguments, "").await, 2, words);
+    }
+    assert_eq!(sessions(&home).await.len(), count);
+}
