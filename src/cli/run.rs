@@ -1,6 +1,8 @@
 //! `nuncio run`: runs prompts in order, in a session of this process or of another one.
 
+mod answer_schema;
 mod attached_files;
+mod json_schema;
 mod message_file;
 pub(super) mod result;
 
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use self::answer_schema::{AnswerSchema, without_fence};
 use self::message_file::MessageFile;
 use self::result::RunResult;
 use super::agents::compare;
@@ -31,7 +34,7 @@ use crate::id::{Seq, SessionId};
 use crate::local::LocalClient;
 use crate::protocol::acp;
 use crate::task;
-use crate::terminal_text::output_line;
+use crate::terminal_text::{self, output_line};
 
 /// Runs `nuncio run`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
@@ -40,8 +43,9 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
         return Err(Error::invalid_params(format!("{name}: not available with several --agent")));
     }
     let message_file = options.output_last_message.as_deref().map(MessageFile::check).transpose()?;
+    let schema = options.output_schema.as_deref().map(AnswerSchema::read).transpose()?;
     let attached = attached_files::read(&options.files).await?;
-    let (input, budget) = (input::read(&options).await?, options.budget());
+    let (mut input, budget) = (input::read(&options).await?, options.budget());
     if agents.len() > 1 {
         let RunInput::Prompts(prompts) = input else {
             return Err(Error::invalid_params("--agent: a comparison needs a prompt, not JSON lines"));
@@ -51,8 +55,22 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if options.with_changes {
         return Err(Error::invalid_params("--with-changes: needs several --agent").hint("one agent works in this directory"));
     }
-    if !attached.is_empty() && !matches!(input, RunInput::Prompts(_)) {
-        return Err(Error::invalid_params("--file: needs a prompt on the command line or standard input"));
+    match &mut input {
+        RunInput::Prompts(prompts) => {
+            if let (Some(schema), Some(last)) = (&schema, prompts.back_mut()) {
+                *last = schema.add_to(last);
+            }
+        }
+        RunInput::Lines | RunInput::Nothing => {
+            let needs = |flag: &str| {
+                Err(Error::invalid_params(format!("{flag}: needs a prompt as an argument or as text on standard input")))
+            };
+            match (&schema, attached.is_empty()) {
+                (Some(_), _) => return needs("--output-schema"),
+                (None, false) => return needs("--file"),
+                (None, true) => {}
+            }
+        }
     }
     let interrupted = CancellationToken::new();
     let listen = || drop(task::spawn(on_signal(interrupted.clone())));
@@ -69,10 +87,13 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     let output = output(&app, &options, colours);
     let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
     let code = match PromptRunner::new(client.clone(), session, output, approver, interrupted.clone()).await {
-        Ok(runner) => work(&app, runner.with_budget(budget).with_attached(attached), input, &options).await,
+        Ok(runner) => {
+            let runner = runner.with_budget(budget).with_attached(attached);
+            work(&client, &id, runner, input, (&options, schema.as_ref())).await
+        }
         Err(error) => Err(error),
     };
-    let mut code = report_result(&client, &id, &options, message_file, code).await;
+    let mut code = report_result(&client, &id, (&options, schema.as_ref()), message_file, code).await;
     if options.ephemeral {
         code = delete(&client, &id).await.and(code);
     }
@@ -115,11 +136,12 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
 async fn report_result(
     client: &LocalClient,
     session: &SessionId,
-    options: &RunOptions,
+    (options, schema): (&RunOptions, Option<&AnswerSchema>),
     message_file: Option<MessageFile>,
     code: Result<u8>,
 ) -> Result<u8> {
-    let message_file = message_file.filter(|_| matches!(code, Ok(0 | DENIED)));
+    let completed = is_completed(&code);
+    let message_file = message_file.filter(|_| completed);
     if message_file.is_none() && options.format() != OutputFormat::Json {
         return code;
     }
@@ -127,17 +149,33 @@ async fn report_result(
         Ok(result) => result,
         Err(error) => return code.and(Err(error)),
     };
-    let written = message_file.map_or(Ok(()), |file| file.write(&result.answer));
+    let message = if schema.is_some() { without_fence(&result.answer) } else { &result.answer };
+    let written = message_file.map_or(Ok(()), |file| file.write(message));
     let code = written.and(code);
-    match options.format() {
-        OutputFormat::Json => print_json(format!("{}\n", json!(RunResult::new(result, &code)))).and(code),
-        OutputFormat::Text | OutputFormat::StreamJson => code,
+    if options.format() != OutputFormat::Json {
+        return code;
     }
+    let output = schema.filter(|_| completed).and_then(|schema| schema.parse(&result.answer).ok());
+    let result = RunResult { output, ..RunResult::new(result, &code) };
+    print_json(format!("{}\n", json!(result))).and(code)
 }
 
-/// Runs the prompts and waits for the background work that they started. Returns the exit code.
-/// Drops the runner, so that it does not answer questions from a turn that the shutdown cancels.
-async fn work(app: &App, mut runner: PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
+/// Returns whether all prompts completed, also if a call was denied.
+fn is_completed(code: &Result<u8>) -> bool {
+    matches!(code, Ok(0 | DENIED))
+}
+
+/// Runs the prompts, and a further one if the last message does not match the schema. Returns the
+/// exit code. Drops the runner, so that it does not answer questions from a turn that the shutdown
+/// cancels.
+async fn work(
+    client: &LocalClient,
+    session: &SessionId,
+    mut runner: PromptRunner,
+    input: RunInput,
+    (options, schema): (&RunOptions, Option<&AnswerSchema>),
+) -> Result<u8> {
+    let app = client.app();
     if options.continues() {
         runner.show_open_requests().await?;
     }
@@ -145,13 +183,30 @@ async fn work(app: &App, mut runner: PromptRunner, input: RunInput, options: &Ru
         // This process ends after its own prompts, so it starts no turns of other processes.
         app.sessions().await?.leave();
     }
+    let code = prompt(&mut runner, input, options).await;
+    let Some(schema) = schema.filter(|_| is_completed(&code)) else { return code };
+    let last_message = async || -> Result<String> {
+        let params = GetResultParams { session_id: session.clone(), diff: false };
+        Ok(client.call::<GetResult>(params).await?.answer)
+    };
+    let Err(mismatches) = schema.parse(&last_message().await?) else { return code };
+    print_stderr(format!("The last message does not match the JSON Schema:\n{}\n", terminal_text::output(&mismatches)));
+    let correction = RunInput::Prompts([schema.correction(&mismatches)].into());
+    let code = prompt(&mut runner, correction, options).await;
+    match schema.parse(&last_message().await?) {
+        Err(mismatches) if is_completed(&code) => Err(schema.failed(&mismatches)),
+        _ => code,
+    }
+}
+
+/// Runs prompts and waits for the background work that they started. Returns the exit code.
+async fn prompt(runner: &mut PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
     let code = match input {
         RunInput::Lines => runner.lines(InputQueue::open()).await,
         RunInput::Prompts(prompts) => runner.prompts(prompts).await,
         RunInput::Nothing => runner.follow_turn().await,
     };
-    let completed = matches!(code, Ok(0 | DENIED));
-    let background = runner.finish_background_work(completed && !options.no_wait).await?;
+    let background = runner.finish_background_work(is_completed(&code) && !options.no_wait).await?;
     code.map(|code| if code == 0 { background } else { code })
 }
 

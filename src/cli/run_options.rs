@@ -40,6 +40,9 @@ pub(super) struct RunOptions {
     /// Write the last message to FILE, if the prompts complete
     #[arg(short, long, value_name = "FILE")]
     pub output_last_message: Option<PathBuf>,
+    /// Require the last message to be JSON that matches the JSON Schema in FILE
+    #[arg(long, value_name = "FILE")]
+    pub output_schema: Option<PathBuf>,
     /// Print without colours
     #[arg(long)]
     pub plain: bool,
@@ -112,6 +115,7 @@ impl RunOptions {
             ("--file", !self.files.is_empty()),
             ("--output-format json", self.format() == OutputFormat::Json),
             ("--output-last-message", self.output_last_message.is_some()),
+            ("--output-schema", self.output_schema.is_some()),
             ("--plain", self.plain),
             ("--max-requests", self.max_requests.is_some()),
             ("--max-tokens", self.max_tokens.is_some()),

@@ -109,7 +109,7 @@ async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], 
         }
     };
     let workspace = Some(entry.workspace).filter(|_| !is_deleted);
-    Ok(RunResult { workspace, stop_reason, error, result, code })
+    Ok(RunResult { workspace, stop_reason, error, output: None, result, code })
 }
 
 /// Deletes the workspace of an agent that has changed nothing. Returns whether it was deleted.
@@ -127,7 +127,7 @@ async fn delete_unchanged(client: &LocalClient, entry: &ComparedAgent) -> Result
 }
 
 fn text(compared: &RunResult) -> String {
-    let RunResult { workspace, stop_reason, error, result, code: _ } = compared;
+    let RunResult { workspace, stop_reason, error, result, output: _, code: _ } = compared;
     let outcome = match (error, stop_reason) {
         (Some(error), _) => format!("failed: {error}"),
         (None, Some(reason)) => json!(reason).as_str().unwrap_or_default().replace('_', " "),

@@ -1,6 +1,7 @@
 //! The result of a run as JSON: of one agent, or of one of several agents that are compared.
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::api::SessionResult;
@@ -19,6 +20,8 @@ pub(in crate::cli) struct RunResult {
     #[serde(rename = "stopReason")]
     pub stop_reason: Option<acp::StopReason>,
     pub error: Option<String>,
+    /// The last message as JSON, if it matches the schema of `--output-schema`.
+    pub output: Option<Value>,
     #[serde(flatten)]
     pub result: SessionResult,
     /// The exit code of `nuncio run` with this agent alone.
@@ -36,6 +39,6 @@ impl RunResult {
         };
         let error = code.as_ref().err().map(Error::to_string);
         let code = code.as_ref().map_or_else(exit_code, |code| *code);
-        RunResult { workspace: None, stop_reason, error, result, code }
+        RunResult { workspace: None, stop_reason, error, output: None, result, code }
     }
 }

@@ -192,6 +192,69 @@ async fn other_output_formats_are_text_and_events() {
 }
 
 #[tokio::test]
+async fn last_message_matches_the_schema() {
+    let home = Home::new();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    home.put("schema.json", &schema.to_string());
+    let fenced = "```json\n{\"n\": 1}\n```";
+    // Answers, exit code, words of the output.
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (&["{\"n\": 1}"], 0, &[]),
+        (&[fenced], 0, &[]),
+        (&["The number is 1.", "{\"n\": 1}"], 0, &["does not match", "not JSON"]),
+        (&["{\"n\": \"1\"}", "{\"n\": 1}"], 0, &["/n: expected integer"]),
+        (&["{}", "{\"n\": true}"], 1, &["does not match schema.json", "/n: expected integer, got true"]),
+    ];
+    for (answers, code, words) in cases {
+        let steps: Vec<Value> = answers.iter().map(|answer| json!({"text": answer})).collect();
+        let model = home.script(json!(steps));
+        let flags = ["--output-schema", "schema.json", "--output-format", "json", "-o", "out.json"];
+        let ran = home.run(&[&["run", "--model", &model, "count"], &flags[..]].concat(), "").await;
+        check(&ran, *code, words);
+        let result = &ran.lines()[0];
+        let sent = messages(&home).await;
+        assert_eq!(sent.len(), answers.len());
+        let first = sent[0][0]["text"].as_str().unwrap();
+        assert!(first.starts_with("count\n\n") && first.contains("\"integer\""), "{first}");
+        if *code == 0 {
+            assert_eq!(result["output"], json!({"n": 1}), "{result}");
+            assert_eq!(home.get("out.json").as_deref(), Some("{\"n\": 1}"));
+        } else {
+            assert!(result["output"].is_null() && result["error"].as_str().unwrap().contains("schema.json"), "{result}");
+        }
+        if let Some(second) = sent.get(1) {
+            assert!(second[0]["text"].as_str().unwrap().contains("does not match the JSON Schema"), "{second}");
+        }
+    }
+    // The last of several prompts asks for JSON.
+    let model = home.script(json!([{"text": "hello"}, {"text": "{\"n\": 2}"}]));
+    check(&home.run(&["run", "--model", &model, "-p", "one", "-p", "two", "--output-schema", "schema.json"], "").await, 0, &[]);
+    assert_eq!(messages(&home).await[0][0]["text"], "one");
+}
+
+#[tokio::test]
+async fn invalid_schema_is_an_error_before_the_turn() {
+    let home = Home::new();
+    let model = home.script(json!([]));
+    let cases = [
+        ("{", "not JSON"),
+        ("{\"type\": \"text\"}", "unknown type"),
+        ("{\"$ref\": \"other.json\"}", "not in this schema"),
+        ("{\"unevaluatedItems\": false}", "unevaluatedItems is not supported"),
+    ];
+    for (schema, word) in cases {
+        home.put("schema.json", schema);
+        let ran = home.run(&["run", "--model", &model, "go", "--output-schema", "schema.json"], "").await;
+        check(&ran, 2, &["--output-schema schema.json", word]);
+    }
+    check(&home.run(&["run", "--model", &model, "go", "--output-schema", "missing"], "").await, 2, &["--output-schema missing"]);
+    home.put("schema.json", "{}");
+    let ran = home.run(&["run", "--model", &model, "--json", "-", "--output-schema", "schema.json"], "").await;
+    check(&ran, 2, &["--output-schema: needs a prompt"]);
+    assert_eq!(sessions(&home).await, Vec::<Value>::new());
+}
+
+#[tokio::test]
 async fn title_and_mode_are_set() {
     let home = Home::new();
     let bash = json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]});
@@ -264,4 +327,23 @@ async fn several_words_in_one_argument_are_a_prompt() {
         check(&home.run(arguments, "").await, 2, words);
     }
     assert_eq!(sessions(&home).await.len(), count);
+}
+
+#[tokio::test]
+async fn comparison_refuses_flags_of_one_session() {
+    let home = Home::new();
+    home.put("a.txt", "a");
+    home.put("schema.json", "{}");
+    let cases: &[(&[&str], &str)] = &[
+        (&["--file", "a.txt"], "--file"),
+        (&["--output-format", "json"], "--output-format json"),
+        (&["--output-last-message", "out"], "--output-last-message"),
+        (&["--output-schema", "schema.json"], "--output-schema"),
+        (&["--title", "x"], "--title"),
+        (&["--ephemeral"], "--ephemeral"),
+    ];
+    for (flags, name) in cases {
+        let ran = home.run(&[&["run", "--agent", "nuncio", "--agent", "codex", "go"], *flags].concat(), "").await;
+        check(&ran, 2, &[&format!("{name}: not available with several --agent")]);
+    }
 }
