@@ -20,7 +20,13 @@ pub(super) enum OutputFormat {
     StreamJson,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  nuncio run \"Why does the login test fail?\" --file login.log
+  git diff | nuncio run --mode plan --output-format json \"Review this change\"";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, max_term_width = 80)]
 pub(super) struct RunOptions {
     /// Prompt; read from standard input if absent or `-`; piped input is appended
     #[arg(value_name = "WORD")]

@@ -347,3 +347,16 @@ async fn comparison_refuses_flags_of_one_session() {
         check(&ran, 2, &[&format!("{name}: not available with several --agent")]);
     }
 }
+
+#[tokio::test]
+async fn help_of_run_fits_eighty_columns() {
+    let home = Home::new();
+    let help = home.run(&["run", "--help"], "").await;
+    check(&help, 0, &["--file", "--output-schema", "--ephemeral", "Examples:"]);
+    let long: Vec<&str> = help.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(long, Vec::<&str>::new());
+    assert_eq!(help.stdout.split("Examples:\n").nth(1).unwrap().lines().count(), 2, "{}", help.stdout);
+    for command in [&["--help"][..], &["tool", "--help"]] {
+        assert!(!home.run(command, "").await.stdout.contains("--ephemeral"), "{command:?}");
+    }
+}
