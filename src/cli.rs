@@ -11,6 +11,7 @@ mod models;
 mod projects;
 mod prompt_runner;
 mod run;
+mod run_options;
 mod schema;
 mod serve;
 mod servers;
@@ -27,7 +28,7 @@ mod traces;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use self::terminal::output::print_stderr;
 use crate::app;
@@ -46,7 +47,7 @@ const BLOCKING_THREADS_MAX: usize = 32;
 /// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
 /// error, 3 the model cannot be reached, 4 denied, 130 interrupted.
 pub fn main(environment: Environment) -> ExitCode {
-    let flags = match Flags::try_parse() {
+    let flags = match Flags::from_arguments() {
         Ok(flags) => flags,
         Err(error) if error.use_stderr() => {
             report_usage(&error);
@@ -82,13 +83,16 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     if let CliCommand::Schema { name } = &command {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
     }
-    let args = flags.common.args()?;
+    let mut args = flags.common.args()?;
     if let CliCommand::Demo { yes, keep } = command {
         let _traces = logging::start(&environment, LogStyle::Command, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));
     }
     if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
         return Err(Error::invalid_params("--agent: only run takes several agents"));
+    }
+    if let CliCommand::Run(options) = &command {
+        options.add_to(&mut args.overrides)?;
     }
     let style = match &command {
         CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,

@@ -285,6 +285,8 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(3);
 pub(crate) const SESSIONS_PAGE: usize = 50;
 /// Maximum size of an attachment's content, in bytes.
 pub(crate) const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
+/// Maximum total size of the attachments that one message embeds, in bytes.
+pub(crate) const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 /// Maximum number of pages of [`SESSIONS_PAGE`] sessions that are searched for sessions visible to
 /// a client.
 pub(crate) const SESSIONS_PAGES_MAX: usize = 40;

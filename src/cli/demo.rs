@@ -4,17 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tokio_util::sync::CancellationToken;
+
 use super::prompt_runner::{PromptRunner, RunnerOutput};
 use super::terminal::ask::Approver;
 use super::terminal::output::{Colours, print};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use crate::api::NewSession;
-use crate::app::{self, CommonArgs};
+use crate::app::{self, CommonArgs, on_signal};
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
 use crate::local::LocalClient;
 use crate::patch::{self, Side};
 use crate::protocol::acp;
+use crate::task;
 
 const MEAN: &str = include_str!("demo/mean.sh");
 const TEST: &str = include_str!("demo/test.sh");
@@ -38,8 +41,16 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
 
     let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
     let options = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };
-    let output = RunnerOutput { json: false, renderer: TerminalRenderer::new(options, &dir), status_line: false, watched: false };
-    let mut runner = PromptRunner::new(client, session, output, approver).await?;
+    let output = RunnerOutput {
+        json: false,
+        answers: true,
+        renderer: TerminalRenderer::new(options, &dir),
+        status_line: false,
+        watched: false,
+    };
+    let interrupted = CancellationToken::new();
+    task::spawn(on_signal(interrupted.clone()));
+    let mut runner = PromptRunner::new(client, session, output, approver, interrupted).await?;
     let result = runner.prompts([PROMPT.to_string()].into()).await;
     let denied = runner.denied();
     drop(runner);

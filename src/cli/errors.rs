@@ -1,7 +1,6 @@
 //! Exit codes, and errors on standard error.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-
+use super::flags::unknown_command;
 use super::terminal::output::print_stderr;
 use crate::error::{Error, Kind};
 use crate::protocol::acp;
@@ -20,11 +19,14 @@ pub(crate) const DENIED: u8 = 4;
 /// The exit code of a command after which the project's checks fail.
 pub(crate) const CHECKS_FAILED: u8 = 1;
 
+/// The exit code of a command that a signal or the user interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Returns the exit code of a command whose turn stopped for this reason.
 pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
     match reason {
         acp::StopReason::EndTurn => 0,
-        acp::StopReason::Cancelled => 130,
+        acp::StopReason::Cancelled => INTERRUPTED,
         _ => 1,
     }
 }
@@ -44,10 +46,8 @@ pub(crate) fn text(message: &str, hint: Option<&str>) -> String {
 /// the word may be a prompt.
 pub(crate) fn report_usage(error: &clap::Error) {
     print_stderr(output(&error.render().to_string()));
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand)
-    {
-        print_stderr(format!("\n  to pass it as a prompt: nuncio run \"{}\"\n", output_line(unknown)));
+    if let Some(unknown) = unknown_command(error) {
+        print_stderr(format!("\n  to pass it as a prompt: nuncio run \"{}\"\n", output_line(&unknown)));
     }
 }
 

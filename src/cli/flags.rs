@@ -1,16 +1,18 @@
 //! Command-line arguments and their help texts. The types have no doc comments of their own: clap
 //! prints a doc comment as help.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
 use super::projects::workspace_flags::WorkspacesCommand;
+use super::run_options::RunOptions;
 use super::servers::flags::McpCommand;
 use crate::app::CommonArgs;
 use crate::config::Overrides;
-use crate::content::{BudgetLimits, Cost};
 use crate::error::Result;
 use crate::options::Thinking;
 
@@ -18,7 +20,7 @@ use crate::options::Thinking;
 #[derive(Debug, Parser)]
 #[command(name = "nuncio", version, propagate_version = true, subcommand_help_heading = "Commands")]
 #[command(
-    after_help = "Without a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
+    after_help = "Several words in quotes are a prompt: nuncio \"Fix the failing test\" is short for nuncio run.\nWithout a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
 )]
 pub(super) struct Flags {
     #[command(subcommand)]
@@ -69,6 +71,40 @@ pub(super) struct CommonFlags {
     /// Store sessions and tokens in DIR
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     data_dir: Option<PathBuf>,
+}
+
+impl Flags {
+    /// Parses the arguments of the process. If an argument with several words stands for a command,
+    /// it is the prompt of `nuncio run`; a single word is never a prompt, because it can be a
+    /// misspelled command.
+    pub(super) fn from_arguments() -> std::result::Result<Flags, clap::Error> {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        let parsed = Flags::try_parse_from(&arguments);
+        let Some(prompt) = parsed.as_ref().err().and_then(unknown_command).filter(|given| given.trim().contains([' ', '\t', '\n']))
+        else {
+            return parsed;
+        };
+        // An option before the prompt may have the same value.
+        let places = (1..arguments.len()).filter(|index| arguments[*index] == prompt.as_str());
+        let runs = places.map(|index| {
+            let (before, prompt) = arguments.split_at(index);
+            let run = [before, &["run".into()], prompt].concat();
+            Flags::try_parse_from(run)
+        });
+        let is_run = |parsed: &std::result::Result<Flags, clap::Error>| {
+            !parsed.as_ref().is_err_and(|error| unknown_command(error).is_some())
+        };
+        runs.into_iter().find(is_run).unwrap_or(parsed)
+    }
+}
+
+/// Returns the argument of an error for an unknown command.
+pub(super) fn unknown_command(error: &clap::Error) -> Option<String> {
+    let unknown = error.get(ContextKind::InvalidSubcommand).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
+    match unknown {
+        Some(ContextValue::String(unknown)) => Some(unknown.clone()),
+        _ => None,
+    }
 }
 
 impl CommonFlags {
@@ -216,81 +252,6 @@ pub(super) enum TokenCommand {
         /// Name of the token
         name: String,
     },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct RunOptions {
-    /// Prompt; read from standard input if absent or `-`; piped input is appended
-    #[arg(value_name = "WORD")]
-    pub words: Vec<String>,
-    /// Give the prompt as an option; several prompts run in order (repeatable)
-    #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
-    pub prompts: Vec<String>,
-    /// Print events as JSON lines; with `-`, read messages and interrupts as JSON lines
-    #[arg(long)]
-    pub json: bool,
-    /// Print without colours
-    #[arg(long)]
-    pub plain: bool,
-    /// Stop after N model requests per prompt; 0 is no limit
-    #[arg(long, value_name = "N")]
-    pub max_requests: Option<u64>,
-    /// Stop after N input and output tokens per prompt
-    #[arg(long, value_name = "N")]
-    pub max_tokens: Option<u64>,
-    /// Stop when a prompt has cost this many US dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub max_cost: Option<f64>,
-    /// Cancel background work after the last prompt, instead of waiting for it
-    #[arg(long)]
-    pub no_wait: bool,
-    /// Continue the most recent session that you began in this directory
-    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
-    pub last: bool,
-    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
-    #[arg(short, long, value_name = "ID")]
-    pub resume: Option<String>,
-    /// With several --agent: include uncommitted changes in their workspaces
-    #[arg(long)]
-    pub with_changes: bool,
-}
-
-/// Parses an amount of dollars.
-fn dollars(text: &str) -> std::result::Result<f64, String> {
-    let amount: Option<f64> = text.trim_start_matches('$').parse().ok();
-    amount.filter(|amount| *amount >= 0.0 && amount.is_finite()).ok_or_else(|| "expected a number of US dollars".to_owned())
-}
-
-impl RunOptions {
-    /// Returns whether an existing session is continued.
-    pub(super) fn continues(&self) -> bool {
-        self.last || self.resume.is_some()
-    }
-
-    /// Returns the name of a given option that a comparison of agents does not support.
-    pub(super) fn not_compared(&self) -> Option<&'static str> {
-        let given = [
-            ("--plain", self.plain),
-            ("--max-requests", self.max_requests.is_some()),
-            ("--max-tokens", self.max_tokens.is_some()),
-            ("--max-cost", self.max_cost.is_some()),
-            ("--no-wait", self.no_wait),
-            ("--continue", self.last),
-            ("--resume", self.resume.is_some()),
-        ];
-        given.into_iter().find_map(|(name, given)| given.then_some(name))
-    }
-
-    /// Returns the limits that apply to the turn of each prompt.
-    pub(super) fn budget(&self) -> BudgetLimits {
-        let RunOptions { max_requests, max_tokens, max_cost, .. } = self;
-        BudgetLimits {
-            max_requests: *max_requests,
-            max_tokens: *max_tokens,
-            max_cost: max_cost.map(Cost::from),
-            ..BudgetLimits::default()
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -18,11 +18,10 @@ use super::terminal::activity::TurnActivity;
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::{InputLine, InputQueue};
 use super::terminal::output::{print_event, print_question, print_rendered, print_stderr};
-use super::terminal::renderer::TerminalRenderer;
+use super::terminal::renderer::{RenderedText, TerminalRenderer};
 use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
 use crate::api::Prompt;
-use crate::app::on_signal;
 use crate::content::BudgetLimits;
 use crate::error::Result;
 use crate::event::{Body, Event};
@@ -35,6 +34,8 @@ use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 /// used only for permission questions.
 pub(crate) struct RunnerOutput {
     pub json: bool,
+    /// Prints the model's messages to standard output, unless `json` is true.
+    pub answers: bool,
     pub renderer: TerminalRenderer,
     /// Shows what nuncio waits for in a line that is erased.
     pub status_line: bool,
@@ -68,6 +69,8 @@ pub(crate) struct PromptRunner {
     unprompted: Option<u8>,
     /// Limits of the turn of each prompt.
     budget: BudgetLimits,
+    /// Content that is added to the next prompt.
+    attached: Vec<acp::ContentBlock>,
 }
 
 impl PromptRunner {
@@ -76,16 +79,21 @@ impl PromptRunner {
         PromptRunner { budget, ..self }
     }
 
-    /// Creates a runner that shows the session's events after sequence number `after`.
+    /// Sets content that is added to the next prompt, after its text.
+    pub(crate) fn with_attached(self, attached: Vec<acp::ContentBlock>) -> PromptRunner {
+        PromptRunner { attached, ..self }
+    }
+
+    /// Creates a runner that shows the session's events after sequence number `after`. A signal
+    /// cancels `interrupted`, which cancels the turn.
     pub(crate) async fn new(
         client: LocalClient,
         (session, after): (SessionId, Seq),
         output: RunnerOutput,
         approver: Approver,
+        interrupted: CancellationToken,
     ) -> Result<PromptRunner> {
         let events = client.follow(&session, after, approver.answers()).await?;
-        let interrupted = CancellationToken::new();
-        crate::task::spawn(on_signal(interrupted.clone()));
         Ok(PromptRunner {
             questions: TerminalQuestions::new(&client, &session, approver),
             starting: client.app().services.mcp_wait.watch(),
@@ -104,12 +112,8 @@ impl PromptRunner {
             deferred: VecDeque::new(),
             unprompted: None,
             budget: BudgetLimits::default(),
+            attached: Vec::new(),
         })
-    }
-
-    /// Returns the token that a signal cancels.
-    pub(crate) fn interrupted(&self) -> CancellationToken {
-        self.interrupted.clone()
     }
 
     /// Returns whether a tool call was denied, by the user or by a rule.
@@ -155,7 +159,8 @@ impl PromptRunner {
     /// Runs one prompt to the end of its turn.
     async fn prompt(&mut self, prompt: String, input: &mut InputQueue) -> Result<acp::StopReason> {
         let (client, cancel) = (self.client.clone(), self.interrupted.child_token());
-        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
+        let mut content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
+        content.append(&mut self.attached);
         let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content).meta(self.meta());
         let turn = client.call_until::<Prompt>(params, cancel.clone());
         let end = self.show_until(turn, input, &cancel).await?;
@@ -262,7 +267,8 @@ impl PromptRunner {
         for block in self.transcript.apply(event) {
             self.show_status(&block);
             if !self.output.json {
-                let rendered = self.output.renderer.render(&block);
+                let mut rendered = self.output.renderer.render(&block);
+                rendered.retain(|piece| self.output.answers || matches!(piece, RenderedText::Progress(_)));
                 if !rendered.is_empty() {
                     self.status.erase();
                 }

@@ -1,27 +1,41 @@
 //! `nuncio run`: runs prompts in order, in a session of this process or of another one.
 
+mod answer_schema;
+mod attached_files;
+mod json_schema;
+mod message_file;
+pub(super) mod result;
+
 use std::io::IsTerminal;
 use std::sync::Arc;
 
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use self::answer_schema::{AnswerSchema, without_fence};
+use self::message_file::MessageFile;
+use self::result::RunResult;
 use super::agents::compare;
 use super::errors::DENIED;
-use super::flags::RunOptions;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
+use super::run_options::{OutputFormat, RunOptions};
 use super::sessions::command::last_of_user;
 use super::sessions::session_id::resolve;
 use super::terminal::ask::Approver;
 use super::terminal::input::{self, RunInput};
 use super::terminal::input_queue::InputQueue;
-use super::terminal::output::{Colours, print_stderr};
+use super::terminal::output::{Colours, print_json, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
-use crate::api::{App, NewSession, ResumeSession, SetConfigOption, SetMode};
+use crate::api::{App, DeleteSession, GetResult, GetResultParams, NewSession, ResumeSession, SetConfigOption, SetMode};
+use crate::app::on_signal;
 use crate::config::Overrides;
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
 use crate::local::LocalClient;
 use crate::protocol::acp;
-use crate::terminal_text::output_line;
+use crate::task;
+use crate::terminal_text::{self, output_line};
 
 /// Runs `nuncio run`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
@@ -29,7 +43,10 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if let Some(name) = options.not_compared().filter(|_| agents.len() > 1) {
         return Err(Error::invalid_params(format!("{name}: not available with several --agent")));
     }
-    let (input, budget) = (input::read(&options).await?, options.budget());
+    let message_file = options.output_last_message.as_deref().map(MessageFile::check).transpose()?;
+    let schema = options.output_schema.as_deref().map(AnswerSchema::read).transpose()?;
+    let attached = attached_files::read(&options.files).await?;
+    let (mut input, budget) = (input::read(&options).await?, options.budget());
     if agents.len() > 1 {
         let RunInput::Prompts(prompts) = input else {
             return Err(Error::invalid_params("--agent: a comparison needs a prompt, not JSON lines"));
@@ -39,13 +56,71 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if options.with_changes {
         return Err(Error::invalid_params("--with-changes: needs several --agent").hint("one agent works in this directory"));
     }
+    match &mut input {
+        RunInput::Prompts(prompts) => {
+            if let (Some(schema), Some(last)) = (&schema, prompts.back_mut()) {
+                *last = schema.add_to(last);
+            }
+        }
+        RunInput::Lines | RunInput::Nothing => {
+            let needs = |flag: &str| {
+                Err(Error::invalid_params(format!("{flag}: needs a prompt as an argument or as text on standard input")))
+            };
+            match (&schema, attached.is_empty()) {
+                (Some(_), _) => return needs("--output-schema"),
+                (None, false) => return needs("--file"),
+                (None, true) => {}
+            }
+        }
+    }
+    let interrupted = CancellationToken::new();
+    let listen = || drop(task::spawn(on_signal(interrupted.clone())));
+    if options.ephemeral {
+        // Listen before the session exists, so that no signal leaves it in the store.
+        listen();
+    }
     let client = LocalClient::new(app.clone(), "terminal");
     let session = open(&app, &client, &options).await?;
-    let watched = std::io::stderr().is_terminal() && !options.json;
-    let rendering = match options.json {
-        true => RenderOptions::default(),
+    if !options.ephemeral {
+        listen();
+    }
+    let id = session.0.clone();
+    let output = output(&app, &options, colours);
+    let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
+    let code = match PromptRunner::new(client.clone(), session, output, approver.clone(), interrupted.clone()).await {
+        Ok(runner) => {
+            let runner = runner.with_budget(budget).with_attached(attached);
+            work(&client, &id, runner, input, (&options, schema.as_ref())).await
+        }
+        Err(error) => Err(error),
+    };
+    approver.restore_terminal();
+    let mut code = report_result(&client, &id, (&options, schema.as_ref()), message_file, code).await;
+    if options.ephemeral {
+        code = delete(&client, &id).await.and(code);
+    }
+    app.leave(&interrupted).await;
+    app.shut_down().await;
+    code
+}
+
+/// Deletes the session of `--ephemeral`. The hint of the error deletes it later.
+async fn delete(client: &LocalClient, session: &SessionId) -> Result<()> {
+    let request = acp::DeleteSessionRequest::new(acp::SessionId::new(session.as_str()));
+    let deleted = client.call::<DeleteSession>(request).await;
+    deleted.map(drop).map_err(|error| {
+        let message = format!("the session was not deleted: {}", error.message);
+        Error { message, ..error }.hint(format!("nuncio sessions rm {session}"))
+    })
+}
+
+fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
+    let format = options.format();
+    let watched = format != OutputFormat::StreamJson && std::io::stderr().is_terminal();
+    let rendering = match format {
+        OutputFormat::StreamJson => RenderOptions::default(),
         // A pipe or a file gets the model's text unchanged.
-        false => RenderOptions {
+        OutputFormat::Text | OutputFormat::Json => RenderOptions {
             colour: colours.stderr && !options.plain,
             exact: !std::io::stdout().is_terminal(),
             markdown: (colours.stdout && !options.plain).then(columns),
@@ -53,22 +128,60 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
             ..RenderOptions::default()
         },
     };
-    let renderer = TerminalRenderer::new(rendering, &app.cwd);
-    let output = RunnerOutput { json: options.json, renderer, status_line: rendering.colour, watched };
-    let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
-    let mut runner = PromptRunner::new(client, session, output, approver.clone()).await?.with_budget(budget);
-    let code = work(&app, &mut runner, input, &options).await;
-    let interrupted = runner.interrupted();
-    // Drop the client, so that it does not answer questions from a turn that the shutdown cancels.
-    drop(runner);
-    approver.restore_terminal();
-    app.leave(&interrupted).await;
-    app.shut_down().await;
-    code
+    RunnerOutput {
+        json: format == OutputFormat::StreamJson,
+        answers: format == OutputFormat::Text,
+        renderer: TerminalRenderer::new(rendering, &app.cwd),
+        status_line: rendering.colour,
+        watched,
+    }
 }
 
-/// Runs the prompts and waits for the background work that they started. Returns the exit code.
-async fn work(app: &App, runner: &mut PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
+/// Writes the last message to its file and prints the result, as the options require it. Returns
+/// `code`, or the error of writing.
+async fn report_result(
+    client: &LocalClient,
+    session: &SessionId,
+    (options, schema): (&RunOptions, Option<&AnswerSchema>),
+    message_file: Option<MessageFile>,
+    code: Result<u8>,
+) -> Result<u8> {
+    let completed = is_completed(&code);
+    let message_file = message_file.filter(|_| completed);
+    if message_file.is_none() && options.format() != OutputFormat::Json {
+        return code;
+    }
+    let result = match client.call::<GetResult>(GetResultParams { session_id: session.clone(), diff: false }).await {
+        Ok(result) => result,
+        Err(error) => return code.and(Err(error)),
+    };
+    let message = if schema.is_some() { without_fence(&result.answer) } else { &result.answer };
+    let written = message_file.map_or(Ok(()), |file| file.write(message));
+    let code = written.and(code);
+    if options.format() != OutputFormat::Json {
+        return code;
+    }
+    let output = schema.filter(|_| completed).and_then(|schema| schema.parse(&result.answer).ok());
+    let result = RunResult { output, ..RunResult::new(result, &code) };
+    print_json(format!("{}\n", json!(result))).and(code)
+}
+
+/// Returns whether all prompts completed, also if a call was denied.
+fn is_completed(code: &Result<u8>) -> bool {
+    matches!(code, Ok(0 | DENIED))
+}
+
+/// Runs the prompts, and a further one if the last message does not match the schema. Returns the
+/// exit code. Drops the runner, so that it does not answer questions from a turn that the shutdown
+/// cancels.
+async fn work(
+    client: &LocalClient,
+    session: &SessionId,
+    mut runner: PromptRunner,
+    input: RunInput,
+    (options, schema): (&RunOptions, Option<&AnswerSchema>),
+) -> Result<u8> {
+    let app = client.app();
     if options.continues() {
         runner.show_open_requests().await?;
     }
@@ -76,13 +189,30 @@ async fn work(app: &App, runner: &mut PromptRunner, input: RunInput, options: &R
         // This process ends after its own prompts, so it starts no turns of other processes.
         app.sessions().await?.leave();
     }
+    let code = prompt(&mut runner, input, options).await;
+    let Some(schema) = schema.filter(|_| is_completed(&code)) else { return code };
+    let last_message = async || -> Result<String> {
+        let params = GetResultParams { session_id: session.clone(), diff: false };
+        Ok(client.call::<GetResult>(params).await?.answer)
+    };
+    let Err(mismatches) = schema.parse(&last_message().await?) else { return code };
+    print_stderr(format!("The last message does not match the JSON Schema:\n{}\n", terminal_text::output(&mismatches)));
+    let correction = RunInput::Prompts([schema.correction(&mismatches)].into());
+    let code = prompt(&mut runner, correction, options).await;
+    match schema.parse(&last_message().await?) {
+        Err(mismatches) if is_completed(&code) => Err(schema.failed(&mismatches)),
+        _ => code,
+    }
+}
+
+/// Runs prompts and waits for the background work that they started. Returns the exit code.
+async fn prompt(runner: &mut PromptRunner, input: RunInput, options: &RunOptions) -> Result<u8> {
     let code = match input {
         RunInput::Lines => runner.lines(InputQueue::open()).await,
         RunInput::Prompts(prompts) => runner.prompts(prompts).await,
         RunInput::Nothing => runner.follow_turn().await,
     };
-    let completed = matches!(code, Ok(0 | DENIED));
-    let background = runner.finish_background_work(completed && !options.no_wait).await?;
+    let background = runner.finish_background_work(is_completed(&code) && !options.no_wait).await?;
     code.map(|code| if code == 0 { background } else { code })
 }
 
@@ -102,7 +232,9 @@ async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(
             if let Some(model) = overrides.model.as_ref().filter(|_| overrides.agents.is_empty()) {
                 app.services.check_model(model, &app.cwd)?;
             }
-            return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await;
+            let title =
+                options.title.as_ref().map(|title| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "title": title }))]));
+            return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone()).meta(title)).await;
         }
     };
     // The session keeps its own directory, because the request names none.

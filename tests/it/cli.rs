@@ -7,6 +7,7 @@ mod import;
 mod input;
 mod resume;
 mod run;
+mod run_flags;
 mod script;
 mod sessions;
 mod show;

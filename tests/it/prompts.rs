@@ -5,7 +5,7 @@ mod commands;
 mod environment;
 mod instructions;
 mod lookups;
-mod media;
+pub mod media;
 mod messages;
 mod unknown_commands;
 

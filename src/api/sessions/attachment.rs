@@ -23,8 +23,6 @@ use crate::limits;
 use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
-/// Maximum total size of the attachments that one message embeds, in bytes.
-const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 /// Maximum length of the preview of an attachment, in characters.
 const PREVIEW_CHARS_MAX: usize = 300;
 
@@ -149,7 +147,7 @@ impl Attachments {
             _ if kind.starts_with("image/") && bytes.len() <= limits::IMAGE_BYTES_MAX => {
                 return Part::Image { mime_type: kind.into(), data: STANDARD.encode(bytes) };
             }
-            PDF if bytes.len() <= MESSAGE_ATTACHMENTS_BYTES_MAX => {
+            PDF if bytes.len() <= limits::MESSAGE_ATTACHMENTS_BYTES_MAX => {
                 return Part::Document {
                     mime_type: kind.into(),
                     name: Some(name.into()),
@@ -186,15 +184,15 @@ const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 
 /// Replaces each link to an attachment of the session by the attachment's content, if a model reads
 /// it. Returns [`Kind::TooLarge`] if the linked attachments exceed
-/// [`MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
+/// [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
 pub(crate) fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
-    let mut remaining = MESSAGE_ATTACHMENTS_BYTES_MAX;
+    let mut remaining = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let attachments = Attachments::new(cx, session);
     let mut expand = |part: Part| {
         let Part::ResourceLink { uri, name: title, description, .. } = &part else { return Ok(part) };
         let found = attachments.named(uri).and_then(|name| attachments.files.get(&name).ok().map(|bytes| (name, bytes)));
         let Some((name, bytes)) = found else { return Ok(part) };
-        let most = MESSAGE_ATTACHMENTS_BYTES_MAX;
+        let most = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
         let too_large = || Error::new(Kind::TooLarge, format!("the linked attachments exceed {most} bytes in total"));
         remaining = remaining.checked_sub(bytes.len()).ok_or_else(too_large)?;
         Ok(attachments.part(uri.clone(), &name, (title.clone(), description.clone()), bytes))

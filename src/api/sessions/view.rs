@@ -11,7 +11,7 @@ use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::content::{Cost, PlanEntry, Role, Usage};
+use crate::content::{Cost, PlanEntry, Role, StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::event::{SessionParent, timestamp};
 use crate::id::{MessageId, Seq, SessionId, ToolCallId, TurnId};
@@ -82,6 +82,11 @@ impl Activity {
     /// `None` if no price is known.
     pub(crate) fn cost(&self) -> Option<Cost> {
         self.cost
+    }
+
+    /// Returns the stop reason of the newest turn. `None` if it runs, was cancelled or failed.
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
+        self.last_turn.as_ref()?.stop_reason
     }
 
     /// Returns the status of the session.

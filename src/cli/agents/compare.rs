@@ -4,41 +4,23 @@
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use serde::Serialize;
 use serde_json::json;
-use serde_with::skip_serializing_none;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
     App, CloseSession, ComparedAgent, Comparison, DeleteWorkspace, DeleteWorkspaceParams, GetResult, GetResultParams, Prompt,
-    SessionResult, StartComparison, StartComparisonParams, title_of,
+    StartComparison, StartComparisonParams, title_of,
 };
 use crate::app::on_signal;
 use crate::cli::errors::{DENIED, exit_code, stop_code};
-use crate::cli::flags::RunOptions;
+use crate::cli::run::result::RunResult;
+use crate::cli::run_options::{OutputFormat, RunOptions};
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::Result;
 use crate::local::LocalClient;
 use crate::protocol::acp;
 use crate::terminal_text::output_line;
 use crate::worktrees::BranchOnDelete;
-
-/// The result of one agent.
-#[skip_serializing_none]
-#[derive(Debug, Serialize)]
-struct AgentResult {
-    /// Name of the workspace; missing if it was deleted, because nothing was changed in it.
-    workspace: Option<String>,
-    /// `end_turn` or another stop reason of ACP; missing if a turn failed.
-    #[serde(rename = "stopReason")]
-    stop_reason: Option<acp::StopReason>,
-    error: Option<String>,
-    #[serde(flatten)]
-    result: SessionResult,
-    /// The exit code of `nuncio run` with this agent alone.
-    #[serde(skip)]
-    code: u8,
-}
 
 /// Runs the prompts with each agent at the same time. Returns the lowest exit code that is not 0.
 pub(in crate::cli) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], options: &RunOptions) -> Result<u8> {
@@ -60,7 +42,7 @@ pub(in crate::cli) async fn run(app: Arc<App>, agents: &[String], prompts: &[Str
     while let Some(compared) = running.next().await {
         let compared = compared?;
         codes.push(compared.code);
-        if options.json {
+        if options.format() == OutputFormat::StreamJson {
             print_json(format!("{}\n", json!(compared)))?;
         } else {
             print(text(&compared))?;
@@ -70,7 +52,7 @@ pub(in crate::cli) async fn run(app: Arc<App>, agents: &[String], prompts: &[Str
         }
     }
     drop(running);
-    if !options.json && !changed.is_empty() {
+    if options.format() == OutputFormat::Text && !changed.is_empty() {
         print(apply_commands(&changed))?;
     }
     app.shut_down().await;
@@ -101,7 +83,7 @@ fn apply_commands(workspaces: &[String]) -> String {
     format!("To take the changes of one agent into this directory:\n{}", commands.collect::<String>())
 }
 
-async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<AgentResult> {
+async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<RunResult> {
     let (mut stop_reason, mut error, mut code) = (None, None, 0);
     for prompt in prompts {
         let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt.clone()))];
@@ -127,7 +109,7 @@ async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], 
         }
     };
     let workspace = Some(entry.workspace).filter(|_| !is_deleted);
-    Ok(AgentResult { workspace, stop_reason, error, result, code })
+    Ok(RunResult { workspace, stop_reason, error, output: None, result, code })
 }
 
 /// Deletes the workspace of an agent that has changed nothing. Returns whether it was deleted.
@@ -144,8 +126,8 @@ async fn delete_unchanged(client: &LocalClient, entry: &ComparedAgent) -> Result
     Ok(client.call::<DeleteWorkspace>(params(state.confirm)).await?.deleted)
 }
 
-fn text(compared: &AgentResult) -> String {
-    let AgentResult { workspace, stop_reason, error, result, code: _ } = compared;
+fn text(compared: &RunResult) -> String {
+    let RunResult { workspace, stop_reason, error, result, output: _, code: _ } = compared;
     let outcome = match (error, stop_reason) {
         (Some(error), _) => format!("failed: {error}"),
         (None, Some(reason)) => json!(reason).as_str().unwrap_or_default().replace('_', " "),

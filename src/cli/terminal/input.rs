@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use super::output::print_stderr;
-use crate::cli::flags::RunOptions;
+use crate::cli::run_options::{OutputFormat, RunOptions};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 
@@ -35,7 +35,7 @@ pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
         Some((last, words)) if last == "-" => (words, true),
         _ => (&options.words[..], false),
     };
-    if options.json && dash && words.is_empty() {
+    if options.format() == OutputFormat::StreamJson && dash && words.is_empty() {
         return Ok(RunInput::Lines);
     }
     let mut prompts: VecDeque<String> = options.prompts.iter().cloned().collect();

@@ -300,7 +300,7 @@ async fn input_that_is_not_json_gets_a_hint_on_standard_error() {
 #[tokio::test]
 async fn prompt_as_a_command_suggests_run() {
     let home = Home::new();
-    check(&home.run(&["fix the bug"], "").await, 2, &["fix the bug", "nuncio run \"fix the bug\""]);
+    check(&home.run(&["explain"], "").await, 2, &["'explain'", "nuncio run \"explain\""]);
 }
 
 /// On a terminal, the path of the token and the address come first, then one readable line per

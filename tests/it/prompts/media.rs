@@ -109,7 +109,7 @@ async fn rejected_message_is_not_part_of_the_conversation() {
 }
 
 /// A PDF document with a page for each text.
-fn pdf(pages: &[&str]) -> String {
+pub fn pdf(pages: &[&str]) -> String {
     let kids: Vec<String> = (0..pages.len()).map(|page| format!("{} 0 R", 4 + 2 * page)).collect();
     let mut objects = vec![
         "<< /Type /Catalog /Pages 2 0 R >>".to_string(),

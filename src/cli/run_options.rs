@@ -1,0 +1,148 @@
+//! The options of `nuncio run`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::config::Overrides;
+use crate::content::{BudgetLimits, Cost};
+use crate::error::{Error, Result};
+use crate::options::Mode;
+
+/// The standard output of `nuncio run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    /// The messages of the model.
+    Text,
+    /// One object with the result.
+    Json,
+    /// Events as JSON lines.
+    StreamJson,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  nuncio run \"Why does the login test fail?\" --file login.log
+  git diff | nuncio run --mode plan --output-format json \"Review this change\"";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, max_term_width = 80)]
+pub(super) struct RunOptions {
+    /// Prompt; read from standard input if absent or `-`; piped input is appended
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+    /// Give the prompt as an option; several prompts run in order (repeatable)
+    #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
+    pub prompts: Vec<String>,
+    /// Attach a file to the first prompt: text, image, audio, PDF or office document (repeatable)
+    #[arg(short, long = "file", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
+    /// Print the answer as text, the result as json, or the events as stream-json
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    output_format: Option<OutputFormat>,
+    /// Same as --output-format stream-json; with `-`, read messages and interrupts as JSON lines
+    #[arg(long, conflicts_with = "output_format")]
+    json: bool,
+    /// Write the last message to FILE, if the prompts complete
+    #[arg(short, long, value_name = "FILE")]
+    pub output_last_message: Option<PathBuf>,
+    /// Require the last message to be JSON that matches the JSON Schema in FILE
+    #[arg(long, value_name = "FILE")]
+    pub output_schema: Option<PathBuf>,
+    /// Print without colours
+    #[arg(long)]
+    pub plain: bool,
+    /// Stop after N model requests per prompt; 0 is no limit
+    #[arg(long, value_name = "N")]
+    pub max_requests: Option<u64>,
+    /// Stop after N input and output tokens per prompt
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Stop when a prompt has cost this many US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<f64>,
+    /// Cancel background work after the last prompt, instead of waiting for it
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Continue the most recent session that you began in this directory
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub last: bool,
+    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
+    #[arg(short, long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// Set the title of the new session
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
+    pub title: Option<String>,
+    /// Delete the session with its events and files when the command ends
+    #[arg(long, conflicts_with_all = ["last", "resume"])]
+    pub ephemeral: bool,
+    /// Same as --mode auto: commands and edits in the project run without asking
+    #[arg(long)]
+    pub auto: bool,
+    /// With several --agent: include uncommitted changes in their workspaces
+    #[arg(long)]
+    pub with_changes: bool,
+}
+
+/// Parses an amount of dollars.
+fn dollars(text: &str) -> std::result::Result<f64, String> {
+    let amount: Option<f64> = text.trim_start_matches('$').parse().ok();
+    amount.filter(|amount| *amount >= 0.0 && amount.is_finite()).ok_or_else(|| "expected a number of US dollars".to_owned())
+}
+
+/// Parses a title, which is one line.
+fn title(text: &str) -> std::result::Result<String, String> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() { Err("must not be empty".to_owned()) } else { Ok(line) }
+}
+
+impl RunOptions {
+    /// Adds the settings of these options to those that all commands accept.
+    pub(super) fn add_to(&self, overrides: &mut Overrides) -> Result<()> {
+        if self.auto && overrides.mode.replace(Mode::Auto).is_some() {
+            return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
+        }
+        Ok(())
+    }
+
+    /// Returns what is printed to standard output.
+    pub(super) fn format(&self) -> OutputFormat {
+        if self.json { OutputFormat::StreamJson } else { self.output_format.unwrap_or(OutputFormat::Text) }
+    }
+
+    /// Returns whether an existing session is continued.
+    pub(super) fn continues(&self) -> bool {
+        self.last || self.resume.is_some()
+    }
+
+    /// Returns the name of a given option that a comparison of agents does not support.
+    pub(super) fn not_compared(&self) -> Option<&'static str> {
+        let given = [
+            ("--file", !self.files.is_empty()),
+            ("--output-format json", self.format() == OutputFormat::Json),
+            ("--output-last-message", self.output_last_message.is_some()),
+            ("--output-schema", self.output_schema.is_some()),
+            ("--plain", self.plain),
+            ("--max-requests", self.max_requests.is_some()),
+            ("--max-tokens", self.max_tokens.is_some()),
+            ("--max-cost", self.max_cost.is_some()),
+            ("--no-wait", self.no_wait),
+            ("--continue", self.last),
+            ("--resume", self.resume.is_some()),
+            ("--title", self.title.is_some()),
+            ("--ephemeral", self.ephemeral),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// Returns the limits that apply to the turn of each prompt.
+    pub(super) fn budget(&self) -> BudgetLimits {
+        let RunOptions { max_requests, max_tokens, max_cost, .. } = self;
+        BudgetLimits {
+            max_requests: *max_requests,
+            max_tokens: *max_tokens,
+            max_cost: max_cost.map(Cost::from),
+            ..BudgetLimits::default()
+        }
+    }
+}
