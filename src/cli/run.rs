@@ -2,7 +2,6 @@
 
 mod answer_schema;
 mod attached_files;
-mod json_schema;
 mod message_file;
 pub(super) mod result;
 

@@ -2,17 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::json_schema::JsonSchema;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::workspace::read_small;
 
+/// Maximum number of mismatches that are reported.
+const MISMATCHES_MAX: usize = 10;
+
 /// The schema of the last message.
 pub(super) struct AnswerSchema {
     path: PathBuf,
-    schema: JsonSchema,
+    schema: Value,
+    validator: Validator,
 }
 
 impl AnswerSchema {
@@ -20,14 +24,15 @@ impl AnswerSchema {
     pub(super) fn read(path: &Path) -> Result<AnswerSchema> {
         let wrong = |problem: String| Error::invalid_params(format!("--output-schema {}: {problem}", path.display()));
         let text = read_small(path).map_err(|error| wrong(error.to_string()))?;
-        let value: Value = json::from_slice(&text).map_err(|error| wrong(format!("not JSON: {error}")))?;
-        let schema = JsonSchema::new(value).map_err(wrong)?;
-        Ok(AnswerSchema { path: path.to_owned(), schema })
+        let schema: Value = json::from_slice(&text).map_err(|error| wrong(format!("not JSON: {error}")))?;
+        let validator = jsonschema::validator_for(&schema);
+        let validator = validator.map_err(|error| wrong(described(&error)))?;
+        Ok(AnswerSchema { path: path.to_owned(), schema, validator })
     }
 
     /// Returns a prompt with the request for an answer that matches the schema.
     pub(super) fn add_to(&self, prompt: &str) -> String {
-        let schema = self.schema.json();
+        let schema = &self.schema;
         format!(
             "{prompt}\n\nEnd with a message that is only JSON, without any other text, and that matches this JSON Schema:\n\n\
              ```json\n{schema:#}\n```"
@@ -38,11 +43,9 @@ impl AnswerSchema {
     /// mismatches, one per line.
     pub(super) fn parse(&self, message: &str) -> Result<Value, String> {
         let value: Value = json::from_str(without_fence(message)).map_err(|error| format!("- the message is not JSON: {error}"))?;
-        let mismatches = self.schema.mismatches(&value);
-        if mismatches.is_empty() {
-            return Ok(value);
-        }
-        Err(mismatches.iter().map(|mismatch| format!("- {mismatch}")).collect::<Vec<_>>().join("\n"))
+        let mismatches = self.validator.iter_errors(&value).take(MISMATCHES_MAX);
+        let mismatches: Vec<String> = mismatches.map(|mismatch| format!("- {}", described(&mismatch))).collect();
+        if mismatches.is_empty() { Ok(value) } else { Err(mismatches.join("\n")) }
     }
 
     /// Returns the prompt after a message that did not match.
@@ -55,6 +58,12 @@ impl AnswerSchema {
         let message = format!("the last message does not match {}:\n{mismatches}", self.path.display());
         Error::new(Kind::ModelError, message)
     }
+}
+
+/// Describes a mismatch with its place: `/items/0: …`.
+fn described(error: &ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
 }
 
 /// Returns the JSON of a message: the text inside a code block, if the message consists of one.
