@@ -180,13 +180,14 @@ impl Store {
     }
 
     /// Removes a session and all of its events except the last, which reports the deletion to
-    /// clients that follow all sessions. [`Store::forget_deleted`] removes that event later.
+    /// clients that follow all sessions. [`Store::forget_deleted`] removes that event later, with
+    /// the row, which keeps the id, the directory and the times until then.
     pub(crate) fn delete_session(&self, key: i64) -> Result<()> {
         self.run("deleting a session from", |db| {
             let transaction = db.unchecked_transaction()?;
             let last = "SELECT max(seq) FROM events WHERE session = ?1";
             transaction.execute(&format!("DELETE FROM events WHERE session = ?1 AND seq < ({last})"), [key])?;
-            transaction.execute("UPDATE sessions SET head = 0 WHERE key = ?1", [key])?;
+            transaction.execute("UPDATE sessions SET head = 0, title = NULL, summary = NULL WHERE key = ?1", [key])?;
             transaction.commit()
         })
     }
