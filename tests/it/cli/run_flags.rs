@@ -202,8 +202,8 @@ async fn last_message_matches_the_schema() {
         (&["{\"n\": 1}"], 0, &[]),
         (&[fenced], 0, &[]),
         (&["The number is 1.", "{\"n\": 1}"], 0, &["does not match", "not JSON"]),
-        (&["{\"n\": \"1\"}", "{\"n\": 1}"], 0, &["/n: expected integer"]),
-        (&["{}", "{\"n\": true}"], 1, &["does not match schema.json", "/n: expected integer, got true"]),
+        (&["{\"n\": \"1\"}", "{\"n\": 1}"], 0, &["/n: \"1\" is not of type \"integer\""]),
+        (&["{}", "{\"n\": true}"], 1, &["does not match schema.json", "/n: true is not of type \"integer\""]),
     ];
     for (answers, code, words) in cases {
         let steps: Vec<Value> = answers.iter().map(|answer| json!({"text": answer})).collect();
@@ -236,12 +236,7 @@ async fn last_message_matches_the_schema() {
 async fn invalid_schema_is_an_error_before_the_turn() {
     let home = Home::new();
     let model = home.script(json!([]));
-    let cases = [
-        ("{", "not JSON"),
-        ("{\"type\": \"text\"}", "unknown type"),
-        ("{\"$ref\": \"other.json\"}", "not in this schema"),
-        ("{\"unevaluatedItems\": false}", "unevaluatedItems is not supported"),
-    ];
+    let cases = [("{", "not JSON"), ("{\"type\": \"text\"}", "text"), ("{\"$ref\": \"other.json\"}", "other.json")];
     for (schema, word) in cases {
         home.put("schema.json", schema);
         let ran = home.run(&["run", "--model", &model, "go", "--output-schema", "schema.json"], "").await;
