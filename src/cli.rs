@@ -1,6 +1,7 @@
 //! The command line: dispatches commands. Each command prints its own output.
 
 mod agents;
+mod chat;
 mod demo;
 mod errors;
 mod flags;
@@ -117,6 +118,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Acp { http: Some(address), server } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
         CliCommand::Serve { http, server } => on_worker(serve::serve(bootstrap, http, server)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
+        CliCommand::Chat(options) => on_worker(async move { chat::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Agents { command } => on_runtime(agents::command::run(bootstrap, command)),

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
 use super::projects::workspace_flags::WorkspacesCommand;
-use super::run_options::RunOptions;
+use super::run_options::{ChatOptions, RunOptions};
 use super::servers::flags::McpCommand;
 use crate::app::CommonArgs;
 use crate::config::Overrides;
@@ -151,6 +151,8 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Converse on the terminal
+    Chat(ChatOptions),
     /// Run one or more prompts in order and exit
     Run(RunOptions),
     /// Fix a failing test in a sample repository, offline

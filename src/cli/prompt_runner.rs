@@ -306,10 +306,7 @@ impl PromptRunner {
             },
             _ => {}
         }
-        let retries = matches!(block, TranscriptBlock::Retry { .. });
-        if !retries {
-            self.status.show_work(self.activity.current());
-        }
+        self.status.show_work(self.activity.current());
     }
 
     /// Prints a line about the session once, when its model or its hosted agent is known.

@@ -17,7 +17,7 @@ use self::result::RunResult;
 use super::agents::compare;
 use super::errors::DENIED;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
-use super::run_options::{OutputFormat, RunOptions};
+use super::run_options::{OutputFormat, RunOptions, SessionOptions};
 use super::sessions::command::last_of_user;
 use super::sessions::session_id::resolve;
 use super::terminal::ask::Approver;
@@ -79,7 +79,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
         listen();
     }
     let client = LocalClient::new(app.clone(), "terminal");
-    let session = open(&app, &client, &options).await?;
+    let session = open(&app, &client, &options.session).await?;
     if !options.ephemeral {
         listen();
     }
@@ -181,7 +181,7 @@ async fn work(
     (options, schema): (&RunOptions, Option<&AnswerSchema>),
 ) -> Result<u8> {
     let app = client.app();
-    if options.continues() {
+    if options.session.continues() {
         runner.show_open_requests().await?;
     }
     if !matches!(input, RunInput::Lines) {
@@ -217,7 +217,7 @@ async fn prompt(runner: &mut PromptRunner, input: RunInput, options: &RunOptions
 
 /// Opens or creates the session. Also returns the sequence number after which events are shown: 0
 /// for a new session, the head for an existing one.
-async fn open(app: &App, client: &LocalClient, options: &RunOptions) -> Result<(SessionId, Seq)> {
+pub(super) async fn open(app: &App, client: &LocalClient, options: &SessionOptions) -> Result<(SessionId, Seq)> {
     let overrides = &app.services.overrides;
     let known = match (&options.resume, options.last) {
         (Some(id), _) => acp::SessionId::new(resolve(app.sessions().await?, id)?.as_str()),

@@ -31,6 +31,8 @@ pub(super) struct RunOptions {
     /// Prompt; read from standard input if absent or `-`; piped input is appended
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
+    #[command(flatten)]
+    pub session: SessionOptions,
     /// Give the prompt as an option; several prompts run in order (repeatable)
     #[arg(short, long = "prompt", value_name = "TEXT", conflicts_with = "words")]
     pub prompts: Vec<String>,
@@ -64,15 +66,6 @@ pub(super) struct RunOptions {
     /// Cancel background work after the last prompt, instead of waiting for it
     #[arg(long)]
     pub no_wait: bool,
-    /// Continue the most recent session that you began in this directory
-    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
-    pub last: bool,
-    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
-    #[arg(short, long, value_name = "ID")]
-    pub resume: Option<String>,
-    /// Set the title of the new session
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
-    pub title: Option<String>,
     /// Delete the session with its events and files when the command ends
     #[arg(long, conflicts_with_all = ["last", "resume"])]
     pub ephemeral: bool,
@@ -82,6 +75,35 @@ pub(super) struct RunOptions {
     /// With several --agent: include uncommitted changes in their workspaces
     #[arg(long)]
     pub with_changes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ChatOptions {
+    #[command(flatten)]
+    pub session: SessionOptions,
+    /// Print without colours
+    #[arg(long)]
+    pub plain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SessionOptions {
+    /// Continue the most recent session that you began in this directory
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub last: bool,
+    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
+    #[arg(short, long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// Set the title of the new session
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
+    pub title: Option<String>,
+}
+
+impl SessionOptions {
+    /// Returns whether an existing session is continued.
+    pub(super) fn continues(&self) -> bool {
+        self.last || self.resume.is_some()
+    }
 }
 
 /// Parses an amount of dollars.
@@ -110,11 +132,6 @@ impl RunOptions {
         if self.json { OutputFormat::StreamJson } else { self.output_format.unwrap_or(OutputFormat::Text) }
     }
 
-    /// Returns whether an existing session is continued.
-    pub(super) fn continues(&self) -> bool {
-        self.last || self.resume.is_some()
-    }
-
     /// Returns the name of a given option that a comparison of agents does not support.
     pub(super) fn not_compared(&self) -> Option<&'static str> {
         let given = [
@@ -127,9 +144,9 @@ impl RunOptions {
             ("--max-tokens", self.max_tokens.is_some()),
             ("--max-cost", self.max_cost.is_some()),
             ("--no-wait", self.no_wait),
-            ("--continue", self.last),
-            ("--resume", self.resume.is_some()),
-            ("--title", self.title.is_some()),
+            ("--continue", self.session.last),
+            ("--resume", self.session.resume.is_some()),
+            ("--title", self.session.title.is_some()),
             ("--ephemeral", self.ephemeral),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))

@@ -3,6 +3,7 @@
 
 mod budget;
 mod bundle;
+mod chat;
 mod cli;
 mod context;
 mod durability;

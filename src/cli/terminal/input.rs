@@ -43,7 +43,7 @@ pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
         prompts.push_back(words.join(" "));
     }
     let first = &mut prompts[0];
-    if options.continues() && !dash && first.trim().is_empty() && std::io::stdin().is_terminal() {
+    if options.session.continues() && !dash && first.trim().is_empty() && std::io::stdin().is_terminal() {
         return Ok(RunInput::Nothing);
     }
     let wanted = dash || first.trim().is_empty();

@@ -40,6 +40,8 @@ pub(crate) struct RenderOptions {
     pub replay: bool,
     /// Renders Markdown in answers, for a terminal of this width.
     pub markdown: Option<usize>,
+    /// Renders the prompts of all clients and the failures of turns, for a chat.
+    pub conversation: bool,
     /// A user watches: the end of a turn says what the turn used.
     pub watched: bool,
 }
@@ -202,7 +204,7 @@ impl TerminalRenderer {
     /// just written it.
     fn user_message(&self, text: &str) -> Vec<RenderedText> {
         let text = output(text);
-        if !self.options.replay || text.is_empty() {
+        if !(self.options.replay || self.options.conversation) || text.is_empty() {
             return Vec::new();
         }
         let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
@@ -263,7 +265,7 @@ impl TerminalRenderer {
         let stopped = match reason {
             TurnEndReason::Stopped(StopReason::EndTurn) => return None,
             // Not shown in a live session, where the prompt request returns the same error.
-            TurnEndReason::Failed { .. } if !self.options.replay => return None,
+            TurnEndReason::Failed { .. } if !(self.options.replay || self.options.conversation) => return None,
             TurnEndReason::Failed { message, hint } => {
                 return Some(progress(&self.paint(Style::Red, &output(&format!("✗ {message}{}", in_parentheses(*hint))))));
             }

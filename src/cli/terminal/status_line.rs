@@ -11,26 +11,25 @@ use crate::terminal_text::output_line;
 pub(crate) struct StatusLine {
     /// False unless standard error is a terminal.
     pub enabled: bool,
-    content: Option<StatusContent>,
+    /// Has priority over `work`.
+    countdown: Option<Countdown>,
+    work: Option<CurrentWork>,
     shown: bool,
 }
 
-enum StatusContent {
-    /// `until_ms` is in milliseconds since the Unix epoch; `hint` says how to end the wait.
-    Countdown {
-        until_ms: u64,
-        what: String,
-        hint: &'static str,
-    },
-    Work(CurrentWork),
+/// A wait that ends at `until_ms`, in milliseconds since the Unix epoch; `hint` says how to end it.
+struct Countdown {
+    until_ms: u64,
+    what: String,
+    hint: &'static str,
 }
 
 /// Minimum wait that is shown, in milliseconds.
 const SHOWN_MIN_MS: u64 = 2000;
-/// How long an operation runs before it is shown.
+/// How long an operation without output runs before it is shown.
 const WORK_SHOWN: Duration = Duration::from_millis(500);
 /// The marks of an operation, one for each second.
-const MARKS: [char; 4] = ['◐', '◓', '◑', '◒'];
+pub(crate) const MARKS: [char; 4] = ['◐', '◓', '◑', '◒'];
 /// Erases the line of the cursor (ECMA-48: EL).
 const ERASE: &str = "\r\x1b[2K";
 /// Width of a terminal that does not say its width.
@@ -39,68 +38,60 @@ const COLUMNS: usize = 80;
 impl StatusLine {
     /// Creates an empty line.
     pub(crate) fn new(enabled: bool) -> StatusLine {
-        StatusLine { enabled, content: None, shown: false }
+        StatusLine { enabled, countdown: None, work: None, shown: false }
     }
 
     /// Starts a countdown if the wait is long. `what` is followed by the number of seconds.
     pub(crate) fn count_down(&mut self, until_ms: u64, what: String, hint: &'static str) {
-        let long = until_ms.saturating_sub(now_ms()) >= SHOWN_MIN_MS;
-        self.set(long.then_some(StatusContent::Countdown { until_ms, what, hint }));
-    }
-
-    /// Shows an operation until it is replaced; `None` removes it. The end of a countdown is not
-    /// waited for.
-    pub(crate) fn show_work(&mut self, work: Option<CurrentWork>) {
-        match work {
-            None if matches!(self.content, Some(StatusContent::Work(_))) => self.stop(),
-            None => {}
-            Some(work) => match &mut self.content {
-                // The line is written again at the next full second.
-                Some(StatusContent::Work(shown)) if shown.since == work.since && shown.detail == work.detail => *shown = work,
-                _ => self.set(Some(StatusContent::Work(work))),
-            },
-        }
-    }
-
-    fn set(&mut self, content: Option<StatusContent>) {
         self.erase();
-        self.content = content.filter(|_| self.enabled);
+        let long = self.enabled && until_ms.saturating_sub(now_ms()) >= SHOWN_MIN_MS;
+        self.countdown = long.then_some(Countdown { until_ms, what, hint });
+    }
+
+    /// Shows an operation until it is replaced, after a countdown; `None` removes it.
+    pub(crate) fn show_work(&mut self, work: Option<CurrentWork>) {
+        let key = |work: &Option<CurrentWork>| work.as_ref().map(|work| (work.since, work.detail.clone()));
+        if self.countdown.is_none() && key(&self.work) != key(&work) {
+            self.erase();
+        }
+        self.work = work.filter(|_| self.enabled);
     }
 
     /// Waits until the line must be written; never ends if there is nothing to show.
     pub(crate) async fn tick(&self) {
-        match &self.content {
-            Some(StatusContent::Countdown { until_ms, .. }) if self.shown => {
+        match (&self.countdown, &self.work) {
+            (Some(countdown), _) if self.shown => {
                 // The displayed number changes at full seconds before the end.
-                let left = until_ms.saturating_sub(now_ms()) % 1000;
+                let left = countdown.until_ms.saturating_sub(now_ms()) % 1000;
                 tokio::time::sleep(Duration::from_millis(left + 1)).await;
             }
-            Some(StatusContent::Work(work)) if self.shown => {
+            (None, Some(work)) if self.shown => {
                 let spent = work.since.elapsed().subsec_nanos();
                 tokio::time::sleep(Duration::from_nanos(u64::from(1_000_000_000 - spent) + 1)).await;
             }
-            Some(StatusContent::Work(work)) => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
-            Some(StatusContent::Countdown { .. }) => {}
-            None => std::future::pending().await,
+            // Output is shown at once.
+            (None, Some(work)) if work.detail.is_empty() => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
+            (None, None) => std::future::pending().await,
+            _ => {}
         }
     }
 
-    /// Writes the line, or erases it at the end of a countdown.
+    /// Writes the line.
     pub(crate) fn write(&mut self) {
-        let line = match &self.content {
-            Some(StatusContent::Countdown { until_ms, what, hint }) => {
+        self.countdown = self.countdown.take().filter(|countdown| countdown.until_ms > now_ms());
+        let line = match (&self.countdown, &self.work) {
+            (Some(Countdown { until_ms, what, hint }), _) => {
                 let left = until_ms.saturating_sub(now_ms()).div_ceil(1000);
-                (left > 0).then(|| format!("  {} {left} s ({hint})", shortened(what, hint.len() + 16)))
+                format!("  {} {left} s ({hint})", shortened(what, hint.len() + 16))
             }
-            Some(StatusContent::Work(work)) => {
+            (None, Some(work)) => {
                 let seconds = work.since.elapsed().as_secs();
                 let title = shortened(&work.title, columns() / 2);
                 let text = format!("{title}  {seconds} s  {}", work.detail);
-                Some(format!("{} {}", MARKS[seconds as usize % MARKS.len()], shortened(text.trim_end(), 2)))
+                format!("{} {}", MARKS[seconds as usize % MARKS.len()], shortened(text.trim_end(), 2))
             }
-            None => None,
+            (None, None) => return self.erase(),
         };
-        let Some(line) = line else { return self.stop() };
         self.shown = true;
         show(&format!("{ERASE}{line}"));
     }
@@ -114,7 +105,7 @@ impl StatusLine {
 
     /// Removes the content and erases the line.
     pub(crate) fn stop(&mut self) {
-        self.content = None;
+        (self.countdown, self.work) = (None, None);
         self.erase();
     }
 }

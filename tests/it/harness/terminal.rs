@@ -91,10 +91,50 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown).into_owned()
     }
 
+    /// The screen of a terminal of this size after the output so far, with up to 1,000 lines above
+    /// it.
+    pub fn screen(&self, rows: u16, columns: u16) -> String {
+        let mut parser = vt100::Parser::new(rows, columns, 1000);
+        parser.process(&self.shown);
+        parser.screen_mut().set_scrollback(1000);
+        let above = parser.screen().scrollback();
+        let mut lines = Vec::new();
+        for hidden in (1..=above).rev() {
+            parser.screen_mut().set_scrollback(hidden);
+            lines.extend(parser.screen().rows(0, columns).next());
+        }
+        parser.screen_mut().set_scrollback(0);
+        lines.extend(parser.screen().rows(0, columns));
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    /// Reads until the screen contains `words`. Returns the screen.
+    pub async fn until_screen(&mut self, words: &str, (rows, columns): (u16, u16)) -> String {
+        bounded(words, async {
+            loop {
+                let screen = self.screen(rows, columns);
+                if screen.contains(words) {
+                    return screen;
+                }
+                assert!(self.read().await, "ended before {words:?}: {screen}");
+            }
+        })
+        .await
+    }
+
+    /// Sets the size of the terminal.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(self.master.get_ref(), size).unwrap();
+    }
+
     pub async fn say(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let written = self.master.async_io(tokio::io::Interest::WRITABLE, |fd| Ok(rustix::io::write(fd, bytes)?)).await;
-        assert_eq!(written.unwrap(), bytes.len());
+        let mut bytes = text.as_bytes();
+        while !bytes.is_empty() {
+            let written = self.master.async_io(tokio::io::Interest::WRITABLE, |fd| Ok(rustix::io::write(fd, bytes)?)).await;
+            bytes = &bytes[written.unwrap()..];
+        }
     }
 
     /// Waits for the end of the command. Returns the exit code and the whole output.
