@@ -20,8 +20,8 @@ use crate::worktrees::{FormerContent, SnapshotChange, TreeSnapshot};
 
 /// Maximum time in which the files of the working tree are read.
 const SNAPSHOT: Duration = Duration::from_secs(20);
-/// Maximum size of a file in a review, in bytes.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Maximum total size of the changed files of a review, in bytes.
+const FILES_BYTES_MAX: u64 = 64 << 20;
 
 /// The files before a turn.
 pub(super) struct TurnReview(TreeSnapshot);
@@ -51,7 +51,10 @@ impl TurnReview {
         let own = environment.get().await?;
         let context = own.tool_context();
         let (workspace, began) = (context.workspace.clone(), snapshot.taken());
-        let read = move || -> Vec<_> { changed.into_iter().map(|file| turn_file(file, &workspace, began)).collect() };
+        let read = move || -> Vec<_> {
+            let mut left = FILES_BYTES_MAX;
+            changed.into_iter().map(|file| turn_file(file, &workspace, began, &mut left)).collect()
+        };
         let files = task::blocking("reading the changed files", read).await?;
         let unknown = files.iter().filter_map(|file| file.as_ref().err());
         let unknown: Vec<String> = unknown.map(|path| context.workspace.show(path)).collect();
@@ -97,9 +100,9 @@ async fn within_limit<R>(turn: &Turn, read: impl Future<Output = Result<R>>) -> 
     None
 }
 
-/// Reads the present content of a changed file. Returns its path if a review could not restore the
-/// former one.
-fn turn_file(file: SnapshotChange, workspace: &Workspace, began: SystemTime) -> Result<TurnFile, PathBuf> {
+/// Reads the present content of a changed file of at most `left` bytes, which are subtracted from
+/// `left`. Returns its path if a review could not restore the former content.
+fn turn_file(file: SnapshotChange, workspace: &Workspace, began: SystemTime, left: &mut u64) -> Result<TurnFile, PathBuf> {
     let former = match file.former {
         FormerContent::Missing => None,
         FormerContent::File { bytes, executable } => Some((bytes, executable)),
@@ -109,10 +112,13 @@ fn turn_file(file: SnapshotChange, workspace: &Workspace, began: SystemTime) -> 
     // A directory may have become a symlink.
     let Some(resolved) = resolved.filter(|resolved| resolved.real == file.path) else { return Err(file.path) };
     let mut after = Vec::new();
-    let read = workspace::open(&file.path).and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_end(&mut after));
+    let read = workspace::open(&file.path).and_then(|open| open.take(*left + 1).read_to_end(&mut after));
     match read {
-        Ok(_) if after.len() as u64 > FILE_BYTES_MAX => Err(file.path),
-        Ok(_) => Ok(TurnFile::changed(resolved, former, Some(after), began)),
+        Ok(size) if size as u64 > *left => Err(file.path),
+        Ok(size) => {
+            *left -= size as u64;
+            Ok(TurnFile::changed(resolved, former, Some(after), began))
+        }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(TurnFile::changed(resolved, former, None, began))
         }

@@ -5,10 +5,22 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Reads the texts, oldest first. A line that is not JSON is skipped.
+/// Maximum number of texts that are kept.
+const TEXTS_MAX: usize = 1_000;
+
+/// Reads the newest texts, oldest first, and removes others from the file when they are many. A
+/// line that is not JSON is skipped.
 pub(crate) fn load(file: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    let mut texts: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if texts.len() > 2 * TEXTS_MAX {
+        texts.drain(..texts.len() - TEXTS_MAX);
+        let shorter = file.with_extension("new");
+        texts.iter().for_each(|text| add(&shorter, text));
+        // On a failure, the longer file stays.
+        let _ = std::fs::rename(&shorter, file);
+    }
+    texts
 }
 
 /// Adds a text. A failure is logged, because the text was sent.

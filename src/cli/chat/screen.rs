@@ -2,6 +2,7 @@
 //! never addressed again; below them, a few rows are drawn again when they change.
 
 use std::io::Write;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -14,6 +15,9 @@ const WRAP: &str = "\x1b[?7h";
 /// Erases to the end of the row, and below the cursor (EL, ED).
 const ERASE_ROW: &str = "\x1b[K";
 const ERASE_BELOW: &str = "\x1b[J";
+
+/// How long the end of the chat waits for a terminal that does not read.
+const CLOSE: Duration = Duration::from_secs(2);
 
 /// The part of the terminal that is drawn again.
 pub(crate) struct Screen {
@@ -87,11 +91,14 @@ impl Screen {
         (self.drawn, self.cursor_row) = (Vec::new(), 0);
     }
 
-    /// Erases the rows, and prints the last lines.
+    /// Erases the rows, and prints the last lines, if the terminal takes them in time.
     pub(crate) async fn close(mut self, finished: &str) {
-        self.ready().await;
-        self.draw(finished, vec![String::new()], (0, 0));
-        self.ready().await;
+        let close = async {
+            self.ready().await;
+            self.draw(finished, vec![String::new()], (0, 0));
+            self.ready().await;
+        };
+        let _ = tokio::time::timeout(CLOSE, close).await;
     }
 }
 
