@@ -30,7 +30,7 @@ pub use events::log::SessionLog;
 pub use folds::state::SessionState;
 pub(crate) use open::RemoteCall;
 pub use open::Session;
-pub(crate) use owner::lock::{closed_before_call, is_not_owner};
+pub(crate) use owner::lock::{closed_before_call, is_closed_before_call, is_not_owner};
 pub(crate) use owner::owners::Owners;
 pub(crate) use owner::registration::{REGISTER, REGISTERED, Register};
 pub(crate) use permissions::broker::{ChoiceDetails, PermissionAnswer};

@@ -22,7 +22,7 @@ use crate::limits;
 use crate::local_socket::{PeerConnection, PeerFailure};
 use crate::protocol::acp;
 use crate::rpc::message::error_from;
-use crate::session::{Session, Sessions, is_not_owner};
+use crate::session::{Session, Sessions, is_closed_before_call, is_not_owner};
 
 /// How long the owner of an idle session may take to end its agent and to release it.
 const FORWARD_RELEASE: Duration = Duration::from_secs(5);
@@ -142,7 +142,7 @@ impl Attempt {
 async fn attempt(row: &MethodRow, cx: &CallContext, place: &RoutedCall, id: &SessionId, params: &Value) -> Result<Attempt> {
     place.is_next().await;
     let run_here = async || match in_order(place, row.run_here(cx.clone(), params.clone())).await {
-        Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
+        Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => Ok(Attempt::NOT_OWNER),
         outcome => outcome.map(Attempt::done),
     };
     // The method returns the error of an unknown session, after it has checked its other params.
