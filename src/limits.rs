@@ -259,6 +259,8 @@ pub(crate) const WALKS_MAX: usize = 8;
 pub const IGNORE_RULES_MAX: usize = 20_000;
 /// Maximum number of threads per directory search.
 pub(crate) const WALK_THREADS_MAX: usize = 12;
+/// Maximum number of files and directories that a search by path visits.
+pub(crate) const SEARCHED_FILES_MAX: usize = 100_000;
 /// Maximum size of one instruction file, in bytes.
 pub(crate) const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
 /// Maximum time to extract the text of a document.

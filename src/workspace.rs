@@ -2,6 +2,7 @@
 //! reports whether a path is inside a root; permission rules decide about access outside the roots.
 
 mod file;
+mod file_search;
 mod ignores;
 mod linked;
 mod media;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use file::open;
 pub(crate) use file::{open_regular, read_bounded, read_small, read_small_text};
+pub(crate) use file_search::FileSearch;
 pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, is_zip, media_type};
 pub(crate) use private::{create_private, create_private_dir, replace_private, write_private};

@@ -10,9 +10,11 @@ use super::environment::workspace_apply;
 use super::sessions::archive;
 use super::sessions::artifact;
 use super::sessions::attachment;
+use super::sessions::command_list;
 use super::sessions::configure;
 use super::sessions::context;
 use super::sessions::events;
+use super::sessions::file_search;
 use super::sessions::fork;
 use super::sessions::message_list;
 use super::sessions::options;
@@ -65,6 +67,8 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::new::<context::CompactSession>(),
     MethodRow::new::<permission::ListPermissions>(),
     MethodRow::new::<permission::AnswerPermission>(),
+    MethodRow::new::<command_list::ListCommands>(),
+    MethodRow::new::<file_search::SearchFiles>(),
     MethodRow::new::<status::ListTools>(),
     MethodRow::new::<status::ListAgents>(),
     MethodRow::new::<model_list::ListModels>(),

@@ -1,5 +1,6 @@
 //! The extension methods (`_nuncio/…`) over ACP; the other interfaces serve the same methods.
 
+mod composer;
 mod files;
 mod fork;
 mod message;

@@ -20,16 +20,15 @@ use crate::event::{Body, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::{Session, WorkView};
-use crate::store::WorkspaceRow;
 use crate::task;
-use crate::worktrees::{ChangesSinceBase, Worktrees};
+use crate::worktrees::ChangesSinceBase;
 
 /// Selects a session.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GetResultParams {
     pub session_id: SessionId,
-    /// Returns the unified diff of the workspace, too.
+    /// Also returns the unified diff of the changes.
     #[serde(default)]
     pub diff: bool,
 }
@@ -56,8 +55,8 @@ pub(crate) struct SessionResult {
     /// Number of permission requests that were denied.
     pub denied: u64,
     /// The files that changed in the workspace since its creation, as `git diff --stat` prints
-    /// them; new files are lines `?? PATH`. Missing for sessions outside of workspaces, and if git
-    /// cannot read them.
+    /// them; new files are lines `?? PATH`. Missing if git cannot read them. For a session outside
+    /// of a workspace, the uncommitted changes of its directory, only if the diff was asked for.
     pub changes: Option<String>,
     /// The unified diff of these changes, if it was asked for; at most 256 KiB.
     pub diff: Option<String>,
@@ -89,7 +88,8 @@ impl Method for GetResult {
         let worktrees = worktrees(&cx).await?;
         let workspace = worktrees.containing(&cwd)?.filter(|row| row.path.is_dir() && cx.client.has_access_to(&row.path));
         let changes = match &workspace {
-            Some(row) => changes(&worktrees, row, params.diff).await,
+            Some(row) => changes(&id, worktrees.changes_since_base(row, params.diff)).await,
+            None if params.diff => changes(&id, worktrees.uncommitted_diff(&cwd)).await,
             None => None,
         };
         let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));
@@ -110,12 +110,12 @@ impl Method for GetResult {
     }
 }
 
-/// Reads the changes in a workspace; `None` if git fails or does not finish in time.
-async fn changes(worktrees: &Worktrees, row: &WorkspaceRow, diff: bool) -> Option<ChangesSinceBase> {
-    match timeout(limits::GIT_READ, worktrees.changes_since_base(row, diff)).await {
+/// Waits for the changes of a session; `None` if git fails or does not finish in time.
+async fn changes(session: &SessionId, read: impl Future<Output = Result<ChangesSinceBase>>) -> Option<ChangesSinceBase> {
+    match timeout(limits::GIT_READ, read).await {
         Ok(Ok(changes)) => return Some(changes),
-        Ok(Err(error)) => tracing::warn!(workspace = row.id, %error, "reading the changes failed"),
-        Err(_) => tracing::warn!(workspace = row.id, "reading the changes timed out"),
+        Ok(Err(error)) => tracing::warn!(%session, %error, "reading the changes failed"),
+        Err(_) => tracing::warn!(%session, "reading the changes timed out"),
     }
     None
 }

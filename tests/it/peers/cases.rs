@@ -141,6 +141,8 @@ pub const CASES: &[Case] = &[
         after: RELEASED,
         ..case(MESSAGE, r#"{"sessionId": "{session}", "delivery": "steer", "parts": [{"type": "text", "text": "steer"}]}"#)
     },
+    case("_nuncio/command/list", SESSION),
+    case("_nuncio/file/search", r#"{"sessionId": "{session}", "query": "a"}"#),
     case("_nuncio/session/queue", SESSION),
     Case { turns: Turns::Waiting, before: QUEUED, after: RELEASED, ..case("_nuncio/session/queue", SESSION) },
     Case {

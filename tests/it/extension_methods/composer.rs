@@ -1,0 +1,59 @@
+//! What a composer completes: slash commands and files.
+
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::harness::Home;
+
+#[tokio::test]
+async fn commands_of_a_session_are_listed() {
+    let home = Home::new();
+    home.put(".nuncio/commands/ship.md", "---\ndescription: Ship it\nargument-hint: VERSION\n---\nShip $1.");
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let listed = agent.call("_nuncio/command/list", json!({"sessionId": session})).await;
+    let commands = listed["commands"].as_array().unwrap();
+    let names: Vec<&str> = commands.iter().map(|command| command["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["compact", "context", "init", "review", "ship"]);
+    assert_eq!(commands[4], json!({"name": "ship", "description": "Ship it", "hint": "VERSION"}));
+    assert_eq!(commands[1].get("hint"), None);
+    refused(&mut agent, &[("_nuncio/command/list", json!({"sessionId": "sess_no"}), -32002, "not found")]).await;
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn files_are_found_by_characters_of_their_path() {
+    let home = Home::new();
+    home.put(".gitignore", "built/\n");
+    for file in ["src/main.rs", "src/lib.rs", "src/mail/server.rs", "built/main.rs", ".hidden/main.rs", "README.md", "a b.txt"] {
+        home.put(file, "");
+    }
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    // Query, limit, paths.
+    let cases: &[(&str, usize, &[&str])] = &[
+        ("smain", 5, &["src/main.rs"]),
+        ("main.rs", 5, &["src/main.rs"]),
+        ("src/", 2, &["src/", "src/mail/"]),
+        ("readme", 5, &["README.md"]),
+        ("ReadMe", 5, &[]),
+        ("a\\ b", 5, &["a b.txt"]),
+        ("", 3, &["README.md", "a b.txt", "src/"]),
+        ("zzz", 5, &[]),
+    ];
+    for (query, limit, paths) in cases {
+        let params = json!({"sessionId": session, "query": query, "limit": limit});
+        let found = agent.call("_nuncio/file/search", params).await;
+        assert_eq!(found, json!({"paths": paths, "truncated": false}), "{query:?}");
+    }
+    let search = |query: Value, limit: Value| json!({"sessionId": session, "query": query, "limit": limit});
+    refused(
+        &mut agent,
+        &[
+            ("_nuncio/file/search", search(json!("a"), json!(0)), -32602, "limit"),
+            ("_nuncio/file/search", search(json!("a"), json!(201)), -32602, "limit"),
+            ("_nuncio/file/search", search(json!("a".repeat(1025)), json!(1)), -32602, "query"),
+            ("_nuncio/file/search", json!({"sessionId": "sess_no", "query": "a"}), -32002, "not found"),
+        ],
+    )
+    .await;
+    agent.finish().await;
+}
