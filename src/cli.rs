@@ -4,7 +4,9 @@ mod agents;
 mod chat;
 mod demo;
 mod errors;
+mod first_start;
 mod flags;
+mod help;
 mod log_lines;
 mod logging;
 mod mcp_serve;
@@ -32,14 +34,16 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use self::terminal::output::print_stderr;
-use crate::app;
-use crate::config::{Environment, Telemetry};
+use crate::app::{self, Bootstrap, CommonArgs};
+use crate::config::{Environment, Overrides, Telemetry};
 use crate::error::{Error, Result};
 use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
 use flags::{CliCommand, Flags, HttpArgs};
 use logging::LogStyle;
+use run_options::ChatOptions;
 use servers::flags::McpCommand;
+use terminal::lines::TerminalLines;
 use terminal::output::Colours;
 
 /// Maximum number of threads for blocking work: file and store access.
@@ -75,10 +79,8 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let implied = flags.command.is_none();
     let command = match flags.command {
         Some(command) => command,
-        None if std::io::stdin().is_terminal() => {
-            let _ = Flags::command().print_help();
-            return Ok(0);
-        }
+        None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => CliCommand::Chat(ChatOptions::default()),
+        None if std::io::stdin().is_terminal() => return terminal::output::print(help::text(&Flags::command())).map(|()| 0),
         None => CliCommand::Acp { http: None, server: HttpArgs::default() },
     };
     if let CliCommand::Schema { name } = &command {
@@ -100,6 +102,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Acp { http: None, .. } | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
         _ => LogStyle::Command,
     };
+    let demo_start = (environment.clone(), CommonArgs { overrides: Overrides::default(), ..args.clone() });
     let bootstrap = app::bootstrap(environment, args)?;
     let _traces = logging::start(&bootstrap.environment, style, &bootstrap.loaded.settings.telemetry)?;
     let colours = Colours::new(&bootstrap.environment);
@@ -118,7 +121,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Acp { http: Some(address), server } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
         CliCommand::Serve { http, server } => on_worker(serve::serve(bootstrap, http, server)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
-        CliCommand::Chat(options) => on_worker(async move { chat::run(app::build(bootstrap)?, options, colours).await }),
+        CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Agents { command } => on_runtime(agents::command::run(bootstrap, command)),
@@ -137,6 +140,32 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
     }
+}
+
+/// Runs the chat. Without a model, tells the user what to set up, and offers the demo.
+fn start_chat(
+    bootstrap: Bootstrap,
+    options: ChatOptions,
+    (environment, args): (Environment, CommonArgs),
+    colours: Colours,
+) -> Result<u8> {
+    chat::check_terminal(&options)?;
+    on_worker(async move {
+        let app = app::build(bootstrap)?;
+        let elsewhere = options.url.is_some() || options.session.continues();
+        let hosted = elsewhere || !app.services.overrides.agents.is_empty();
+        let Some(guide) = (if hosted { None } else { first_start::guide(&app).await }) else {
+            return chat::run(app, options, colours).await;
+        };
+        app.shut_down().await;
+        print_stderr(format!("{guide}Run the demo now?  [y]es  [n]o: "));
+        let lines = TerminalLines::default();
+        let answer = lines.lock().await.next().await.unwrap_or_default();
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            return Ok(3);
+        }
+        demo::run(environment, args, false, None).await
+    })
 }
 
 /// Runs a command as a task, on the threads of the tasks that it waits for.

@@ -29,6 +29,7 @@ pub mod peer;
 pub mod permission;
 pub mod process;
 pub mod protocol;
+mod remote;
 pub mod rpc;
 pub mod session;
 mod similar_names;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::content::{
-    Cost, Part, PermissionOption, PlanEntry, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
+    Cost, Part, PermissionOption, PlanEntry, ReviewOffer, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage,
+    plain_text,
 };
 use crate::event::{Body, ChildEnd, ChildLabel, CompactionOutcome, Event, PermissionOutcome, Severity, ignored};
 use crate::id::{MessageId, PermissionId, ToolCallId};
@@ -156,6 +157,8 @@ pub struct PermissionQuestion<'a> {
     /// The change or command to approve.
     pub content: &'a [ToolContent],
     pub options: &'a [PermissionOption],
+    /// The files and hunks that an answer may decide about, if the request is a review of changes.
+    pub review: Option<&'a ReviewOffer>,
 }
 
 /// How a turn ended.
@@ -209,13 +212,14 @@ impl Transcript {
             Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
                 Some(self.tool_completed(tool_call_id, *status, exit_code(details.as_ref()), content))
             }
-            Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, .. } => {
+            Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, review, .. } => {
                 if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
                     self.shown.insert(tool_call_id.clone());
                 }
                 // The title of a call of a subagent names the subagent.
                 let title = tool.as_ref().map(|tool| tool.title.clone()).or_else(|| self.titles.get(tool_call_id).cloned());
-                Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options }))
+                let review = review.as_ref();
+                Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options, review }))
             }
             Body::PermissionResolved { tool_call_id, tool, outcome, by, reason, .. } => (!outcome.allows()).then(|| {
                 let cancelled = *outcome == PermissionOutcome::Cancelled;

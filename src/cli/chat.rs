@@ -1,30 +1,49 @@
 //! `nuncio chat`: a conversation on the terminal. Finished output is printed as by `run`; the
 //! composer, permission requests and the status stay below it.
 
+mod actions;
+mod attachments;
+mod client;
 mod commands;
+mod completion;
 mod composer;
+mod drafts;
+mod editor;
+mod frame;
 mod history;
+mod hunks;
+mod info;
+mod input;
 mod keys;
+mod memory;
+mod notify;
+mod picker;
 mod question;
 mod rows;
 mod screen;
 mod session;
+mod updates;
 mod view;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyEvent, KeyModifiers};
-use futures_util::StreamExt;
-use rustix::process::{Signal, getpid, kill_process};
+use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use self::commands::SubmitResult;
-use self::keys::{Action, TerminalModes};
+use self::client::ChatClient;
+use self::drafts::Draft;
+use self::input::ChatInput;
+use self::keys::TerminalModes;
+use self::notify::Notifier;
+pub(crate) use self::notify::NotifyMode;
+use self::picker::SessionPicker;
 use self::screen::Screen;
 use self::session::ChatSession;
-use self::view::ChatView;
+use self::updates::{ChatTasks, ChatUpdate};
+use self::view::{ChatView, Overlay};
 use super::run::open;
 use super::run_options::ChatOptions;
 use super::terminal::output::{Colours, print_stderr};
@@ -32,45 +51,89 @@ use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
 use crate::app::on_signal;
+use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
+use crate::id::SessionId;
 use crate::local::LocalClient;
+use crate::remote::RemoteServer;
 use crate::task;
 
 /// Minimum time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
-/// A second Ctrl-C within this time ends the chat.
-const QUIT_AGAIN: Duration = Duration::from_secs(1);
+/// Number of turns that are shown of a session that is continued.
+const TURNS_SHOWN: usize = 5;
 
-/// Runs the chat. Returns the exit code.
+/// Runs the chat, and sends the prompt of the options first. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: ChatOptions, colours: Colours) -> Result<u8> {
-    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        return Err(Error::invalid_params("chat: standard input and output must be a terminal").hint("nuncio run \"…\""));
-    }
-    let client = LocalClient::new(app.clone(), "terminal");
-    let (id, after) = open(&app, &client, &options.session).await?;
-    let session = ChatSession::follow(client, id.clone(), after).await?;
-    let colour = colours.stdout && !options.plain;
-    let markdown = colour.then(columns);
-    let rendering = RenderOptions { colour, markdown, watched: true, conversation: true, ..RenderOptions::default() };
-    let renderer = TerminalRenderer::new(rendering, &app.cwd);
-    let mut view = ChatView::new(renderer, colour, app.places.data.join("chat-history.ndjson"));
-    if let Some((model, mode, agent)) = session.settings() {
-        (view.model, view.mode) = (agent.or(model).unwrap_or_default(), mode);
-    }
-    view.print(&format!("nuncio · {} · session {id}\n", app.cwd.display()));
-    let result = {
-        let _modes = TerminalModes::enter()?;
-        Chat { session, view, screen: Screen::new(), due: None, interrupted: None }.run().await
-    };
+    let id = converse(&app, options, colours).await;
     app.shut_down().await;
-    print_stderr(format!("To continue this session: nuncio chat --resume {id}\n"));
-    result.map(|()| 0)
+    print_stderr(format!("To continue this session: nuncio chat --resume {}\n", id?));
+    Ok(0)
+}
+
+/// Returns an error if the chat has no terminal and needs one.
+pub(crate) fn check_terminal(options: &ChatOptions) -> Result<()> {
+    if options.plain || std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(Error::invalid_params("chat: standard input and output must be a terminal").hint("nuncio run \"…\""))
+}
+
+/// Runs the chat. Returns the session that was shown last.
+pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colours) -> Result<SessionId> {
+    let (client, id) = connect(app, &options).await?;
+    let colour = colours.stdout && !options.plain;
+    let rendering =
+        RenderOptions { colour, markdown: colour.then(columns), watched: true, conversation: true, ..RenderOptions::default() };
+    let renderer = TerminalRenderer::new(rendering, &app.cwd);
+    let notifier = Notifier::new(options.notify, &app.services.environment);
+    let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"));
+    view.plain = options.plain;
+    let session = ChatSession::follow(client.clone(), id.clone(), 0).await?;
+    let (tasks, updates) = ChatTasks::new(client);
+    let (draft, _) = Draft::open(&app.places.data, &id);
+    let chat = Chat {
+        session,
+        tasks,
+        updates,
+        view,
+        screen: Screen::new(options.plain),
+        draft,
+        rendering,
+        attached: Vec::new(),
+        due: None,
+        interrupted: None,
+    };
+    let _modes = (!options.plain).then(TerminalModes::enter).transpose()?;
+    let prompt = options.words.join(" ");
+    chat.run(options.session.continues(), Some(prompt).filter(|prompt| !prompt.trim().is_empty())).await
+}
+
+/// Opens the session of the options, in this process or on the server at `--url`.
+async fn connect(app: &Arc<App>, options: &ChatOptions) -> Result<(ChatClient, SessionId)> {
+    let local = LocalClient::new(app.clone(), "terminal");
+    let services = &app.services;
+    let Some(url) = &options.url else {
+        let (id, _) = open(app, &local, &options.session).await?;
+        return Ok((ChatClient::new(local, None), id));
+    };
+    let token = services.environment.get("NUNCIO_TOKEN");
+    let token = token.ok_or_else(|| Error::invalid_params("--url: no token").hint("set NUNCIO_TOKEN: nuncio token new NAME"))?;
+    let client = ChatClient::new(local, Some(RemoteServer::new(&services.models.clients, url, token)?));
+    let id = client.open_remote(&options.session, &services.overrides).await?;
+    Ok((client, id))
 }
 
 struct Chat {
     session: ChatSession,
+    tasks: ChatTasks,
+    updates: mpsc::Receiver<ChatUpdate>,
     view: ChatView,
     screen: Screen,
+    draft: Draft,
+    rendering: RenderOptions,
+    /// The attachments of the next message.
+    attached: Vec<Value>,
     /// When the next frame is drawn; `None`: nothing has changed.
     due: Option<Instant>,
     /// When Ctrl-C was pressed last.
@@ -78,191 +141,123 @@ struct Chat {
 }
 
 impl Chat {
-    /// Handles keys and events until the user quits or a signal arrives.
-    async fn run(mut self) -> Result<()> {
+    /// Handles keys and events until the user quits or a signal arrives. Returns the session that
+    /// was shown last.
+    async fn run(mut self, continues: bool, prompt: Option<String>) -> Result<SessionId> {
         let ended = CancellationToken::new();
         task::spawn(on_signal(ended.clone()));
-        let mut keys = EventStream::new();
-        self.due = Some(Instant::now());
+        let mut input = ChatInput::open(self.view.plain);
+        let id = self.session.id.clone();
+        self.show_session(&id, continues).await?;
+        if let Some(prompt) = prompt {
+            self.send(&prompt, "queue").await?;
+        }
         let result = loop {
             let frame = self.due.map(|due| due.saturating_duration_since(Instant::now()));
             let (tick, ready) = (self.view.next_tick(), self.screen.is_ready());
+            let save = self.draft.due();
             tokio::select! {
                 () = ended.cancelled() => break Ok(()),
-                key = keys.next() => match key {
-                    Some(Ok(event)) => if self.input(event).await { break Ok(()) },
-                    Some(Err(error)) => break Err(Error::io("reading the terminal", error)),
+                event = input.next() => match event {
+                    Some(Ok(event)) => if self.input(event, &mut input).await { break Ok(()) },
+                    Some(Err(error)) => break Err(error),
                     None => break Ok(()),
                 },
                 events = self.session.events.next() => match events {
                     Ok(events) => events.iter().for_each(|event| self.view.event(event)),
                     Err(error) => break Err(error),
                 },
+                Some(update) = self.updates.recv() => self.update(update).await,
                 () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => {}
+                () = tokio::time::sleep_until(save.unwrap_or_else(Instant::now).into()), if save.is_some() => {
+                    self.draft.save(&self.view.composer.whole());
+                    continue;
+                }
                 () = tokio::time::sleep(frame.unwrap_or_default()), if frame.is_some() && ready => {
                     self.due = None;
                     self.view.draw(&mut self.screen);
                     continue;
                 }
-                () = self.screen.ready(), if !ready => continue,
+                open = self.screen.ready(), if !ready => if open { continue } else { break Ok(()) },
             }
             self.due.get_or_insert_with(|| Instant::now() + FRAME);
         };
         let rest = self.view.rest();
-        self.screen.close(&rest).await;
         let unsent = self.view.composer.take();
+        self.draft.save(&unsent);
         if !unsent.trim().is_empty() {
             history::add(&self.view.history_file, &unsent);
         }
-        result
+        self.screen.close(&rest).await;
+        result.map(|()| self.session.id)
     }
 
-    /// Handles input of the terminal. Returns whether the user quits.
-    async fn input(&mut self, event: TerminalEvent) -> bool {
-        let action = match event {
-            TerminalEvent::Key(key) if keys::is_press(&key) => self.key(key),
-            TerminalEvent::Paste(text) => {
-                self.view.composer.paste(&text);
-                Action::None
-            }
-            _ => Action::None,
-        };
-        self.view.last_key = Instant::now();
-        let result = match action {
-            Action::None => Ok(()),
-            Action::Quit => return true,
-            Action::Submit => return self.submit().await,
-            Action::Queue => {
-                let text = self.take_text();
-                self.session.message(&text, "queue").await
-            }
-            Action::Stop => self.stop().await,
-            Action::Answer { id, option } => self.session.answer(&id, &option, None).await,
-            Action::ShowAll => {
-                let content: String = self
-                    .view
-                    .questions
-                    .iter()
-                    .take(1)
-                    .flat_map(|question| question.content())
-                    .map(|line| format!("{line}\n"))
-                    .collect();
-                self.view.print(&content);
-                Ok(())
-            }
-            Action::Suspend => self.suspend().await,
-        };
-        if let Err(error) = result {
-            self.view.error(&error);
+    /// Shows a session: its last turns if it is continued, its state and its draft.
+    async fn show_session(&mut self, id: &SessionId, continues: bool) -> Result<()> {
+        let client = self.session.client.clone();
+        let (after, hidden) = if continues { client.before_last_turns(id, TURNS_SHOWN).await? } else { (0, 0) };
+        self.session = ChatSession::follow(client.clone(), id.clone(), after).await?;
+        self.view.leave_session(TerminalRenderer::new(self.rendering, &client.app().cwd));
+        self.view.info.session_id = id.as_str().into();
+        let printed = std::mem::take(&mut self.view.output);
+        for event in self.session.events.committed().await? {
+            self.view.event(&event);
         }
-        false
-    }
-
-    /// Returns the action of a key.
-    fn key(&mut self, key: KeyEvent) -> Action {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let (is_empty, last_key, busy) = (self.view.composer.is_empty(), self.view.last_key, self.view.busy);
-        if let (KeyCode::Char(digit), Some(question)) = (key.code, self.view.questions.first())
-            && !control
-            && question.takes_keys(is_empty, last_key)
-            && let Some(option) = question.option(digit)
-        {
-            return Action::Answer { id: question.id.clone(), option: option.option_id.clone() };
+        self.view.shorten_earlier(hidden);
+        self.view.output.insert_str(0, &printed);
+        self.tasks.read_info(id);
+        self.tasks.read_commands(id);
+        let (draft, text) = Draft::open(&client.app().places.data, id);
+        self.draft = draft;
+        if self.view.composer.is_empty() {
+            self.view.composer.set(&text);
         }
-        match key.code {
-            KeyCode::Char('c') if control => self.interrupt(),
-            KeyCode::Char('d') if control && is_empty => Action::Quit,
-            KeyCode::Char('z') if control => Action::Suspend,
-            KeyCode::Char('o') if control => Action::ShowAll,
-            KeyCode::Tab => match self.view.questions.first_mut() {
-                Some(question) => {
-                    question.focused = !question.focused;
-                    Action::None
-                }
-                None if busy && !is_empty => Action::Queue,
-                None => Action::None,
-            },
-            KeyCode::Esc => match self.view.questions.first_mut() {
-                Some(question) if question.focused => {
-                    question.focused = false;
-                    Action::None
-                }
-                _ if busy => Action::Stop,
-                _ => Action::None,
-            },
-            KeyCode::Enter if key.modifiers.is_empty() => {
-                if is_empty {
-                    Action::None
-                } else {
-                    Action::Submit
-                }
-            }
-            _ => {
-                keys::edit(&mut self.view.composer, key);
-                Action::None
-            }
-        }
-    }
-
-    /// Handles Ctrl-C: empties the composer, else stops the turn, else quits if pressed twice.
-    fn interrupt(&mut self) -> Action {
-        let again = self.interrupted.replace(Instant::now()).is_some_and(|before| before.elapsed() < QUIT_AGAIN);
-        if !self.view.composer.is_empty() {
-            let text = self.view.composer.take();
-            history::add(&self.view.history_file, &text);
-            return Action::None;
-        }
-        match (self.view.busy, again) {
-            (_, true) => Action::Quit,
-            (true, false) => Action::Stop,
-            (false, false) => {
-                self.view.print("Ctrl-C again quits\n");
-                Action::None
-            }
-        }
-    }
-
-    fn take_text(&mut self) -> String {
-        let text = self.view.composer.take();
-        history::add(&self.view.history_file, &text);
-        text
-    }
-
-    /// Sends the text, or runs a command. A text that was not sent stays in the composer.
-    async fn submit(&mut self) -> bool {
-        let text = self.take_text();
-        match commands::submit(&self.session, &text, self.view.busy).await {
-            Ok(SubmitResult::Quit) => return true,
-            Ok(SubmitResult::Answer(answer)) => self.view.print(&answer),
-            Ok(SubmitResult::Sent) => {}
-            Err(error) => {
-                self.view.error(&error);
-                self.view.composer.give_back(&text);
-            }
-        }
-        false
-    }
-
-    /// Stops the turn. The texts of the messages that wait return to the composer.
-    async fn stop(&mut self) -> Result<()> {
-        for (id, text) in self.view.take_queued() {
-            if self.session.remove_queued(&id).await.is_ok() {
-                self.view.composer.give_back(&text);
-            }
-        }
-        self.session.stop().await
-    }
-
-    /// Stops this process until the shell continues it.
-    async fn suspend(&mut self) -> Result<()> {
-        self.screen.ready().await;
-        self.screen.draw("", vec![String::new()], (0, 0));
-        self.screen.ready().await;
-        TerminalModes::restore();
-        // Fails only for a process that does not exist.
-        let _ = kill_process(getpid(), Signal::TSTP);
-        TerminalModes::set()?;
-        self.screen.forget();
+        self.due = Some(Instant::now());
         Ok(())
+    }
+
+    /// Handles the result of work outside the loop.
+    async fn update(&mut self, update: ChatUpdate) {
+        let view = &mut self.view;
+        match update {
+            ChatUpdate::Info(info) if info.session_id == self.session.id.as_str() => {
+                view.branch = branch_name(&info.cwd, &self.session.client.app().places);
+                view.cost = info.cost.or(view.cost);
+                view.context.0 = view.context.0.max(info.context_tokens);
+                view.info = *info;
+                view.set_title();
+            }
+            ChatUpdate::Info(_) => {}
+            ChatUpdate::Commands(commands) => {
+                view.commands = completion::own_commands();
+                let known = view.commands.clone();
+                let is_new = |command: &commands::CompletionCandidate| !known.iter().any(|known| known.value == command.value);
+                view.commands.extend(commands.into_iter().filter(is_new));
+                self.start_completion();
+            }
+            ChatUpdate::Candidates(word, candidates) => self.complete(&word, candidates),
+            ChatUpdate::Sessions(sessions) => {
+                view.overlay = Some(Overlay::Sessions(SessionPicker::new(sessions, &view.info.cwd)));
+            }
+            ChatUpdate::CommandEnd { line, output, code, shared } => {
+                view.shell.pop_front();
+                view.print(&format!("$ {line}\n{output}"));
+                if !output.is_empty() && !output.ends_with('\n') {
+                    view.print("\n");
+                }
+                if code != Some(0) {
+                    view.print(&format!("exit code {}\n", code.unwrap_or(-1)));
+                }
+                if shared {
+                    let text = format!("I ran this command:\n$ {line}\n{output}\n[exit code {}]", code.unwrap_or(-1));
+                    if let Err(error) = self.session.note(&text).await {
+                        self.view.error(&error);
+                    }
+                }
+            }
+            ChatUpdate::Output(text) => view.print(&text),
+            ChatUpdate::Diff(diff) => view.print_diff(&diff),
+            ChatUpdate::Failed(error) => view.error(&error),
+        }
     }
 }

@@ -2,18 +2,24 @@
 //! tools. Needs neither a network nor a key.
 
 use std::fs;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::chat;
+use super::errors::DENIED;
 use super::prompt_runner::{PromptRunner, RunnerOutput};
+use super::run_options::ChatOptions;
 use super::terminal::ask::Approver;
 use super::terminal::output::{Colours, print};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
-use crate::api::NewSession;
+use crate::api::{App, NewSession};
 use crate::app::{self, CommonArgs, on_signal};
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
+use crate::id::SessionId;
 use crate::local::LocalClient;
 use crate::patch::{self, Side};
 use crate::protocol::acp;
@@ -35,19 +41,42 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
     args.overrides.model = Some(format!("scripted:{}", script.display()));
     let colours = Colours::new(&environment);
     let app = app::build(app::bootstrap(environment, args)?)?;
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let (id, code) = match is_terminal && !yes {
+        true => {
+            let options = ChatOptions { words: vec![PROMPT.into()], ..ChatOptions::default() };
+            let id = chat::converse(&app, options, colours).await;
+            app.shut_down().await;
+            (id?, 0)
+        }
+        false => run_prompt(app, yes, colours).await?,
+    };
+
+    let fixed = fs::read_to_string(dir.join("mean.sh")).map_err(|error| Error::io("reading mean.sh", error))?;
+    if code != 0 || fixed == MEAN {
+        let why = if code == DENIED { "a tool call was denied" } else { "the demo was stopped" };
+        return Err(Error::new(
+            if code == DENIED { Kind::Forbidden } else { Kind::Cancelled },
+            format!("the test still fails: {why}"),
+        )
+        .hint("allow the calls, or run `nuncio demo --yes`"));
+    }
+    print(format!(
+        "\nChanges:\n{}\nShow the session again:  nuncio sessions show {id}\n",
+        patch::unified_diff(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &fixed))).text
+    ))?;
+    Ok(0)
+}
+
+/// Runs the prompt. Returns the session, and exit code 4 if a tool call was denied.
+async fn run_prompt(app: Arc<App>, yes: bool, colours: Colours) -> Result<(SessionId, u8)> {
     let client = LocalClient::new(app.clone(), "terminal");
     let session = client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await?;
     let id = session.0.clone();
-
     let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
     let options = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };
-    let output = RunnerOutput {
-        json: false,
-        answers: true,
-        renderer: TerminalRenderer::new(options, &dir),
-        status_line: false,
-        watched: false,
-    };
+    let renderer = TerminalRenderer::new(options, &app.cwd);
+    let output = RunnerOutput { json: false, answers: true, renderer, status_line: false, watched: false };
     let interrupted = CancellationToken::new();
     task::spawn(on_signal(interrupted.clone()));
     let mut runner = PromptRunner::new(client, session, output, approver, interrupted).await?;
@@ -57,19 +86,7 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
     app.shut_down().await;
     // Ignore the result if a call was denied: the script does not expect denied calls, so its error
     // would be misleading.
-    let code = if denied { 4 } else { result? };
-
-    let fixed = fs::read_to_string(dir.join("mean.sh")).map_err(|error| Error::io("reading mean.sh", error))?;
-    if code != 0 || fixed == MEAN {
-        let why = if code == 4 { "a tool call was denied" } else { "the turn was stopped" };
-        return Err(Error::new(if code == 4 { Kind::Forbidden } else { Kind::Cancelled }, format!("the test still fails: {why}"))
-            .hint("answer the questions with y, or run `nuncio demo --yes`"));
-    }
-    print(format!(
-        "\nChanges:\n{}\nShow the session again:  nuncio sessions show {id}\n",
-        patch::unified_diff(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &fixed))).text
-    ))?;
-    Ok(0)
+    Ok((id, if denied { DENIED } else { result? }))
 }
 
 fn make_repository(keep: Option<PathBuf>) -> Result<PathBuf> {

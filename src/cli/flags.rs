@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
+use super::help;
 use super::projects::workspace_flags::WorkspacesCommand;
 use super::run_options::{ChatOptions, RunOptions};
 use super::servers::flags::McpCommand;
@@ -18,10 +19,7 @@ use crate::options::Thinking;
 
 /// Coding agent for editors, scripts and other programs
 #[derive(Debug, Parser)]
-#[command(name = "nuncio", version, propagate_version = true, subcommand_help_heading = "Commands")]
-#[command(
-    after_help = "Several words in quotes are a prompt: nuncio \"Fix the failing test\" is short for nuncio run.\nWithout a command, nuncio runs acp if standard input is not a terminal.\nAPI keys come from the environment, a file or a command, never from a flag."
-)]
+#[command(name = "nuncio", version, propagate_version = true)]
 pub(super) struct Flags {
     #[command(subcommand)]
     pub command: Option<CliCommand>,
@@ -79,7 +77,7 @@ impl Flags {
     /// misspelled command.
     pub(super) fn from_arguments() -> std::result::Result<Flags, clap::Error> {
         let arguments: Vec<OsString> = std::env::args_os().collect();
-        let parsed = Flags::try_parse_from(&arguments);
+        let parsed = parse(&arguments);
         let Some(prompt) = parsed.as_ref().err().and_then(unknown_command).filter(|given| given.trim().contains([' ', '\t', '\n']))
         else {
             return parsed;
@@ -89,13 +87,20 @@ impl Flags {
         let runs = places.map(|index| {
             let (before, prompt) = arguments.split_at(index);
             let run = [before, &["run".into()], prompt].concat();
-            Flags::try_parse_from(run)
+            parse(&run)
         });
         let is_run = |parsed: &std::result::Result<Flags, clap::Error>| {
             !parsed.as_ref().is_err_and(|error| unknown_command(error).is_some())
         };
         runs.into_iter().find(is_run).unwrap_or(parsed)
     }
+}
+
+fn parse(arguments: &[OsString]) -> std::result::Result<Flags, clap::Error> {
+    let program = Flags::command();
+    let help = help::text(&program);
+    let mut matches = program.override_help(help).try_get_matches_from(arguments)?;
+    Flags::from_arg_matches_mut(&mut matches)
 }
 
 /// Returns the argument of an error for an unknown command.
@@ -151,7 +156,7 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
-    /// Converse on the terminal
+    /// Converse on the terminal; the default on a terminal
     Chat(ChatOptions),
     /// Run one or more prompts in order and exit
     Run(RunOptions),
@@ -198,8 +203,7 @@ pub(super) enum CliCommand {
         #[command(subcommand)]
         command: McpCommand,
     },
-    /// Show what a directory's settings start and allow, and trust it; list and remove trusted
-    /// directories
+    /// Show what a directory's settings start and allow, and trust it
     #[command(args_conflicts_with_subcommands = true)]
     Trust {
         /// Directory to trust; one that is called list or remove: ./list, ./remove

@@ -1,7 +1,7 @@
 //! `nuncio run`: runs prompts in order, in a session of this process or of another one.
 
 mod answer_schema;
-mod attached_files;
+pub(super) mod attached_files;
 mod message_file;
 pub(super) mod result;
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::chat::NotifyMode;
 use crate::config::Overrides;
 use crate::content::{BudgetLimits, Cost};
 use crate::error::{Error, Result};
@@ -77,16 +78,25 @@ pub(super) struct RunOptions {
     pub with_changes: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct ChatOptions {
+    /// First prompt
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
     #[command(flatten)]
     pub session: SessionOptions,
-    /// Print without colours
+    /// Print only finished lines and read whole lines, for screen readers: nothing is redrawn
     #[arg(long)]
     pub plain: bool,
+    /// Use the sessions of the nuncio server at URL, with the token in NUNCIO_TOKEN
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Notify while the terminal has no focus: auto, bell or off
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "WAY")]
+    pub notify: NotifyMode,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct SessionOptions {
     /// Continue the most recent session that you began in this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]

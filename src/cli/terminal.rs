@@ -14,3 +14,4 @@ pub(super) mod output;
 pub(super) mod remarks;
 pub(super) mod renderer;
 pub(super) mod status_line;
+mod word_wrap;

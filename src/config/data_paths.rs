@@ -118,9 +118,9 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
-    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `token`, `tokens.json`,
-    /// `trusted`, `trusted-content/`, `models.json`, `mcp-tokens/`, `mcp-work/`, `caches/`,
-    /// `worktrees/`.
+    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `drafts/`, `token`,
+    /// `tokens.json`, `trusted`, `trusted-content/`, `models.json`, `mcp-tokens/`, `mcp-work/`,
+    /// `caches/`, `worktrees/`.
     pub data: PathBuf,
     /// The default directory of `config.toml`, regardless of `--config`.
     pub config: PathBuf,
@@ -170,6 +170,8 @@ impl DataPaths {
             "locks",
             "artifacts",
             "attachments",
+            "chat-history.ndjson",
+            "drafts",
             "mcp-tokens",
             "mcp-work",
             "caches",

@@ -16,6 +16,12 @@ pub(crate) fn block(cwd: &Path, today: &str, places: &DataPaths) -> String {
     format!("<environment>\nDate: {today} (UTC)\nGit at the start of this conversation: {git}\n</environment>")
 }
 
+/// Returns the name of the branch that is checked out in `cwd`, if it is in a repository.
+pub(crate) fn branch_name(cwd: &Path, places: &DataPaths) -> Option<String> {
+    let (_, dir) = git_dir(cwd, places)?;
+    branch(&dir).strip_prefix("branch ").map(String::from)
+}
+
 /// Finds the repository of `cwd`: its directory and its Git directory (gitrepository-layout(5)).
 /// A repository of another user is skipped, unless it is trusted.
 fn git_dir(cwd: &Path, places: &DataPaths) -> Option<(PathBuf, PathBuf)> {

@@ -119,7 +119,7 @@ impl Sessions {
         deleted
     }
 
-    /// Removes the artifacts and attachments of a session.
+    /// Removes the artifacts, attachments and drafts of a session.
     pub(super) async fn remove_files(&self, id: &SessionId) -> Result<()> {
         for files in &self.files {
             match tokio::fs::remove_dir_all(files.join(id.as_str())).await {

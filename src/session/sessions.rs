@@ -45,8 +45,8 @@ pub struct Sessions {
     pub(super) locks: PathBuf,
     /// This process and the other processes that use the store.
     pub(super) peers: Arc<Peers>,
-    /// The artifacts directory and the attachments directory. Each has a subdirectory per session.
-    pub(super) files: [PathBuf; 2],
+    /// The directories of artifacts, attachments and drafts. Each has a subdirectory per session.
+    pub(super) files: [PathBuf; 3],
     pub(super) agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     /// Serializes the opening of sessions.
@@ -103,7 +103,7 @@ impl Sessions {
             store,
             locks: dir.join("locks"),
             peers: Arc::new(Peers::new(dir, serve)),
-            files: ["artifacts", "attachments"].map(|name| dir.join(name)),
+            files: ["artifacts", "attachments", "drafts"].map(|name| dir.join(name)),
             agents,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),

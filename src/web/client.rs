@@ -36,7 +36,7 @@ pub struct HttpClients(Arc<ClientPool>);
 #[derive(Debug, Default)]
 struct ClientPool {
     /// The clients without options, by destination.
-    usual: [OnceLock<Client>; 6],
+    usual: [OnceLock<Client>; 7],
     /// The clients with options. Their number is bounded by the number of providers in the
     /// settings.
     others: Mutex<HashMap<(Destination, ClientOptions), Client>>,
@@ -69,6 +69,8 @@ pub(crate) enum Destination {
     McpServer,
     /// The server of a hosted agent on this machine. Without a proxy; its responses may stay open.
     HostedAgent,
+    /// Another nuncio server. Its responses may stay open.
+    Nuncio,
 }
 
 impl HttpClients {
@@ -147,7 +149,9 @@ fn builder(destination: Destination) -> ClientBuilder {
         Destination::PublicPage => page(builder).dns_resolver(Arc::new(PublicOnly)),
         Destination::AllowedPage => page(builder),
         Destination::HostedAgent => builder.tcp_nodelay(true).no_proxy().connect_timeout(MODEL_LOCAL_CONNECT),
-        Destination::McpServer => builder.tcp_nodelay(true).connect_timeout(MODEL_CONNECT).pool_idle_timeout(MODEL_KEEP_ALIVE),
+        Destination::McpServer | Destination::Nuncio => {
+            builder.tcp_nodelay(true).connect_timeout(MODEL_CONNECT).pool_idle_timeout(MODEL_KEEP_ALIVE)
+        }
     }
 }
 

@@ -1,5 +1,14 @@
 //! `nuncio chat`, driven by keys on a terminal.
 
+mod commands;
+mod composer;
+mod endings;
+mod first_start;
+mod plain;
+mod remote;
+mod requests;
+mod sessions;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -37,6 +46,18 @@ async fn end(mut terminal: Terminal) -> String {
     assert!(shown.ends_with("\n") && shown.contains("To continue this session: nuncio chat --resume sess_"), "{shown:?}");
     assert!(shown.contains("\u{1b}[?2004h") && shown.contains("\u{1b}[?2004l"), "{shown:?}");
     shown
+}
+
+/// The session that a chat names at its end.
+fn session(shown: &str) -> &str {
+    shown.rsplit("--resume ").next().unwrap().trim()
+}
+
+/// The complete messages of the session that a chat names at its end, as JSON.
+async fn completed(home: &Home, shown: &str) -> String {
+    let log = home.log(session(shown)).await;
+    let messages = log.iter().map(|event| &event["body"]).filter(|body| body["type"] == "message.completed");
+    Value::from_iter(messages.cloned()).to_string()
 }
 
 #[tokio::test]
@@ -131,7 +152,9 @@ async fn hostile_text_changes_nothing_but_the_text() {
     let screen = terminal.until_screen("the end", SIZE).await;
     assert!(screen.contains("ABCD"), "{screen}");
     let shown = end(terminal).await;
-    for sequence in ["\u{1b}]", "\u{1b}[2J", "\u{1b}[1;1H", "\u{9b}", "\u{202e}"] {
+    // The only such sequence is the title of the chat.
+    assert_eq!(shown.matches("\u{1b}]").count(), shown.matches("\u{1b}]2;").count(), "{shown:?}");
+    for sequence in ["]0;", "]52;", "\u{1b}[2J", "\u{1b}[1;1H", "\u{9b}", "\u{202e}"] {
         assert!(!shown.contains(sequence), "{sequence:?} in {shown:?}");
     }
 }
@@ -154,7 +177,7 @@ async fn pasted_text_is_a_mark_and_is_sent_whole() {
     terminal.until_screen("both read", SIZE).await;
     // Earlier texts are recalled, also by a later chat.
     terminal.say("\u{1b}[A").await;
-    terminal.until_screen("> see: one\n  two\n  ask", SIZE).await;
+    terminal.until_screen("> see: one\n  two\n  /help", SIZE).await;
     terminal.say("\u{3}").await;
     end(terminal).await;
 }
@@ -184,6 +207,7 @@ async fn commands_and_failures() {
         ("/help\r", "recall earlier texts"),
         ("/mode plan\r", "mode plan"),
         ("/mode nonsense\r", "unknown mode"),
+        ("\u{3}/modell x\r", "unknown command /modell\n  /model (a space"),
         ("\u{3}go\r", "no luck"),
     ] {
         terminal.say(typed).await;

@@ -50,7 +50,7 @@ pub(crate) struct PermissionView {
     /// Time at which the request is denied, in milliseconds since the Unix epoch.
     deadline_ms: u64,
     /// For a review of changes: the files and hunks that the answer may decide about.
-    review: Option<ReviewOffer>,
+    pub review: Option<ReviewOffer>,
 }
 
 /// The tool call that needs the permission. `content` shows its effect: a diff or a command.

@@ -1,50 +1,125 @@
-//! The commands of the chat itself. Other texts are messages; the agent expands its own commands.
+//! The commands of the chat itself. The agent expands its own commands.
 
-use super::session::ChatSession;
-use crate::error::{Error, Result};
-
-/// The result of a text.
-pub(crate) enum SubmitResult {
-    /// It was sent to the session.
-    Sent,
-    /// The answer of a command.
-    Answer(String),
-    Quit,
+/// A text that can complete a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompletionCandidate {
+    /// The text in place of the word.
+    pub value: String,
+    pub about: String,
 }
 
-const HELP: &str = "\
-/help            these commands and keys
-/mode MODE       ask, accept-edits, plan or auto
-/model MODEL     PROVIDER/NAME
-/compact [FOCUS] replaces the conversation by a summary
-/quit            ends the chat; the session stays
+/// A command of the chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChatCommand {
+    Agent,
+    Attach,
+    Copy,
+    Cost,
+    Diff,
+    Export,
+    Fork,
+    Help,
+    Hooks,
+    Mcp,
+    Memory,
+    Mode,
+    Model,
+    New,
+    Permissions,
+    Quit,
+    Rename,
+    Resume,
+    Status,
+    Thinking,
+}
 
+/// The values that a command's argument can have, for the completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArgumentValues {
+    /// Any text, or no argument.
+    Any,
+    Agents,
+    Files,
+    Levels,
+    Modes,
+    Models,
+}
+
+/// A row of the table of commands.
+pub(crate) struct CommandRow {
+    pub name: &'static str,
+    /// The argument; empty for a command without one. In brackets if it can be omitted.
+    pub argument: &'static str,
+    pub about: &'static str,
+    pub command: ChatCommand,
+    pub values: ArgumentValues,
+}
+
+const fn row(name: &'static str, argument: &'static str, about: &'static str, command: ChatCommand) -> CommandRow {
+    CommandRow { name, argument, about, command, values: ArgumentValues::Any }
+}
+
+const fn completed(row: CommandRow, values: ArgumentValues) -> CommandRow {
+    CommandRow { values, ..row }
+}
+
+/// All commands, in the order of the help.
+pub(crate) const COMMANDS: &[CommandRow] = &[
+    row("help", "", "Show the commands and keys", ChatCommand::Help),
+    completed(row("model", "[MODEL]", "Show the models, or use another one", ChatCommand::Model), ArgumentValues::Models),
+    completed(row("mode", "MODE", "Set what the agent may do without asking", ChatCommand::Mode), ArgumentValues::Modes),
+    completed(row("thinking", "LEVEL", "Set how much the model thinks", ChatCommand::Thinking), ArgumentValues::Levels),
+    completed(row("agent", "NAME", "Begin a session with another agent", ChatCommand::Agent), ArgumentValues::Agents),
+    row("new", "", "Begin a session in this directory", ChatCommand::New),
+    row("resume", "[ID]", "Choose a session to continue (also /sessions)", ChatCommand::Resume),
+    row("fork", "", "Continue in a copy of this session", ChatCommand::Fork),
+    row("rename", "TITLE", "Set the title of this session", ChatCommand::Rename),
+    completed(
+        row("attach", "FILE", "Attach an image, PDF or text to the next message", ChatCommand::Attach),
+        ArgumentValues::Files,
+    ),
+    row("diff", "", "Show the uncommitted changes", ChatCommand::Diff),
+    row("copy", "", "Copy the last answer to the clipboard", ChatCommand::Copy),
+    row("export", "[FILE]", "Write the conversation as text to a file", ChatCommand::Export),
+    row("status", "", "Show the session: model, mode, directory, usage", ChatCommand::Status),
+    row("cost", "", "Show the tokens, cost and time of the session", ChatCommand::Cost),
+    row("permissions", "", "Show what each tool may do without asking", ChatCommand::Permissions),
+    row("mcp", "", "Show the tools of MCP servers", ChatCommand::Mcp),
+    row("hooks", "", "Show the hooks of the settings", ChatCommand::Hooks),
+    row("memory", "project|user TEXT", "Add a line to AGENTS.md", ChatCommand::Memory),
+    row("quit", "", "End the chat; the session stays", ChatCommand::Quit),
+];
+
+/// Other names of commands.
+const ALIASES: &[(&str, &str)] = &[("sessions", "resume"), ("exit", "quit"), ("clear", "new")];
+
+const KEYS: &str = "
 Enter         sends; while a turn runs, the message joins it
-Tab           while a turn runs: sends after it; else moves to a permission request
+Tab           completes; while a turn runs: sends after it; else moves to a permission request
 1 2 3 …       answer the request
 Alt-Enter     begins a line (also Ctrl-J); Up and Down recall earlier texts
 Esc           stops the turn, and gives the waiting texts back
 Ctrl-C        empties the text, else stops the turn, else quits when pressed twice
+Ctrl-G        edits the text in $VISUAL or $EDITOR
+Ctrl-V        attaches the image in the clipboard
 Ctrl-O        shows the whole permission request
+Ctrl-L        prints the last turns again
+@path         completes a file; !command runs a command and adds its output to the conversation
 ";
 
-/// Runs a command, or sends the text.
-pub(crate) async fn submit(session: &ChatSession, text: &str, busy: bool) -> Result<SubmitResult> {
-    let (name, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
-    let required = |what: &str| match rest.trim() {
-        "" => Err(Error::invalid_params(format!("{name}: name the {what}"))),
-        value => Ok(value.to_owned()),
-    };
-    match name {
-        "/quit" | "/exit" => return Ok(SubmitResult::Quit),
-        "/help" => return Ok(SubmitResult::Answer(HELP.into())),
-        "/mode" => session.set_mode(&required("mode")?).await?,
-        "/model" => {
-            let model = required("model")?;
-            session.set_option("model", &model).await?;
-            return Ok(SubmitResult::Answer(format!("model {model}\n")));
-        }
-        _ => session.message(text, if busy { "steer" } else { "queue" }).await?,
-    }
-    Ok(SubmitResult::Sent)
+/// Returns the help of the chat. `others` are the commands of the agent.
+pub(crate) fn help(others: &[CompletionCandidate]) -> String {
+    let own = COMMANDS.iter().map(|row| (format!("/{} {}", row.name, row.argument), row.about.to_owned()));
+    let others = others.iter().map(|command| (command.value.clone(), command.about.clone()));
+    let line = |(command, about): (String, String)| format!("{:<25} {about}\n", command.trim_end());
+    let lines: String = own.map(line).chain(others.map(line)).collect();
+    format!("{lines}{KEYS}")
+}
+
+/// Returns the command that a text begins with, and its argument.
+pub(crate) fn parse(text: &str) -> Option<(&'static CommandRow, &str)> {
+    let (name, argument) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    let name = name.strip_prefix('/')?;
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    COMMANDS.iter().find(|row| row.name == name).map(|row| (row, argument.trim()))
 }

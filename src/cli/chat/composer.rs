@@ -35,17 +35,36 @@ impl Composer {
         Composer { history, ..Composer::default() }
     }
 
+    /// Returns the text with its marks, and the position of the cursor in bytes.
+    pub(crate) fn text(&self) -> (&str, usize) {
+        (&self.text, self.cursor)
+    }
+
+    /// Returns the text with the pasted texts in place of their marks.
+    pub(crate) fn whole(&self) -> String {
+        self.pastes.iter().fold(self.text.clone(), |text, (mark, pasted)| text.replace(mark.as_str(), pasted))
+    }
+
+    /// Replaces the text.
+    pub(crate) fn set(&mut self, text: &str) {
+        (self.text, self.pastes, self.recalled) = (text.into(), Vec::new(), None);
+        self.cursor = self.text.len();
+    }
+
+    /// Replaces the text from `start`, in bytes, to the cursor.
+    pub(crate) fn replace_before_cursor(&mut self, start: usize, text: &str) {
+        self.text.replace_range(start..self.cursor, text);
+        self.cursor = start + text.len();
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }
 
     /// Returns the text with the pasted texts in place of their marks, and empties the composer.
     pub(crate) fn take(&mut self) -> String {
-        let mut text = std::mem::take(&mut self.text);
-        for (mark, pasted) in std::mem::take(&mut self.pastes) {
-            text = text.replace(&mark, &pasted);
-        }
-        (self.cursor, self.recalled) = (0, None);
+        let text = self.whole();
+        self.set("");
         if !text.trim().is_empty() && self.history.last() != Some(&text) {
             self.history.push(text.clone());
             let old = self.history.len().saturating_sub(HISTORY_MAX);
@@ -101,6 +120,14 @@ impl Composer {
     /// Deletes the line up to the cursor.
     pub(crate) fn delete_to_line_start(&mut self) {
         let start = self.line_start();
+        self.text.replace_range(start..self.cursor, "");
+        self.cursor = start;
+    }
+
+    /// Deletes the line from the cursor on.
+    pub(crate) fn delete_to_line_end(&mut self) {
+        let start = self.cursor;
+        self.end();
         self.text.replace_range(start..self.cursor, "");
         self.cursor = start;
     }

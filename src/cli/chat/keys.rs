@@ -1,35 +1,23 @@
-//! The terminal in the mode of the chat, and the actions of its keys.
+//! The terminal in the mode of the chat, and the keys of the composer.
 
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use crossterm::execute;
+use std::fs::File;
+use std::io::Write;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::fs::{Mode, OFlags};
+use rustix::termios::ttyname;
 
 use super::composer::Composer;
+use super::notify::{RESTORE_TITLE, SAVE_TITLE};
 use crate::error::{Error, Result};
-use crate::id::PermissionId;
 
-/// The action of a key.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    None,
-    /// Sends the text of the composer.
-    Submit,
-    /// Sends it after the running turn.
-    Queue,
-    /// Stops the running turn.
-    Stop,
-    Answer {
-        id: PermissionId,
-        option: String,
-    },
-    /// Prints the whole content of the permission request.
-    ShowAll,
-    /// Lets the shell continue.
-    Suspend,
-    Quit,
-}
+/// Marks pasted text (DEC mode 2004), reports the focus (1004), and distinguishes Shift-Enter from
+/// Enter (the keyboard protocol of kitty, level 1).
+const SET: &str = "\x1b[?2004h\x1b[?1004h\x1b[>1u";
+const RESET: &str = "\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h";
 
-/// The terminal passes on each key, and marks pasted text. Dropping the value restores it.
+/// The terminal passes on each key. Dropping the value restores it.
 pub(crate) struct TerminalModes;
 
 impl TerminalModes {
@@ -38,13 +26,13 @@ impl TerminalModes {
     }
 
     pub(crate) fn set() -> Result<()> {
-        let set = enable_raw_mode().and_then(|()| execute!(std::io::stdout(), EnableBracketedPaste));
-        set.map_err(|error| Error::io("setting up the terminal", error))
+        enable_raw_mode().map_err(|error| Error::io("setting up the terminal", error))?;
+        write(&format!("{SAVE_TITLE}{SET}"));
+        Ok(())
     }
 
     pub(crate) fn restore() {
-        // Fails if the terminal is gone.
-        let _ = execute!(std::io::stdout(), DisableBracketedPaste);
+        write(&format!("{RESET}{RESTORE_TITLE}"));
         let _ = disable_raw_mode();
     }
 }
@@ -55,9 +43,25 @@ impl Drop for TerminalModes {
     }
 }
 
+/// Writes a control sequence, unless the terminal is gone or does not read.
+fn write(sequence: &str) {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let name = ttyname(rustix::stdio::stdout(), Vec::new());
+    // Opened again, because the flag applies to all users of an open terminal.
+    let opened = name.and_then(|name| rustix::fs::open(name, flags, Mode::empty()));
+    if let Ok(terminal) = opened {
+        let _ = File::from(terminal).write_all(sequence.as_bytes());
+    }
+}
+
 /// Returns whether a key was pressed or is held.
 pub(crate) fn is_press(key: &KeyEvent) -> bool {
     key.kind != KeyEventKind::Release
+}
+
+/// Returns whether a key is a letter with Control.
+pub(crate) fn is_control(key: &KeyEvent, letter: char) -> bool {
+    key.code == KeyCode::Char(letter) && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
 /// Applies a key of the composer. Returns false for another key.
@@ -71,6 +75,7 @@ pub(crate) fn edit(composer: &mut Composer, key: KeyEvent) -> bool {
         KeyCode::Char('e') if control => composer.end(),
         KeyCode::Char('w') if control => composer.delete_word(),
         KeyCode::Char('u') if control => composer.delete_to_line_start(),
+        KeyCode::Char('k') if control => composer.delete_to_line_end(),
         KeyCode::Char('b') if alt => composer.word_left(),
         KeyCode::Char('f') if alt => composer.word_right(),
         KeyCode::Char(character) if !control && !alt => composer.insert(character.encode_utf8(&mut [0; 4])),

@@ -5,30 +5,65 @@ use std::time::{Duration, Instant};
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::content::PermissionOption;
+use super::hunks::HunkReview;
+use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
 use crate::terminal_text::{output_line, question_line};
+use crate::transcript::PermissionQuestion;
 
 /// How long a new request takes no keys, unless the user moves to it.
 const UNARMED: Duration = Duration::from_millis(350);
 /// How long the composer must be idle and empty before a request takes keys.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// An answer that the request offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum QuestionChoice {
+    Option(String),
+    /// Rejects with a reason that the user writes; the id of the option.
+    Reason(String),
+    /// Decides about each hunk.
+    Hunks,
+}
+
 /// An open permission request.
 pub(crate) struct ChatQuestion {
     pub id: PermissionId,
-    title: String,
+    pub title: String,
     /// The change or command to approve, with all characters visible.
     content: Vec<String>,
-    pub options: Vec<PermissionOption>,
+    /// The answers with their names.
+    choices: Vec<(QuestionChoice, String)>,
+    /// The parts of a review of changes.
+    pub review: Option<HunkReview>,
     appeared: Instant,
     /// The user moved to the request with Tab.
     pub focused: bool,
 }
 
 impl ChatQuestion {
-    pub(crate) fn new(id: PermissionId, title: &str, content: Vec<String>, options: Vec<PermissionOption>) -> ChatQuestion {
-        ChatQuestion { id, title: title.into(), content, options, appeared: Instant::now(), focused: false }
+    /// Creates a request. `content` are its lines, with all characters visible.
+    pub(crate) fn new(question: &PermissionQuestion<'_>, content: Vec<String>) -> ChatQuestion {
+        let PermissionQuestion { id, title, content: contents, options, review } = question;
+        let review = review.and_then(|offer| HunkReview::new(id, options, offer, contents));
+        let mut choices: Vec<(QuestionChoice, String)> =
+            options.iter().map(|option| (QuestionChoice::Option(option.option_id.clone()), output_line(&option.name))).collect();
+        let rejects = |option: &&PermissionOption| option.kind == PermissionOptionKind::RejectOnce;
+        if let Some(option) = options.iter().find(rejects) {
+            choices.push((QuestionChoice::Reason(option.option_id.clone()), "Reject and say why".into()));
+        }
+        if review.is_some() {
+            choices.push((QuestionChoice::Hunks, "Choose hunks".into()));
+        }
+        ChatQuestion {
+            id: (*id).clone(),
+            title: title.clone().unwrap_or_else(|| "the tool call".into()),
+            content,
+            choices,
+            review,
+            appeared: Instant::now(),
+            focused: false,
+        }
     }
 
     /// Returns whether digits answer the request: the user moved to it, or the composer is empty
@@ -38,12 +73,12 @@ impl ChatQuestion {
         self.focused || (!is_new && composer_is_empty && last_key.elapsed() >= IDLE)
     }
 
-    /// Returns the option of a digit, from 1.
-    pub(crate) fn option(&self, digit: char) -> Option<&PermissionOption> {
-        self.options.get((digit.to_digit(10)? as usize).checked_sub(1)?)
+    /// Returns the answer of a digit, from 1.
+    pub(crate) fn choice(&self, digit: char) -> Option<QuestionChoice> {
+        self.choices.get((digit.to_digit(10)? as usize).checked_sub(1)?).map(|(choice, _)| choice.clone())
     }
 
-    /// Returns the rows of the request, the last of them with the options. `more` further requests
+    /// Returns the rows of the request, the last of them with the answers. `more` further requests
     /// wait.
     pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> Vec<String> {
         let waiting = if more > 0 { format!("  ({more} more)") } else { String::new() };
@@ -53,14 +88,25 @@ impl ChatQuestion {
         if hidden > 0 {
             rows.push(format!("  … {hidden} more lines (Ctrl-O shows all)"));
         }
-        let options = self.options.iter().enumerate();
-        for option in options.map(|(at, option)| format!("  [{}] {}", at + 1, output_line(&option.name))) {
-            match rows.last_mut().filter(|row| row.starts_with("  [") && row.width() + option.width() <= columns) {
-                Some(row) => row.push_str(&option),
-                None => rows.push(option),
+        rows.extend(self.choice_rows(columns));
+        rows
+    }
+
+    fn choice_rows(&self, columns: usize) -> Vec<String> {
+        let mut rows: Vec<String> = Vec::new();
+        for (at, (_, name)) in self.choices.iter().enumerate() {
+            let choice = format!("  [{}] {name}", at + 1);
+            match rows.last_mut().filter(|row| row.width() + choice.width() <= columns) {
+                Some(row) => row.push_str(&choice),
+                None => rows.push(choice),
             }
         }
         rows
+    }
+
+    /// Returns the request as text: its content and the answers.
+    pub(crate) fn text(&self) -> String {
+        self.rows(0, usize::MAX, 80).iter().map(|row| format!("{row}\n")).collect()
     }
 
     /// Returns all lines of the content.

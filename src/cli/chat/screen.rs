@@ -2,9 +2,10 @@
 //! never addressed again; below them, a few rows are drawn again when they change.
 
 use std::io::Write;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::Semaphore;
 
 /// Begins and ends a synchronized update: the terminal shows it at once (DEC mode 2026).
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l\r";
@@ -15,56 +16,83 @@ const WRAP: &str = "\x1b[?7h";
 /// Erases to the end of the row, and below the cursor (EL, ED).
 const ERASE_ROW: &str = "\x1b[K";
 const ERASE_BELOW: &str = "\x1b[J";
+/// Shows the alternate screen, and the normal screen with its cursor (DEC mode 1049).
+const ALTERNATE: &str = "\x1b[?1049h\x1b[H";
+const NORMAL: &str = "\x1b[?1049l";
+/// Moves the cursor to the first row and column.
+const HOME: &str = "\x1b[H";
 
 /// How long the end of the chat waits for a terminal that does not read.
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// The part of the terminal that is drawn again.
 pub(crate) struct Screen {
+    /// Prints finished lines only.
+    plain: bool,
     /// The rows as they are on the terminal.
     drawn: Vec<String>,
     /// The row of the cursor, from the first drawn row.
     cursor_row: usize,
-    /// Writes to the terminal, one frame at a time.
+    /// The rows of the overlay, which is on the alternate screen.
+    overlay: Option<Vec<String>>,
+    /// Control sequences for the next frame, for example the title of the terminal.
+    control: String,
+    /// Writes to the terminal.
     frames: mpsc::Sender<Vec<u8>>,
+    /// Has a permit unless a frame is being written; closed if the terminal is gone.
+    written: Arc<Semaphore>,
 }
 
 impl Screen {
     /// Creates a screen without rows. A thread writes the frames, because a terminal may stop
     /// reading.
-    pub(crate) fn new() -> Screen {
-        let (frames, mut receiver) = mpsc::channel::<Vec<u8>>(1);
+    pub(crate) fn new(plain: bool) -> Screen {
+        let (frames, receiver) = mpsc::channel::<Vec<u8>>();
+        let written = Arc::new(Semaphore::new(1));
+        let permits = written.clone();
         tokio::task::spawn_blocking(move || {
-            while let Some(frame) = receiver.blocking_recv() {
+            for frame in receiver {
                 let mut output = std::io::stdout().lock();
-                // A terminal that is gone sends SIGHUP.
-                let _ = output.write_all(&frame).and_then(|()| output.flush());
+                match output.write_all(&frame).and_then(|()| output.flush()) {
+                    Ok(()) => permits.add_permits(1),
+                    Err(_) => return permits.close(),
+                }
             }
         });
-        Screen { drawn: Vec::new(), cursor_row: 0, frames }
+        Screen { plain, drawn: Vec::new(), cursor_row: 0, overlay: None, control: String::new(), frames, written }
     }
 
-    /// Waits until the terminal can take a frame.
-    pub(crate) async fn ready(&self) {
-        // The thread ends only after the screen.
-        let _ = self.frames.reserve().await;
+    /// Waits until the terminal has taken the last frame. Returns false if the terminal is gone: a
+    /// chat without a controlling terminal receives no SIGHUP.
+    pub(crate) async fn ready(&self) -> bool {
+        self.written.acquire().await.is_ok()
     }
 
-    /// Returns whether the terminal can take a frame now.
+    /// Returns whether the terminal has taken the last frame.
     pub(crate) fn is_ready(&self) -> bool {
-        self.frames.capacity() > 0
+        self.written.available_permits() > 0
+    }
+
+    /// Adds a control sequence to the next frame.
+    pub(crate) fn control(&mut self, sequence: &str) {
+        if !self.plain {
+            self.control += sequence;
+        }
     }
 
     /// Prints finished lines, each with its line break, and draws the rows below them. `cursor` is
     /// the row and column of the cursor in `rows`.
     pub(crate) fn draw(&mut self, finished: &str, rows: Vec<String>, cursor: (usize, usize)) {
-        if finished.is_empty() && rows == self.drawn && cursor.0 == self.cursor_row {
+        if self.plain {
+            return self.send(finished.into());
+        }
+        let mut frame = self.leave_overlay();
+        if frame.is_empty() && finished.is_empty() && rows == self.drawn && cursor.0 == self.cursor_row {
             // Only the column may differ.
             let frame = format!("\r{}", right(cursor.1));
-            let _ = self.frames.try_send(frame.into_bytes());
-            return;
+            return self.send(frame);
         }
-        let mut frame = String::from(BEGIN);
+        frame += BEGIN;
         frame += &up(self.cursor_row);
         if !finished.is_empty() {
             frame += ERASE_BELOW;
@@ -83,22 +111,62 @@ impl Screen {
         frame += &right(cursor.1);
         frame += END;
         (self.drawn, self.cursor_row) = (rows, cursor.0);
-        let _ = self.frames.try_send(frame.into_bytes());
+        self.send(frame);
     }
 
-    /// Forgets the rows, because other output follows them.
-    pub(crate) fn forget(&mut self) {
+    /// Draws rows on the alternate screen, until the next call of [`Screen::draw`].
+    pub(crate) fn draw_overlay(&mut self, rows: Vec<String>) {
+        if self.overlay.as_ref() == Some(&rows) {
+            return;
+        }
+        let mut frame = String::new();
+        if self.overlay.is_none() {
+            frame += ALTERNATE;
+        }
+        frame += BEGIN;
+        frame += HOME;
+        frame += NO_WRAP;
+        let lines: Vec<String> = rows.iter().map(|row| format!("{row}{ERASE_ROW}")).collect();
+        frame += &lines.join("\r\n");
+        frame += ERASE_BELOW;
+        frame += WRAP;
+        frame += END;
+        self.overlay = Some(rows);
+        self.send(frame);
+    }
+
+    fn leave_overlay(&mut self) -> String {
+        if self.overlay.take().is_some() { NORMAL.into() } else { String::new() }
+    }
+
+    fn send(&mut self, frame: String) {
+        let frame = frame + &std::mem::take(&mut self.control);
+        if !frame.is_empty()
+            && let Ok(permit) = self.written.try_acquire()
+        {
+            permit.forget();
+            // Fails if the terminal is gone.
+            let _ = self.frames.send(frame.into_bytes());
+        }
+    }
+
+    /// Erases the rows, for a program that uses the terminal. The next frame begins at the cursor.
+    pub(crate) async fn release(&mut self) {
+        self.ready().await;
+        self.draw("", vec![String::new()], (0, 0));
+        self.ready().await;
         (self.drawn, self.cursor_row) = (Vec::new(), 0);
     }
 
-    /// Erases the rows, and prints the last lines, if the terminal takes them in time.
-    pub(crate) async fn close(mut self, finished: &str) {
+    /// Erases the rows, and prints the last lines, if the terminal takes them in time. Returns
+    /// whether it did.
+    pub(crate) async fn close(mut self, finished: &str) -> bool {
         let close = async {
             self.ready().await;
             self.draw(finished, vec![String::new()], (0, 0));
             self.ready().await;
         };
-        let _ = tokio::time::timeout(CLOSE, close).await;
+        tokio::time::timeout(CLOSE, close).await.is_ok()
     }
 }
 

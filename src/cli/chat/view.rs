@@ -1,84 +1,139 @@
-//! The state of the chat and its rows: finished output, and below it the running work, messages
-//! that wait, permission requests, the composer and a status row.
+//! The state of the chat that is shown, from the events of its session.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::commands::CompletionCandidate;
+use super::completion::Completion;
 use super::composer::Composer;
+use super::hunks::HunkReview;
+use super::info::SessionInfo;
+use super::notify::Notifier;
+use super::picker::SessionPicker;
 use super::question::ChatQuestion;
-use super::rows::{shortened, wrapped};
-use super::screen::Screen;
-use crate::cli::terminal::activity::TurnActivity;
-use crate::cli::terminal::amounts::tokens;
+use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
 use crate::cli::terminal::renderer::TerminalRenderer;
-use crate::cli::terminal::status_line::MARKS;
 use crate::content::Cost;
 use crate::error::Error;
 use crate::event::{Body, Event};
-use crate::id::MessageId;
+use crate::id::{MessageId, PermissionId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
 
-/// Maximum number of rows of a permission request's content, and of waiting messages.
-const CONTENT_ROWS: usize = 12;
-const QUEUE_ROWS: usize = 4;
-/// Number of rows of a message that is being written.
-const PARTIAL_ROWS: usize = 6;
+/// Maximum number of lines of earlier turns that are printed when a session is opened.
+const EARLIER_LINES: usize = 400;
+
+/// A list on the alternate screen.
+pub(crate) enum Overlay {
+    Sessions(SessionPicker),
+    Hunks(HunkReview),
+}
+
+/// The rejection of a request whose reason the user writes.
+pub(crate) struct RejectReason {
+    pub id: PermissionId,
+    pub option: String,
+}
 
 /// The state of the chat that is shown.
 pub(crate) struct ChatView {
     transcript: Transcript,
-    renderer: TerminalRenderer,
-    activity: TurnActivity,
+    pub renderer: TerminalRenderer,
+    pub activity: TurnActivity,
     pub composer: Composer,
+    pub completion: Option<Completion>,
+    /// The commands of the chat and of the agent.
+    pub commands: Vec<CompletionCandidate>,
+    pub overlay: Option<Overlay>,
     pub questions: Vec<ChatQuestion>,
+    pub reason: Option<RejectReason>,
     /// The messages that wait, oldest first.
-    queue: Vec<(MessageId, String)>,
+    pub queue: Vec<(MessageId, String)>,
+    /// The names of the files for the next message.
+    pub attached: Vec<String>,
     /// Rendered output that is not printed yet. Its last line may not be complete.
-    output: String,
+    pub output: String,
+    /// Control sequences for the next frame.
+    pub control: String,
+    /// The sequence that set the title of the terminal.
+    title: String,
+    /// The commands of the user that run or wait, oldest first.
+    pub shell: VecDeque<CurrentWork>,
     pub busy: bool,
-    pub model: String,
-    pub mode: String,
+    pub info: SessionInfo,
+    pub branch: Option<String>,
     /// Tokens in use, and of the context window.
-    context: (u64, u64),
-    cost: Option<Cost>,
-    colour: bool,
+    pub context: (u64, u64),
+    pub cost: Option<Cost>,
+    pub colour: bool,
+    pub plain: bool,
     pub last_key: Instant,
+    pub last_answer: String,
+    /// The requests that this chat answered.
+    answered: Vec<PermissionId>,
+    pub notifier: Notifier,
     pub history_file: PathBuf,
 }
 
 impl ChatView {
-    pub(crate) fn new(renderer: TerminalRenderer, colour: bool, history_file: PathBuf) -> ChatView {
+    pub(crate) fn new(renderer: TerminalRenderer, colour: bool, notifier: Notifier, history_file: PathBuf) -> ChatView {
         ChatView {
             transcript: Transcript::default(),
             renderer,
             activity: TurnActivity::default(),
             composer: Composer::new(super::history::load(&history_file)),
+            completion: None,
+            commands: super::completion::own_commands(),
+            overlay: None,
             questions: Vec::new(),
+            reason: None,
             queue: Vec::new(),
+            attached: Vec::new(),
             output: String::new(),
+            control: String::new(),
+            title: String::new(),
+            shell: VecDeque::new(),
             busy: false,
-            model: String::new(),
-            mode: String::new(),
+            info: SessionInfo::default(),
+            branch: None,
             context: (0, 0),
             cost: None,
             colour,
+            plain: false,
             last_key: Instant::now(),
+            last_answer: String::new(),
+            answered: Vec::new(),
+            notifier,
             history_file,
         }
     }
 
-    /// Adds an event.
-    pub(crate) fn event(&mut self, event: &Event) {
-        if let Body::PermissionResolved { permission_id: Some(id), .. } = &event.body {
-            self.questions.retain(|question| question.id != *id);
-        }
-        let Body::MessageCompleted { message_id, .. } = &event.body else { return self.blocks(event) };
-        self.queue.retain(|(queued, _)| queued != message_id);
-        self.blocks(event);
+    /// Forgets the session, because another one follows. The text of the composer is unchanged.
+    pub(crate) fn leave_session(&mut self, renderer: TerminalRenderer) {
+        self.output = self.rest();
+        (self.transcript, self.renderer, self.activity) = (Transcript::default(), renderer, TurnActivity::default());
+        (self.completion, self.overlay, self.reason) = (None, None, None);
+        (self.questions, self.queue, self.answered) = (Vec::new(), Vec::new(), Vec::new());
+        (self.busy, self.context, self.cost) = (false, (0, 0), None);
+        self.info = SessionInfo { cwd: std::mem::take(&mut self.info.cwd), ..SessionInfo::default() };
+        self.commands = super::completion::own_commands();
+        self.last_answer.clear();
     }
 
-    fn blocks(&mut self, event: &Event) {
+    /// Adds an event.
+    pub(crate) fn event(&mut self, event: &Event) {
+        match &event.body {
+            Body::PermissionResolved { permission_id: Some(id), outcome, by, .. } => self.resolved(id, outcome.allows(), by),
+            Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
+            Body::SessionUpdated { change } => {
+                if let Some(title) = &change.title {
+                    self.info.title = Some(title.clone());
+                    self.set_title();
+                }
+            }
+            _ => {}
+        }
         let mut transcript = std::mem::take(&mut self.transcript);
         for block in transcript.apply(event) {
             self.activity.apply(&block);
@@ -90,17 +145,39 @@ impl ChatView {
         self.transcript = transcript;
     }
 
+    /// Removes a request that was answered, here or by another client.
+    fn resolved(&mut self, id: &PermissionId, allowed: bool, by: &str) {
+        let was_open = self.questions.iter().any(|question| question.id == *id);
+        self.questions.retain(|question| question.id != *id);
+        self.reason = self.reason.take().filter(|reason| reason.id != *id);
+        self.overlay = self.overlay.take().filter(|overlay| !matches!(overlay, Overlay::Hunks(review) if review.id == *id));
+        if was_open && allowed && !self.answered.contains(id) {
+            self.print(&format!("  allowed by {by}\n"));
+        }
+    }
+
+    /// Records that this chat answers a request.
+    pub(crate) fn answer(&mut self, id: &PermissionId) {
+        self.answered.push(id.clone());
+    }
+
     fn block(&mut self, block: &TranscriptBlock<'_>) {
         match block {
-            TranscriptBlock::TurnStart => self.busy = true,
-            TranscriptBlock::TurnEnd { cost, .. } => {
+            TranscriptBlock::TurnStart => {
+                self.busy = true;
+                self.set_title();
+            }
+            TranscriptBlock::TurnEnd { cost, duration, .. } => {
                 self.busy = false;
                 self.questions.clear();
                 self.cost = Cost::sum(self.cost, *cost);
+                self.control.extend(self.notifier.ended(*duration));
+                self.set_title();
             }
-            TranscriptBlock::Request { model } => self.model = (*model).into(),
+            TranscriptBlock::Request { model } => self.info.model = Some((*model).into()),
             TranscriptBlock::Usage { context_tokens, context_window, .. } => self.context = (*context_tokens, *context_window),
-            TranscriptBlock::ModeChange(mode) => self.mode = mode.to_string(),
+            TranscriptBlock::ModeChange(mode) => self.info.mode = mode.to_string(),
+            TranscriptBlock::MessageEnd { thought: false, text, discarded: false, .. } => self.last_answer.clone_from(text),
             TranscriptBlock::Queued { id, text } => self.queue.push(((*id).clone(), text.clone())),
             TranscriptBlock::QueuedText { id, text } => {
                 self.queue.iter_mut().filter(|(queued, _)| queued == *id).for_each(|(_, shown)| shown.clone_from(text));
@@ -110,10 +187,48 @@ impl ChatView {
                 let title = question.title.as_deref().unwrap_or("the tool call");
                 let content = self.renderer.question(title, question.content);
                 let content: String = content.iter().map(|piece| piece.text()).collect();
-                let content = content.lines().map(String::from).collect();
-                self.questions.push(ChatQuestion::new(question.id.clone(), title, content, question.options.to_vec()));
+                let question = ChatQuestion::new(question, content.lines().map(String::from).collect());
+                self.control.extend(self.notifier.waits(&question.title));
+                if self.plain {
+                    self.print(&format!("{}Answer with /1, /2, …\n", question.text()));
+                }
+                self.questions.push(question);
+                self.set_title();
             }
             _ => {}
+        }
+    }
+
+    /// Sets the title of the terminal to that of the session and its state.
+    pub(crate) fn set_title(&mut self) {
+        let state = match (self.questions.is_empty(), self.busy) {
+            (false, _) => "? ",
+            (true, true) => "… ",
+            (true, false) => "",
+        };
+        let directory = self.info.cwd.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let title = self.info.title.as_ref().unwrap_or(&directory);
+        let title = super::notify::title(&format!("{state}nuncio: {title}"));
+        if title != self.title {
+            self.control += &title;
+            self.title = title;
+        }
+    }
+
+    /// Keeps only the last lines of earlier turns. `hidden` further turns precede them.
+    pub(crate) fn shorten_earlier(&mut self, hidden: usize) {
+        let lines = self.output.lines().count();
+        let cut = lines.saturating_sub(EARLIER_LINES);
+        if cut > 0 {
+            self.output = self.output.split_inclusive('\n').skip(cut).collect();
+        }
+        if hidden > 0 || cut > 0 {
+            let what = if cut > 0 { format!("{cut} earlier lines") } else { String::new() };
+            let turns = if hidden > 0 { format!("{hidden} earlier turns") } else { String::new() };
+            let separator = if cut > 0 && hidden > 0 { " and " } else { "" };
+            let id = &self.info.session_id;
+            let line = format!("… {turns}{separator}{what}: nuncio sessions show {id}\n");
+            self.output.insert_str(0, &line);
         }
     }
 
@@ -128,14 +243,28 @@ impl ChatView {
         self.output.insert_str(complete, &output(text));
     }
 
+    /// Prints a diff in the unified format.
+    pub(crate) fn print_diff(&mut self, diff: &str) {
+        let text = output(diff);
+        let lines: String = text.lines().map(|line| self.renderer.diff_line(line).text().to_owned()).collect();
+        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
+        self.output.insert_str(complete, &lines);
+    }
+
     /// Prints an error.
     pub(crate) fn error(&mut self, error: &Error) {
         self.print(&crate::cli::errors::text(&error.message, error.hint.as_deref()));
     }
 
+    /// Returns the work that is shown: a command of the user, else that of the turn.
+    pub(crate) fn work(&self) -> Option<CurrentWork> {
+        let of_turn = || self.activity.current().filter(|_| self.busy && self.questions.is_empty());
+        self.shell.front().cloned().or_else(of_turn)
+    }
+
     /// Returns when the shown seconds change.
     pub(crate) fn next_tick(&self) -> Option<Duration> {
-        let since = self.activity.current().filter(|_| self.busy)?.since.elapsed();
+        let since = self.work().filter(|_| !self.plain)?.since.elapsed();
         Some(Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos())))
     }
 
@@ -145,70 +274,12 @@ impl ChatView {
         if rest.is_empty() || rest.ends_with('\n') { rest } else { rest + "\n" }
     }
 
-    /// Prints the complete lines, and draws the rows below them.
-    pub(crate) fn draw(&mut self, screen: &mut Screen) {
-        let size = crossterm::terminal::size().ok().filter(|(columns, height)| *columns > 0 && *height > 0);
-        let (columns, height) = size.unwrap_or((80, 24));
-        let (columns, height) = (usize::from(columns).max(20), usize::from(height).max(6));
-        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
-        let finished: String = self.output.drain(..complete).collect();
-        let mut rows = wrapped(&self.output, columns);
-        rows.drain(..rows.len().saturating_sub(PARTIAL_ROWS));
-        rows.retain(|row| !row.is_empty());
-        rows.extend(self.work_rows(columns));
-        let composer = self.composer.rows(columns - 2);
-        // The composer has priority; the rows above it are cut.
-        let shown = composer.rows.len().min(height / 2);
-        let first = (composer.cursor.0 + 1).saturating_sub(shown);
-        let above = rows.len().saturating_sub(height - 2 - shown);
-        rows.drain(..above);
-        let cursor = (rows.len() + composer.cursor.0 - first, composer.cursor.1 + 2);
-        for (number, row) in composer.rows.iter().enumerate().skip(first).take(shown) {
-            rows.push(format!("{} {row}", if number == 0 { ">" } else { " " }));
+    /// Returns the directory of the session for people, and its branch.
+    pub(crate) fn place(&self) -> String {
+        let directory = self.info.cwd.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
+        match &self.branch {
+            Some(branch) => output_line(&format!("{directory} ({branch})")),
+            None => output_line(&directory),
         }
-        rows.push(self.dim(&shortened(&self.status(columns), columns)));
-        screen.draw(&finished, rows, cursor);
-    }
-
-    /// Returns the rows about the running work.
-    fn work_rows(&self, columns: usize) -> Vec<String> {
-        let mut rows = Vec::new();
-        if let Some(work) = self.activity.current().filter(|_| self.busy && self.questions.is_empty()) {
-            let seconds = work.since.elapsed().as_secs();
-            let title = shortened(&output_line(&work.title), columns / 2);
-            let text = format!("{} {title}  {seconds} s  {}", MARKS[seconds as usize % MARKS.len()], output_line(&work.detail));
-            rows.push(shortened(text.trim_end(), columns));
-        }
-        let hidden = self.queue.len().saturating_sub(QUEUE_ROWS);
-        let waiting = self.queue.iter().skip(hidden).map(|(_, text)| format!("  waits: {}", output_line(text)));
-        rows.extend(waiting.map(|row| self.dim(&shortened(&row, columns))));
-        if let Some(question) = self.questions.first() {
-            let question = question.rows(self.questions.len() - 1, CONTENT_ROWS, columns);
-            rows.extend(question.iter().flat_map(|row| wrapped(row, columns)));
-        }
-        rows
-    }
-
-    fn status(&self, columns: usize) -> String {
-        let (used, window) = self.context;
-        let context = (used > 0).then(|| match window {
-            0 => format!("{} tokens", tokens(used)),
-            window => format!("{} of {} tokens", tokens(used), tokens(window)),
-        });
-        let keys = match (self.questions.first(), self.busy) {
-            (Some(question), _) if question.focused => "digits answer · Esc: to the text",
-            (Some(_), _) => "Tab: to the request",
-            (None, true) => "Esc stops · Enter joins · Tab waits",
-            (None, false) => "/help",
-        };
-        let cost = self.cost.map(|cost| cost.to_string());
-        let model = shortened(&self.model, columns / 3);
-        let parts = [Some(self.mode.clone()), Some(model), context, cost, Some(keys.into())];
-        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        format!("  {}", output_line(&parts.join(" · ")))
-    }
-
-    fn dim(&self, text: &str) -> String {
-        if self.colour { format!("\x1b[2m{text}\x1b[0m") } else { text.into() }
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<acp::ContentBlock>> {
     let (mut blocks, mut left) = (Vec::new(), limits::MESSAGE_ATTACHMENTS_BYTES_MAX);
     for path in paths {
         let named = |error: Error| Error { message: format!("--file {}: {}", path.display(), error.message), ..error };
-        let bytes = read_bounded(path, limits::ATTACHMENT_BYTES_MAX as u64).map_err(|error| named(unreadable(&error)))?;
+        let bytes = read_bytes(path).map_err(named)?;
         left = left.checked_sub(bytes.len()).ok_or_else(|| {
             let most = limits::MESSAGE_ATTACHMENTS_BYTES_MAX >> 20;
             named(Error::new(Kind::TooLarge, format!("all files of a prompt together exceed {most} MiB")))
@@ -32,6 +32,17 @@ pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<acp::ContentBlock>> {
         blocks.push(block(&absolute, bytes).await.map_err(named)?);
     }
     Ok(blocks)
+}
+
+/// Reads a file with an absolute path as a content block. The error names the file.
+pub(in crate::cli) async fn read_file(path: &Path) -> Result<acp::ContentBlock> {
+    let named = |error: Error| Error { message: format!("{}: {}", path.display(), error.message), ..error };
+    let bytes = read_bytes(path).map_err(named)?;
+    block(path, bytes).await.map_err(named)
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    read_bounded(path, limits::ATTACHMENT_BYTES_MAX as u64).map_err(|error| unreadable(&error))
 }
 
 fn unreadable(error: &std::io::Error) -> Error {

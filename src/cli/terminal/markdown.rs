@@ -1,7 +1,9 @@
 //! Renders Markdown for a terminal while it arrives: headings, emphasis, code, lists, quotes and
-//! tables. A line that is not special is passed on as it arrives.
+//! tables. A line that is not special is passed on word by word.
 
 use unicode_width::UnicodeWidthStr;
+
+use super::word_wrap::WordWrap;
 
 const RESET: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
@@ -17,6 +19,7 @@ const HELD_MAX: usize = 24;
 pub(crate) struct MarkdownStream {
     /// Width of the terminal in columns.
     columns: usize,
+    wrap: WordWrap,
     state: State,
     /// The start of the line, as long as the kind of the line is not known.
     held: String,
@@ -47,6 +50,7 @@ impl MarkdownStream {
     pub(crate) fn new(columns: usize) -> MarkdownStream {
         MarkdownStream {
             columns,
+            wrap: WordWrap::new(columns),
             state: State::Start,
             held: String::new(),
             rows: Vec::new(),
@@ -55,6 +59,14 @@ impl MarkdownStream {
             code: false,
             stars: 0,
             ticks: 0,
+        }
+    }
+
+    /// Sets the width of the terminal, for the next lines.
+    pub(crate) fn resize(&mut self, columns: usize) {
+        if columns != self.columns {
+            self.columns = columns;
+            self.wrap.resize(columns);
         }
     }
 
@@ -87,15 +99,21 @@ impl MarkdownStream {
         let mut out = String::new();
         if !self.held.is_empty() {
             self.end_held(&mut out);
-            out.pop();
         }
         self.end_table(&mut out);
-        self.end_marks(None, &mut out);
-        if self.bold || self.code || self.state == State::Code {
+        let mut rest = String::new();
+        self.end_marks(None, &mut rest);
+        if self.bold || self.code {
+            rest += RESET;
+        }
+        self.wrap.push(&rest, true, &mut out);
+        self.wrap.end(&mut out);
+        if self.state == State::Code {
             out += RESET;
         }
         *self = MarkdownStream::new(self.columns);
-        out
+        // The caller ends the line.
+        out.strip_suffix('\n').map(String::from).unwrap_or(out)
     }
 
     /// Decides about the kind of the line, if its start says it.
@@ -137,6 +155,8 @@ impl MarkdownStream {
                 return;
             }
         };
+        let is_entry = !prefix.starts_with(BOLD);
+        self.wrap.begin(if is_entry { indent.width() + 2 } else { 0 });
         *out += &prefix;
         self.held.clear();
         self.state = State::Text;
@@ -144,6 +164,13 @@ impl MarkdownStream {
 
     /// Adds a character of text.
     fn text(&mut self, character: char, out: &mut String) {
+        let mut styled = String::new();
+        self.styled(character, &mut styled);
+        self.wrap.push(&styled, self.code, out);
+    }
+
+    /// Applies the marks of emphasis and code.
+    fn styled(&mut self, character: char, out: &mut String) {
         match character {
             '`' => {
                 self.end_stars(Some(character), out);
@@ -188,10 +215,13 @@ impl MarkdownStream {
     }
 
     fn end_text(&mut self, out: &mut String) {
-        self.end_marks(None, out);
+        let mut rest = String::new();
+        self.end_marks(None, &mut rest);
         if std::mem::take(&mut self.bold) | std::mem::take(&mut self.code) {
-            *out += RESET;
+            rest += RESET;
         }
+        self.wrap.push(&rest, true, out);
+        self.wrap.end(out);
         out.push('\n');
         self.state = State::Start;
     }

@@ -94,6 +94,11 @@ impl TerminalRenderer {
         }
     }
 
+    /// Sets the width of the terminal, for the next lines.
+    pub(crate) fn resize(&mut self, columns: usize) {
+        self.markdown.iter_mut().for_each(|markdown| markdown.resize(columns));
+    }
+
     /// Renders a block.
     pub(crate) fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
         match block {
@@ -360,7 +365,7 @@ impl TerminalRenderer {
     }
 
     /// Renders a line of a diff. The line must be escaped for a terminal.
-    fn diff_line(&self, line: &str) -> RenderedText {
+    pub(crate) fn diff_line(&self, line: &str) -> RenderedText {
         let style = match line.as_bytes().first() {
             Some(b'+') => Style::Green,
             Some(b'-') => Style::Red,

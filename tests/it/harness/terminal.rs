@@ -80,6 +80,26 @@ impl Terminal {
         .await
     }
 
+    /// Reads until the output after its first `start` bytes contains one of the words. Returns the
+    /// word.
+    pub async fn until_any<'a>(&mut self, words: &[&'a str], start: usize) -> &'a str {
+        bounded(&words.join(" or "), async {
+            loop {
+                let shown = String::from_utf8_lossy(&self.shown[start..]).into_owned();
+                if let Some(found) = words.iter().find(|word| shown.contains(**word)) {
+                    return *found;
+                }
+                assert!(self.read().await, "ended before {words:?}: {shown:?}");
+            }
+        })
+        .await
+    }
+
+    /// Closes the terminal. Returns the command.
+    pub fn hang_up(self) -> Child {
+        self.child
+    }
+
     /// The whole output so far, without waiting.
     pub fn so_far(&mut self) -> String {
         let mut bytes = [0; 4096];

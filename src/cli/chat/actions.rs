@@ -1,0 +1,232 @@
+//! The actions of the chat: messages, commands and other sessions.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid, kill_process};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+use super::Chat;
+use super::commands::{self, ChatCommand, CommandRow};
+use super::info::SessionInfo;
+use super::keys::TerminalModes;
+use super::notify;
+use super::{client, memory};
+use crate::cli::terminal::activity::CurrentWork;
+use crate::cli::terminal::renderer::{RenderOptions, TerminalRenderer};
+use crate::error::{Error, Result};
+use crate::id::SessionId;
+use crate::similar_names::nearest;
+use crate::transcript::Transcript;
+
+/// Time in which a suspended process stops.
+const STOPPED: Duration = Duration::from_millis(200);
+
+impl Chat {
+    /// Sends the text, or runs a command. A text that was not sent stays in the composer. Returns
+    /// whether the user quits.
+    pub(super) async fn submit(&mut self) -> Result<bool> {
+        let text = self.take_text();
+        let result = self.submit_text(&text).await;
+        if result.is_err() {
+            self.view.composer.give_back(&text);
+        }
+        result
+    }
+
+    async fn submit_text(&mut self, text: &str) -> Result<bool> {
+        if let Some(reason) = self.view.reason.take() {
+            self.view.answer(&reason.id);
+            self.session.answer(&reason.id, &reason.option, Some(text.trim()), None).await?;
+            return Ok(false);
+        }
+        if let Some(line) = text.trim().strip_prefix('!') {
+            self.session.client.require_local("!")?;
+            let (line, shared) = line.strip_prefix('!').map_or((line, true), |line| (line, false));
+            let title = format!("$ {}", line.trim());
+            self.view.shell.push_back(CurrentWork { title, since: Instant::now(), detail: String::new() });
+            self.tasks.run_command(line.trim(), self.directory(), shared);
+            return Ok(false);
+        }
+        if let Some((row, argument)) = commands::parse(text) {
+            return self.run_command(row, argument).await;
+        }
+        self.check_command(text)?;
+        self.send(text, if self.view.busy { "steer" } else { "queue" }).await.map(|()| false)
+    }
+
+    /// Returns an error if a text begins with a command that does not exist.
+    fn check_command(&self, text: &str) -> Result<()> {
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let is_name = word.len() > 1 && word.strip_prefix('/').is_some_and(|name| !name.contains('/'));
+        let names: Vec<&str> = self.view.commands.iter().map(|command| command.value.as_str()).collect();
+        if !is_name || !text.starts_with('/') || names.contains(&word) {
+            return Ok(());
+        }
+        let error = Error::invalid_params(format!("unknown command {word}"));
+        Err(match nearest(word, &names, 0.5) {
+            Some(index) => error.hint(format!("{} (a space before the slash sends the text as it is)", names[index])),
+            None => error.hint("/help lists the commands; a space before the slash sends the text as it is"),
+        })
+    }
+
+    /// Sends a message with the attachments. If it fails, the attachments stay.
+    pub(super) async fn send(&mut self, text: &str, delivery: &str) -> Result<()> {
+        let text = Some(text).filter(|text| !text.trim().is_empty()).map(|text| json!({ "type": "text", "text": text }));
+        let parts: Vec<Value> = text.into_iter().chain(self.attached.iter().cloned()).collect();
+        self.session.message(parts, delivery).await?;
+        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
+        Ok(())
+    }
+
+    fn directory(&self) -> PathBuf {
+        let cwd = &self.view.info.cwd;
+        if cwd.as_os_str().is_empty() { self.session.client.app().cwd.clone() } else { cwd.clone() }
+    }
+
+    /// Runs a command of the chat. Returns whether the user quits.
+    async fn run_command(&mut self, row: &CommandRow, argument: &str) -> Result<bool> {
+        if argument.is_empty() && !row.argument.is_empty() && !row.argument.starts_with('[') {
+            return Err(Error::invalid_params(format!("/{} {}: the argument is missing", row.name, row.argument)));
+        }
+        let id = self.session.id.clone();
+        match row.command {
+            ChatCommand::Help => {
+                let others = self.view.commands.iter().filter(|command| commands::parse(&command.value).is_none());
+                let help = commands::help(&others.cloned().collect::<Vec<_>>());
+                self.view.print(&help);
+            }
+            ChatCommand::Model if argument.is_empty() => self.tasks.list_models(),
+            ChatCommand::Model => self.set("model", argument).await?,
+            ChatCommand::Thinking => self.set("thinking", argument).await?,
+            ChatCommand::Mode => self.session.set_mode(argument).await?,
+            ChatCommand::Agent => self.begin_session(Some(argument)).await?,
+            ChatCommand::New => self.begin_session(None).await?,
+            ChatCommand::Resume if argument.is_empty() => self.tasks.list_sessions(),
+            ChatCommand::Resume => self.continue_session(argument).await?,
+            ChatCommand::Fork => {
+                let forked = client::session_id(&self.session.call("session/fork", json!({})).await?)?;
+                self.view.print("the session continues in a copy\n");
+                self.switch(&forked, true).await?;
+            }
+            ChatCommand::Rename => drop(self.session.call("session/set_title", json!({ "title": argument })).await?),
+            ChatCommand::Attach => self.attach_file(argument).await?,
+            ChatCommand::Diff => self.tasks.read_diff(&id),
+            ChatCommand::Copy => self.copy()?,
+            ChatCommand::Export => self.export(argument).await?,
+            ChatCommand::Status => self.tasks.print_info(&id, SessionInfo::status),
+            ChatCommand::Cost => self.tasks.print_info(&id, SessionInfo::cost_lines),
+            ChatCommand::Permissions => self.tasks.list_tools(&id, "", "the agent has not reported its tools"),
+            ChatCommand::Mcp => self.tasks.list_tools(&id, "mcp__", "no MCP server offers a tool in this session"),
+            ChatCommand::Hooks => {
+                self.session.client.require_local("/hooks")?;
+                let hooks = memory::hooks(self.session.client.app(), &self.directory())?;
+                self.view.print(&hooks);
+            }
+            ChatCommand::Memory => {
+                self.session.client.require_local("/memory")?;
+                let text = memory::add(self.session.client.app(), &self.directory(), argument)?;
+                self.view.print(&text);
+            }
+            ChatCommand::Quit => return Ok(true),
+        }
+        Ok(false)
+    }
+
+    async fn set(&mut self, option: &str, value: &str) -> Result<()> {
+        self.session.set_option(option, value).await?;
+        self.view.print(&format!("{option} {value}\n"));
+        self.tasks.read_info(&self.session.id);
+        Ok(())
+    }
+
+    /// Begins a session, and shows it.
+    async fn begin_session(&mut self, agent: Option<&str>) -> Result<()> {
+        let directory = self.directory();
+        let fields = match agent.or(self.view.info.agent.as_deref()) {
+            Some(agent) => json!({ "agent": agent }),
+            None => json!({}),
+        };
+        let id = self.session.client.begin(&directory.to_string_lossy(), fields).await?;
+        self.view.print(&format!("nuncio · {} · session {id}\n", directory.display()));
+        self.switch(&id, false).await
+    }
+
+    /// Continues a session. `id` can be a unique start of its id.
+    pub(super) async fn continue_session(&mut self, id: &str) -> Result<()> {
+        let id = self.session.client.resume(id).await?;
+        self.view.print(&format!("session {id}\n"));
+        self.switch(&id, true).await
+    }
+
+    /// Shows another session. The session that was shown goes on, and can be continued.
+    async fn switch(&mut self, id: &SessionId, continues: bool) -> Result<()> {
+        self.draft.save(&self.view.composer.take());
+        self.show_session(id, continues).await
+    }
+
+    /// Copies the last answer to the clipboard.
+    fn copy(&mut self) -> Result<()> {
+        if self.view.last_answer.is_empty() {
+            return Err(Error::invalid_params("/copy: there is no answer yet"));
+        }
+        let sequence = notify::copy(&self.view.last_answer);
+        let sequence = sequence.ok_or_else(|| Error::invalid_params("/copy: the answer is too long").hint("/export FILE"))?;
+        self.view.control += &sequence;
+        self.view.print("copied, if the terminal allows it (OSC 52)\n");
+        Ok(())
+    }
+
+    /// Writes the conversation to a file that does not exist.
+    async fn export(&mut self, file: &str) -> Result<()> {
+        let name = if file.is_empty() { format!("{}.txt", self.session.id) } else { file.to_owned() };
+        let path = self.session.client.app().cwd.join(&name);
+        let mut renderer = TerminalRenderer::new(RenderOptions { replay: true, ..RenderOptions::default() }, &self.directory());
+        let (mut transcript, mut text) = (Transcript::default(), String::new());
+        let mut events = self.session.client.follow(&self.session.id, 0).await?;
+        for event in events.committed().await? {
+            for block in transcript.apply(&event) {
+                renderer.render(&block).iter().for_each(|piece| text.push_str(piece.text()));
+            }
+        }
+        let failed = |error| Error::io(format_args!("writing {}", path.display()), error);
+        let mut written = std::fs::File::options().write(true).create_new(true).open(&path).map_err(failed)?;
+        std::io::Write::write_all(&mut written, text.as_bytes()).map_err(failed)?;
+        self.view.print(&format!("wrote {}\n", path.display()));
+        Ok(())
+    }
+
+    /// Stops the turn. The texts of the messages that wait return to the composer.
+    pub(super) async fn stop(&mut self) -> Result<()> {
+        for (id, text) in self.view.take_queued() {
+            if self.session.remove_queued(&id).await.is_ok() {
+                self.view.composer.give_back(&text);
+            }
+        }
+        self.session.stop().await
+    }
+
+    /// Returns the newest message that waits to the composer.
+    pub(super) async fn take_back(&mut self) -> Result<()> {
+        let Some((id, text)) = self.view.queue.last().cloned() else { return Ok(()) };
+        self.session.remove_queued(&id).await?;
+        self.view.queue.retain(|(queued, _)| *queued != id);
+        self.view.composer.set(&text);
+        Ok(())
+    }
+
+    /// Stops this process until the shell continues it.
+    pub(super) async fn suspend(&mut self) -> Result<()> {
+        self.screen.release().await;
+        TerminalModes::restore();
+        let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()));
+        let mut continued = continued.map_err(|error| Error::io("waiting for a signal", error))?;
+        // Fails only for a process that does not exist.
+        let _ = kill_process(getpid(), Signal::TSTP);
+        // The process does not stop if no shell could continue it.
+        let _ = timeout(STOPPED, continued.recv()).await;
+        TerminalModes::set()
+    }
+}

@@ -1,0 +1,41 @@
+//! Edits the text of the composer in the user's editor.
+
+use super::Chat;
+use super::input::ChatInput;
+use super::keys::TerminalModes;
+use crate::error::{Error, Result};
+use crate::process::Command;
+use crate::task;
+use crate::workspace::{create_private_dir, write_private};
+
+impl Chat {
+    /// Edits the text in `$VISUAL`, else in `$EDITOR`, else in vi. The text is unchanged if the
+    /// editor fails.
+    pub(super) async fn edit_text(&mut self, input: &mut ChatInput) -> Result<()> {
+        let app = self.session.client.app().clone();
+        let environment = &app.services.environment;
+        let editor = environment.get("VISUAL").or(environment.get("EDITOR")).unwrap_or("vi").to_owned();
+        let directory = app.places.data.join("drafts").join(self.session.id.as_str());
+        create_private_dir(&directory)?;
+        let file = directory.join("edited.md");
+        let _ = std::fs::remove_file(&file);
+        write_private(&file, self.view.composer.whole().as_bytes()).map_err(|error| Error::io("writing a draft", error))?;
+        self.screen.release().await;
+        // The editor reads the terminal.
+        *input = ChatInput::Suspended;
+        TerminalModes::restore();
+        let words = editor.split_whitespace().map(String::from).chain([file.to_string_lossy().into_owned()]);
+        let (launcher, command) = (app.services.launcher.clone(), Command::program(words, &app.cwd));
+        let edited = task::blocking("running the editor", move || launcher.run_on_terminal(&command)).await?;
+        TerminalModes::set()?;
+        *input = ChatInput::open(false);
+        let text = std::fs::read_to_string(&file).map_err(|error| Error::io("reading the edited text", error));
+        let _ = std::fs::remove_file(&file);
+        match edited {
+            Ok(true) => self.view.composer.set(text?.trim_end_matches('\n')),
+            Ok(false) => return Err(Error::invalid_params(format!("{editor} failed; the text is unchanged"))),
+            Err(error) => return Err(error.hint("set $VISUAL or $EDITOR")),
+        }
+        Ok(())
+    }
+}

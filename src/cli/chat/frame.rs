@@ -1,0 +1,121 @@
+//! The rows below the finished output: the running work, messages that wait, permission requests,
+//! the composer, candidates and a status row.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::rows::{shortened, wrapped};
+use super::screen::Screen;
+use super::view::{ChatView, Overlay};
+use crate::cli::terminal::amounts::tokens;
+use crate::cli::terminal::status_line::MARKS;
+use crate::terminal_text::output_line;
+
+/// Maximum number of rows of a permission request's content, and of waiting messages.
+const CONTENT_ROWS: usize = 12;
+const QUEUE_ROWS: usize = 4;
+/// Number of rows of a message that is being written.
+const PARTIAL_ROWS: usize = 6;
+
+impl ChatView {
+    /// Prints the complete lines, and draws the rows below them, or the list on the alternate
+    /// screen.
+    pub(crate) fn draw(&mut self, screen: &mut Screen) {
+        screen.control(&std::mem::take(&mut self.control));
+        let size = crossterm::terminal::size().ok().filter(|(columns, height)| *columns > 0 && *height > 0);
+        let (columns, height) = size.unwrap_or((80, 24));
+        let (columns, height) = (usize::from(columns).max(20), usize::from(height).max(6));
+        self.renderer.resize(columns);
+        match &self.overlay {
+            Some(Overlay::Sessions(picker)) => return screen.draw_overlay(picker.rows(columns, height)),
+            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns, height)),
+            None => {}
+        }
+        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
+        let finished: String = self.output.drain(..complete).collect();
+        let (rows, cursor) = self.rows(columns, height);
+        screen.draw(&finished, rows, cursor);
+    }
+
+    /// Returns the rows, and the row and column of the cursor.
+    fn rows(&self, columns: usize, height: usize) -> (Vec<String>, (usize, usize)) {
+        let mut rows = wrapped(&self.output, columns);
+        rows.drain(..rows.len().saturating_sub(PARTIAL_ROWS));
+        rows.retain(|row| !row.is_empty());
+        rows.extend(self.work_rows(columns));
+        let composer = self.composer.rows(columns - 2);
+        // The composer has priority; the rows above it are cut.
+        let shown = composer.rows.len().min(height / 2);
+        let first = (composer.cursor.0 + 1).saturating_sub(shown);
+        let candidates = match &self.completion {
+            Some(completion) => completion.rows(columns, height - 2 - shown),
+            None => (Vec::new(), 0),
+        };
+        let space = (height - 2 - shown).saturating_sub(candidates.0.len());
+        rows.drain(..rows.len().saturating_sub(space));
+        let cursor = (rows.len() + composer.cursor.0 - first, composer.cursor.1 + 2);
+        let mark = if self.reason.is_some() { "?" } else { ">" };
+        for (number, row) in composer.rows.iter().enumerate().skip(first).take(shown) {
+            rows.push(format!("{} {row}", if number == 0 { mark } else { " " }));
+        }
+        let (candidates, selected) = candidates;
+        rows.extend(candidates.into_iter().enumerate().map(|(at, row)| if at == selected { row } else { self.dim(&row) }));
+        rows.push(self.dim(&shortened(&self.status(columns), columns)));
+        (rows, cursor)
+    }
+
+    /// Returns the rows about the running work.
+    fn work_rows(&self, columns: usize) -> Vec<String> {
+        let mut rows = Vec::new();
+        if let Some(work) = self.work() {
+            let seconds = work.since.elapsed().as_secs();
+            let title = shortened(&output_line(&work.title), columns / 2);
+            let text = format!("{} {title}  {seconds} s  {}", MARKS[seconds as usize % MARKS.len()], output_line(&work.detail));
+            rows.push(shortened(text.trim_end(), columns));
+        }
+        let hidden = self.queue.len().saturating_sub(QUEUE_ROWS);
+        let waiting = self.queue.iter().skip(hidden).map(|(_, text)| format!("  waits: {}", output_line(text)));
+        rows.extend(waiting.map(|row| self.dim(&shortened(&row, columns))));
+        if let Some(question) = self.questions.first() {
+            let question = question.rows(self.questions.len() - 1, CONTENT_ROWS, columns);
+            rows.extend(question.iter().flat_map(|row| wrapped(row, columns)));
+        }
+        if !self.attached.is_empty() {
+            let names: Vec<String> = self.attached.iter().map(|name| output_line(name)).collect();
+            rows.push(shortened(&format!("  attached: {}", names.join(", ")), columns));
+        }
+        rows
+    }
+
+    fn status(&self, columns: usize) -> String {
+        let (used, window) = self.context;
+        let context = (used > 0).then(|| match window {
+            0 => format!("{} tokens", tokens(used)),
+            window => format!("{} of {} tokens", tokens(used), tokens(window)),
+        });
+        let keys = match (self.questions.first(), self.busy) {
+            _ if self.reason.is_some() => "Enter rejects with this reason · Esc",
+            _ if self.completion.is_some() => "Tab completes · Up and Down choose · Esc",
+            (Some(question), _) if question.focused => "digits answer · Esc: to the text",
+            (Some(_), _) => "Tab: to the request",
+            (None, true) => "Esc stops · Enter joins · Tab waits",
+            (None, false) => "/help",
+        };
+        let cost = self.cost.map(|cost| cost.to_string());
+        let model = self.info.model.as_deref().unwrap_or_default();
+        let model = shortened(self.info.agent.as_deref().unwrap_or(model), columns / 3);
+        // The last parts are omitted on a narrow terminal.
+        let parts = [Some(keys.into()), Some(self.info.mode.clone()), Some(model), context, cost, Some(self.place())];
+        let mut row = String::new();
+        for part in parts.into_iter().flatten().filter(|part| !part.is_empty()) {
+            let part = output_line(&part);
+            if row.is_empty() || row.width() + part.width() + 5 <= columns {
+                row += &format!("{}{part}", if row.is_empty() { "  " } else { " · " });
+            }
+        }
+        row
+    }
+
+    fn dim(&self, text: &str) -> String {
+        if self.colour { format!("\x1b[2m{text}\x1b[0m") } else { text.into() }
+    }
+}

@@ -1,0 +1,70 @@
+//! The state of the session that the chat shows.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::client::ChatClient;
+use crate::cli::terminal::amounts::tokens;
+use crate::content::{Cost, Usage};
+use crate::error::{Error, Result};
+use crate::id::SessionId;
+
+/// The fields of `_nuncio/session/get` that the chat uses.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SessionInfo {
+    pub session_id: String,
+    pub cwd: PathBuf,
+    pub title: Option<String>,
+    pub model: Option<String>,
+    pub mode: String,
+    pub thinking: Option<String>,
+    pub agent: Option<String>,
+    pub status: String,
+    pub context_tokens: u64,
+    pub usage: Usage,
+    pub cost: Option<Cost>,
+    pub tools: Vec<String>,
+}
+
+impl SessionInfo {
+    /// Reads the state of a session.
+    pub(crate) async fn read(client: &ChatClient, id: &SessionId) -> Result<SessionInfo> {
+        let view = client.call("_nuncio/session/get", json!({ "sessionId": id })).await?;
+        serde_json::from_value(view).map_err(|error| Error::internal(format!("_nuncio/session/get: {error}")))
+    }
+
+    /// Returns the lines of `/status`.
+    pub(crate) fn status(&self) -> String {
+        let agent = self.agent.as_deref().unwrap_or("nuncio");
+        let rows = [
+            ("session", self.session_id.clone()),
+            ("title", self.title.clone().unwrap_or_default()),
+            ("directory", self.cwd.display().to_string()),
+            ("agent", agent.to_owned()),
+            ("model", self.model.clone().unwrap_or_default()),
+            ("mode", self.mode.clone()),
+            ("thinking", self.thinking.clone().unwrap_or_default()),
+            ("tools", if self.tools.is_empty() { String::new() } else { self.tools.len().to_string() }),
+        ];
+        let line = |(name, value): &(&str, String)| format!("{name:<10} {value}\n");
+        let lines: String = rows.iter().filter(|(_, value)| !value.is_empty()).map(line).collect();
+        lines + &self.cost_lines()
+    }
+
+    /// Returns the lines of `/cost`.
+    pub(crate) fn cost_lines(&self) -> String {
+        let Usage { input_tokens, output_tokens, cache_read_tokens, .. } = self.usage;
+        let cached = (cache_read_tokens > 0).then(|| format!(" ({} of them cached)", tokens(cache_read_tokens)));
+        let cost = self.cost.map_or_else(|| "not known: the price of a model is not known".to_owned(), |cost| cost.to_string());
+        format!(
+            "tokens     {} in{}, {} out; {} in the context\ncost       {cost}\n",
+            tokens(input_tokens),
+            cached.unwrap_or_default(),
+            tokens(output_tokens),
+            tokens(self.context_tokens),
+        )
+    }
+}

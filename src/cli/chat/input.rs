@@ -1,0 +1,313 @@
+//! The keys of the chat, or lines of text in a plain chat.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyEvent};
+use futures_util::StreamExt;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+
+use super::Chat;
+use super::commands::{ArgumentValues, CompletionCandidate};
+use super::completion::{self, Completion, ComposerWord, WordKind};
+use super::history;
+use super::hunks::ReviewAction;
+use super::keys::{self, is_control};
+use super::picker::PickerAction;
+use super::question::QuestionChoice;
+use super::view::{Overlay, RejectReason};
+use crate::error::{Error, Result};
+
+/// A second Ctrl-C within this time ends the chat.
+const QUIT_AGAIN: Duration = Duration::from_secs(1);
+
+/// The source of the input.
+pub(crate) enum ChatInput {
+    Keys(EventStream),
+    Lines(Lines<BufReader<Stdin>>),
+    /// Another program reads the terminal.
+    Suspended,
+}
+
+/// A key, a paste or a line.
+pub(crate) enum InputEvent {
+    Terminal(TerminalEvent),
+    Line(String),
+}
+
+impl ChatInput {
+    /// Opens the standard input: lines for a plain chat, else keys.
+    pub(crate) fn open(plain: bool) -> ChatInput {
+        match plain {
+            true => ChatInput::Lines(BufReader::new(tokio::io::stdin()).lines()),
+            false => ChatInput::Keys(EventStream::new()),
+        }
+    }
+
+    /// Waits for the next input. `None` at the end. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<Result<InputEvent>> {
+        let failed = |error: io::Error| Error::io("reading the terminal", error);
+        match self {
+            ChatInput::Keys(events) => Some(events.next().await?.map(InputEvent::Terminal).map_err(failed)),
+            ChatInput::Lines(lines) => Some(lines.next_line().await.transpose()?.map(InputEvent::Line).map_err(failed)),
+            ChatInput::Suspended => std::future::pending().await,
+        }
+    }
+}
+
+impl Chat {
+    /// Handles input. Returns whether the user quits.
+    pub(super) async fn input(&mut self, event: InputEvent, input: &mut ChatInput) -> bool {
+        let result = match event {
+            InputEvent::Line(line) => self.line(&line).await,
+            InputEvent::Terminal(TerminalEvent::Key(key)) if keys::is_press(&key) => {
+                let result = match self.view.overlay.is_some() {
+                    true => self.overlay_key(key).await.map(|()| false),
+                    false => self.key(key, input).await,
+                };
+                self.view.last_key = Instant::now();
+                result
+            }
+            InputEvent::Terminal(TerminalEvent::Paste(text)) => {
+                if self.view.overlay.is_none() {
+                    self.paste(&text).await;
+                }
+                self.view.last_key = Instant::now();
+                Ok(false)
+            }
+            InputEvent::Terminal(TerminalEvent::FocusGained) => {
+                self.view.notifier.focused = true;
+                Ok(false)
+            }
+            InputEvent::Terminal(TerminalEvent::FocusLost) => {
+                self.view.notifier.focused = false;
+                Ok(false)
+            }
+            InputEvent::Terminal(_) => Ok(false),
+        };
+        self.draft.change();
+        result.unwrap_or_else(|error| {
+            self.view.error(&error);
+            false
+        })
+    }
+
+    /// Handles a line of a plain chat: `/1` answers a permission request.
+    async fn line(&mut self, line: &str) -> Result<bool> {
+        let digit = line.trim().strip_prefix('/').and_then(|number| number.parse::<u8>().ok());
+        if let (Some(digit), Some(question)) = (digit, self.view.questions.first())
+            && let Some(choice) = question.choice(char::from(b'0' + digit.min(9)))
+        {
+            return self.choose(choice).await.map(|()| false);
+        }
+        self.view.composer.set(line);
+        if self.view.composer.is_empty() { Ok(false) } else { self.submit().await }
+    }
+
+    /// Handles a key in the list on the alternate screen.
+    async fn overlay_key(&mut self, key: KeyEvent) -> Result<()> {
+        match &mut self.view.overlay {
+            Some(Overlay::Sessions(picker)) => match picker.key(key) {
+                PickerAction::None => {}
+                PickerAction::Close => self.view.overlay = None,
+                PickerAction::Open(id) => {
+                    self.view.overlay = None;
+                    self.continue_session(id.as_str()).await?;
+                }
+            },
+            Some(Overlay::Hunks(review)) => match review.key(key) {
+                ReviewAction::None => {}
+                action => self.end_review(action == ReviewAction::Send).await?,
+            },
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Closes the review of hunks, and sends the decisions.
+    async fn end_review(&mut self, send: bool) -> Result<()> {
+        let Some(Overlay::Hunks(review)) = self.view.overlay.take() else { return Ok(()) };
+        if send {
+            self.view.answer(&review.id);
+            return self.session.answer(&review.id, &review.option, None, Some(&review.answer())).await;
+        }
+        if let Some(question) = self.view.questions.iter_mut().find(|question| question.id == review.id) {
+            question.review = Some(review);
+        }
+        Ok(())
+    }
+
+    /// Handles a key. Returns whether the user quits.
+    async fn key(&mut self, key: KeyEvent, input: &mut ChatInput) -> Result<bool> {
+        let is_empty = self.view.composer.is_empty();
+        if let (KeyCode::Char(digit), Some(question)) = (key.code, self.view.questions.first())
+            && key.modifiers.is_empty()
+            && self.view.reason.is_none()
+            && question.takes_keys(is_empty, self.view.last_key)
+            && let Some(choice) = question.choice(digit)
+        {
+            return self.choose(choice).await.map(|()| false);
+        }
+        if self.completion_key(key) {
+            return Ok(false);
+        }
+        match key.code {
+            _ if is_control(&key, 'c') => return self.interrupt().await,
+            _ if is_control(&key, 'd') && is_empty => return Ok(true),
+            _ if is_control(&key, 'z') => self.suspend().await?,
+            _ if is_control(&key, 'g') => self.edit_text(input).await?,
+            _ if is_control(&key, 'v') => self.attach_clipboard().await?,
+            _ if is_control(&key, 'o') => {
+                if let Some(question) = self.view.questions.first() {
+                    let content: String = question.content().iter().map(|line| format!("{line}\n")).collect();
+                    self.view.print(&content);
+                }
+            }
+            _ if is_control(&key, 'l') => {
+                let id = self.session.id.clone();
+                self.show_session(&id, true).await?;
+            }
+            KeyCode::Tab => self.tab().await?,
+            KeyCode::Esc => self.escape().await?,
+            KeyCode::Enter if key.modifiers.is_empty() => {
+                if !is_empty || !self.attached.is_empty() {
+                    return self.submit().await;
+                }
+            }
+            KeyCode::Up if is_empty && !self.view.queue.is_empty() => self.take_back().await?,
+            _ => {
+                keys::edit(&mut self.view.composer, key);
+                self.start_completion();
+            }
+        }
+        Ok(false)
+    }
+
+    /// Answers the first permission request.
+    pub(super) async fn choose(&mut self, choice: QuestionChoice) -> Result<()> {
+        let Some(question) = self.view.questions.first_mut() else { return Ok(()) };
+        let id = question.id.clone();
+        match choice {
+            QuestionChoice::Option(option) => {
+                self.view.answer(&id);
+                self.session.answer(&id, &option, None, None).await
+            }
+            QuestionChoice::Reason(option) => {
+                self.view.reason = Some(RejectReason { id, option });
+                Ok(())
+            }
+            QuestionChoice::Hunks => {
+                self.view.overlay = question.review.take().map(Overlay::Hunks);
+                Ok(())
+            }
+        }
+    }
+
+    async fn tab(&mut self) -> Result<()> {
+        let is_empty = self.view.composer.is_empty();
+        match self.view.questions.first_mut() {
+            Some(question) => question.focused = !question.focused,
+            None if self.view.busy && !is_empty => {
+                let text = self.take_text();
+                self.send(&text, "queue").await?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn escape(&mut self) -> Result<()> {
+        if self.view.reason.take().is_some() {
+            return Ok(());
+        }
+        match self.view.questions.first_mut() {
+            Some(question) if question.focused => question.focused = false,
+            _ if self.view.busy => self.stop().await?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Handles Ctrl-C: empties the composer, else stops the turn, else quits if pressed twice.
+    async fn interrupt(&mut self) -> Result<bool> {
+        let again = self.interrupted.replace(Instant::now()).is_some_and(|before| before.elapsed() < QUIT_AGAIN);
+        if !self.view.composer.is_empty() {
+            self.take_text();
+            return Ok(false);
+        }
+        match (self.view.busy, again) {
+            (_, true) => return Ok(true),
+            (true, false) => self.stop().await?,
+            (false, false) => self.view.print("Ctrl-C again quits\n"),
+        }
+        Ok(false)
+    }
+
+    /// Removes and returns the text of the composer, and adds it to the history.
+    pub(super) fn take_text(&mut self) -> String {
+        self.view.completion = None;
+        let text = self.view.composer.take();
+        history::add(&self.view.history_file, &text);
+        text
+    }
+
+    /// Handles a key of the open completion. Returns whether it was one.
+    fn completion_key(&mut self, key: KeyEvent) -> bool {
+        let Some(completion) = &mut self.view.completion else { return false };
+        match key.code {
+            KeyCode::Up => completion.select(false),
+            KeyCode::Down => completion.select(true),
+            KeyCode::Esc => self.view.completion = None,
+            KeyCode::Tab => self.accept_candidate(),
+            // A command that is typed whole is run.
+            KeyCode::Enter if key.modifiers.is_empty() && (completion.chosen || !self.is_whole_command()) => {
+                self.accept_candidate();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn is_whole_command(&self) -> bool {
+        let (text, _) = self.view.composer.text();
+        let word = text.split_whitespace().next().unwrap_or_default();
+        text.starts_with('/') && self.view.commands.iter().any(|command| command.value == word)
+    }
+
+    /// Replaces the word by the selected candidate.
+    fn accept_candidate(&mut self) {
+        let Some(completion) = self.view.completion.take() else { return };
+        let value = &completion.selected().value;
+        // A directory can be completed further.
+        let end = if value.ends_with('/') { "" } else { " " };
+        self.view.composer.replace_before_cursor(completion.word.start, &format!("{value}{end}"));
+        if end.is_empty() {
+            self.start_completion();
+        }
+    }
+
+    /// Searches candidates for the word at the cursor.
+    pub(super) fn start_completion(&mut self) {
+        let (text, cursor) = self.view.composer.text();
+        let word = ComposerWord::at(text, cursor).filter(|_| !self.view.plain && self.view.reason.is_none());
+        match word {
+            None => self.view.completion = None,
+            Some(word) if word.kind == WordKind::Command => {
+                let candidates = completion::matching(&word.text, &self.view.commands);
+                self.view.completion = Completion::new(word, candidates);
+            }
+            Some(word) => self.tasks.complete(&self.session.id, word),
+        }
+    }
+
+    /// Shows the candidates that were found for a word, if it is still the word at the cursor.
+    pub(super) fn complete(&mut self, word: &ComposerWord, candidates: Vec<CompletionCandidate>) {
+        let (text, cursor) = self.view.composer.text();
+        if ComposerWord::at(text, cursor).as_ref() != Some(word) {
+            return;
+        }
+        let searched = matches!(word.kind, WordKind::Path | WordKind::Argument(ArgumentValues::Files));
+        let candidates = if searched { candidates } else { completion::matching(&word.text, &candidates) };
+        self.view.completion = Completion::new(word.clone(), candidates);
+    }
+}

@@ -1,0 +1,143 @@
+//! The list of sessions to continue, with a filter.
+
+use std::path::{Path, PathBuf};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde::Deserialize;
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use super::rows::shortened;
+use crate::content::Cost;
+use crate::id::SessionId;
+use crate::terminal_text::output_line;
+
+/// A session of the list.
+pub(crate) struct ListedSession {
+    id: SessionId,
+    cwd: PathBuf,
+    title: String,
+    /// Date and time of the last change, in UTC.
+    updated: String,
+    state: &'static str,
+    agent: Option<String>,
+    cost: Option<Cost>,
+}
+
+impl ListedSession {
+    /// Reads a session of the result of `session/list`.
+    pub(crate) fn from_json(session: &Value) -> ListedSession {
+        let text = |value: &Value| output_line(value.as_str().unwrap_or_default());
+        let ours = &session["_meta"]["nuncio"];
+        let state = match (ours["waiting"].as_bool(), ours["status"].as_str()) {
+            (Some(true), _) => "waiting",
+            (_, Some("busy")) => "busy",
+            (_, Some("idle")) => "open",
+            _ => "",
+        };
+        ListedSession {
+            id: SessionId::from(session["sessionId"].as_str().unwrap_or_default()),
+            cwd: session["cwd"].as_str().unwrap_or_default().into(),
+            title: text(&session["title"]),
+            updated: text(&session["updatedAt"]).get(..16).unwrap_or_default().replace('T', " "),
+            state,
+            agent: ours["agent"].as_str().map(output_line),
+            cost: Cost::deserialize(&ours["cost"]).ok(),
+        }
+    }
+
+    fn matches(&self, filter: &str) -> bool {
+        let text = format!("{} {} {}", self.title, self.cwd.display(), self.id.as_str()).to_lowercase();
+        filter.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    }
+
+    fn row(&self, with_directory: bool, columns: usize) -> String {
+        let directory = with_directory.then(|| output_line(&self.cwd.to_string_lossy()));
+        let cost = self.cost.map(|cost| cost.to_string());
+        let facts = [Some(self.state.to_owned()).filter(|state| !state.is_empty()), self.agent.clone(), directory, cost];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        let title = shortened(if self.title.is_empty() { self.id.as_str() } else { &self.title }, (columns / 2).max(16));
+        let padding = " ".repeat((columns / 2).max(16).saturating_sub(title.width()));
+        shortened(format!("{}  {title}{padding}  {}", self.updated, facts.join(" · ")).trim_end(), columns)
+    }
+}
+
+/// The action of a key in the list.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PickerAction {
+    None,
+    Close,
+    Open(SessionId),
+}
+
+/// The list, its filter and the selected session.
+pub(crate) struct SessionPicker {
+    sessions: Vec<ListedSession>,
+    /// The directory whose sessions are listed first.
+    here: PathBuf,
+    everywhere: bool,
+    filter: String,
+    selected: usize,
+}
+
+impl SessionPicker {
+    /// Creates a list of the sessions of one directory, or of all if it has none.
+    pub(crate) fn new(sessions: Vec<ListedSession>, here: &Path) -> SessionPicker {
+        let everywhere = !sessions.iter().any(|session| session.cwd == here);
+        SessionPicker { sessions, here: here.into(), everywhere, filter: String::new(), selected: 0 }
+    }
+
+    fn shown(&self) -> Vec<&ListedSession> {
+        let in_place = |session: &&ListedSession| self.everywhere || session.cwd == self.here;
+        self.sessions.iter().filter(in_place).filter(|session| session.matches(&self.filter)).collect()
+    }
+
+    /// Handles a key.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> PickerAction {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let last = self.shown().len().saturating_sub(1);
+        match key.code {
+            KeyCode::Esc => return PickerAction::Close,
+            KeyCode::Char('c' | 'd') if control => return PickerAction::Close,
+            KeyCode::Char('a') if control => (self.everywhere, self.selected) = (!self.everywhere, 0),
+            KeyCode::Enter => {
+                let chosen = self.shown().get(self.selected).map(|session| session.id.clone());
+                return chosen.map_or(PickerAction::None, PickerAction::Open);
+            }
+            KeyCode::Up => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Down => self.selected = (self.selected + 1).min(last),
+            KeyCode::PageUp => self.selected = self.selected.saturating_sub(10),
+            KeyCode::PageDown => self.selected = (self.selected + 10).min(last),
+            KeyCode::Backspace => {
+                self.filter.pop();
+                self.selected = 0;
+            }
+            KeyCode::Char(character) if !control => {
+                self.filter.push(character);
+                self.selected = 0;
+            }
+            _ => {}
+        }
+        PickerAction::None
+    }
+
+    /// Returns the rows for a screen of this size.
+    pub(crate) fn rows(&self, columns: usize, height: usize) -> Vec<String> {
+        let place = if self.everywhere { "all directories".into() } else { output_line(&self.here.to_string_lossy()) };
+        let shown = self.shown();
+        let mut rows = vec![shortened(&format!("Sessions of {place}"), columns), shortened(&format!("/ {}", self.filter), columns)];
+        let space = height.saturating_sub(4).max(1);
+        let first = (self.selected + 1).saturating_sub(space);
+        for (at, session) in shown.iter().enumerate().skip(first).take(space) {
+            let mark = if at == self.selected { "▸" } else { " " };
+            rows.push(format!("{mark} {}", session.row(self.everywhere, columns.saturating_sub(2))));
+        }
+        if shown.is_empty() {
+            rows.push("  no session".into());
+        }
+        let other = if self.everywhere { "this directory" } else { "all directories" };
+        rows.push(String::new());
+        rows.push(shortened(&format!("Enter continues · Ctrl-A: {other} · letters filter · Esc"), columns));
+        rows
+    }
+}

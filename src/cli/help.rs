@@ -1,0 +1,42 @@
+//! The help of the program: its commands, grouped by task.
+
+use clap::Command;
+
+/// The groups of commands.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Work", &["chat", "run", "demo", "tool"]),
+    ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
+    ("Sessions and directories", &["sessions", "workspaces", "trust"]),
+    ("Set up", &["doctor", "config", "models", "agents", "mcp", "schema"]),
+];
+
+/// Options that most users need. The help of a command explains all of them.
+const OPTIONS: &str = "\
+Options for all commands (nuncio COMMAND --help explains them and others)
+  --model MODEL, --agent NAME, --mode MODE, --thinking LEVEL, --cwd DIR, --sandbox LEVEL
+API keys come from the environment, a file or a command, never from a flag.
+";
+
+/// Returns the help. Commands outside of the groups are listed at the end.
+pub(super) fn text(program: &Command) -> String {
+    let about = program.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut text = format!(
+        "{about}\n\nUsage: nuncio [OPTIONS] [COMMAND]\n       \
+         nuncio                  the chat on a terminal; acp if standard input is not a terminal\n       \
+         nuncio \"Fix the test\"   short for nuncio run \"Fix the test\"\n"
+    );
+    for (title, names) in GROUPS {
+        text += &format!("\n{title}\n");
+        let commands = names.iter().filter_map(|name| program.find_subcommand(name));
+        commands.for_each(|command| text += &line(command));
+    }
+    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let others = program.get_subcommands().filter(|command| !grouped(command.get_name()) && command.get_name() != "help");
+    others.for_each(|command| text += &line(command));
+    text + "\n" + OPTIONS
+}
+
+fn line(command: &Command) -> String {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    format!("  {:<11} {about}\n", command.get_name())
+}

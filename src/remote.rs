@@ -1,0 +1,210 @@
+//! Calls methods of a nuncio server elsewhere: calls by `/rpc`, events as server-sent events.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use crate::error::{Error, Kind, Result};
+use crate::event::Event;
+use crate::id::{Seq, SessionId};
+use crate::limits;
+use crate::model::sse::Decoder;
+use crate::task;
+use crate::web::{Destination, HttpClients, causes};
+
+/// Maximum time of a call.
+const CALL: Duration = Duration::from_secs(60);
+/// Maximum time without a byte of an event stream, which has a comment at each heartbeat.
+const EVENTS_IDLE: Duration = limits::HEARTBEAT.saturating_mul(3);
+/// Maximum number of pieces of an event stream that wait to be read.
+const PIECES_QUEUED_MAX: usize = 16;
+/// The delay before the next attempt to open an event stream, and the number of attempts.
+const RECONNECT: Duration = Duration::from_secs(1);
+const RECONNECTS_MAX: u32 = 60;
+
+/// A server and the token of its client.
+#[derive(Clone)]
+pub(crate) struct RemoteServer {
+    base: Arc<str>,
+    token: Arc<str>,
+    client: reqwest::Client,
+}
+
+impl RemoteServer {
+    /// Creates a client of the server at a base URL, for example `https://host:8686`. Connects with
+    /// the first call.
+    pub(crate) fn new(clients: &HttpClients, url: &str, token: &str) -> Result<RemoteServer> {
+        let parsed = reqwest::Url::parse(url).map_err(|error| Error::invalid_params(format!("--url: {error}")))?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
+            return Err(Error::invalid_params("--url: expected http://HOST:PORT or https://HOST"));
+        }
+        if parsed.query().is_some() || parsed.fragment().is_some() || !parsed.username().is_empty() {
+            let error = Error::invalid_params("--url: must not contain a token, which other users could read");
+            return Err(error.hint("set NUNCIO_TOKEN, and give the URL without the token"));
+        }
+        let client = clients.client(Destination::Nuncio).map_err(|error| Error::internal(causes(&error)))?;
+        Ok(RemoteServer { base: url.trim_end_matches('/').into(), token: token.into(), client })
+    }
+
+    /// Invokes a method.
+    pub(crate) async fn call(&self, name: &str, params: Value) -> Result<Value> {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": name, "params": params });
+        let request = self
+            .client
+            .post(format!("{}/rpc", self.base))
+            .bearer_auth(&self.token)
+            .header("content-type", "application/json")
+            .body(call.to_string());
+        let received = async {
+            let response = request.send().await?;
+            response.bytes().await
+        };
+        let bytes = match timeout(CALL, received).await {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(error)) => return Err(self.unreachable(&causes(&error))),
+            Err(_) => return Err(self.unreachable("timed out")),
+        };
+        let mut response: Value = serde_json::from_slice(&bytes).map_err(|_| self.unreachable("the answer is not JSON-RPC"))?;
+        match response.get("error") {
+            Some(error) => Err(read_error(error)),
+            None => Ok(response["result"].take()),
+        }
+    }
+
+    /// Follows the events of a session after a seq.
+    pub(crate) async fn follow(&self, session: &SessionId, after: Seq) -> Result<RemoteEvents> {
+        let mut events = RemoteEvents {
+            server: self.clone(),
+            session: session.clone(),
+            after,
+            stream: None,
+            synced: false,
+            waiting: VecDeque::new(),
+        };
+        events.connect().await?;
+        Ok(events)
+    }
+
+    fn unreachable(&self, why: &str) -> Error {
+        Error::new(Kind::AgentUnavailable, format!("{}: {why}", self.base)).hint("is nuncio serve running there?")
+    }
+}
+
+/// Reads an error in the format of REST or of JSON-RPC.
+fn read_error(error: &Value) -> Error {
+    let data = &error["data"];
+    let code = data["code"].as_str().or(error["code"].as_str());
+    let message = error["message"].as_str().unwrap_or("the call failed");
+    let found = Error::new(code.and_then(Kind::from_code).unwrap_or(Kind::Internal), message);
+    match data["hint"].as_str().or(error["hint"].as_str()) {
+        Some(hint) => found.hint(hint),
+        None => found,
+    }
+}
+
+/// The events of a session, in order. The stream is opened again after a disconnection.
+pub(crate) struct RemoteEvents {
+    server: RemoteServer,
+    session: SessionId,
+    /// Seq of the last event.
+    after: Seq,
+    stream: Option<(mpsc::Receiver<Bytes>, Decoder)>,
+    /// All events that were committed when the stream was opened have been read.
+    synced: bool,
+    /// Events that [`RemoteEvents::committed`] has not returned.
+    waiting: VecDeque<Arc<Event>>,
+}
+
+impl RemoteEvents {
+    /// Waits for the next events. Cancel safe. Returns an error if the server cannot be reached for
+    /// a minute, or if the session was deleted.
+    pub(crate) async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
+        let mut failed = 0;
+        loop {
+            if !self.waiting.is_empty() {
+                return Ok(self.waiting.drain(..).collect());
+            }
+            if self.stream.is_some() && self.read().await {
+                failed = 0;
+                continue;
+            }
+            self.stream = None;
+            match self.connect().await {
+                Ok(()) => {}
+                Err(error) if error.kind == Kind::AgentUnavailable && failed < RECONNECTS_MAX => {
+                    failed += 1;
+                    sleep(RECONNECT).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the events that were committed when the stream was opened.
+    pub(crate) async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
+        while !self.synced && self.read().await {}
+        Ok(self.waiting.drain(..).collect())
+    }
+
+    async fn connect(&mut self) -> Result<()> {
+        let RemoteServer { base, token, client } = &self.server;
+        let url = format!("{base}/v1/sessions/{}/events?after={}", self.session, self.after);
+        let sent = timeout(CALL, client.get(url).bearer_auth(token).send()).await;
+        let response = match sent {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.server.unreachable(&causes(&error))),
+            Err(_) => return Err(self.server.unreachable("timed out")),
+        };
+        if !response.status().is_success() {
+            let body: Value = serde_json::from_slice(&response.bytes().await.unwrap_or_default()).unwrap_or_default();
+            return Err(read_error(&body["error"]));
+        }
+        let (sender, receiver) = mpsc::channel(PIECES_QUEUED_MAX);
+        task::spawn(receive(response, sender));
+        self.stream = Some((receiver, Decoder::default()));
+        Ok(())
+    }
+
+    /// Waits for the next bytes. Returns false if the stream has ended or its data is not valid.
+    async fn read(&mut self) -> bool {
+        let Some((stream, decoder)) = &mut self.stream else { return false };
+        let Some(piece) = stream.recv().await else { return false };
+        decoder.push(&piece);
+        loop {
+            match decoder.next() {
+                Ok(None) => return true,
+                Err(_) => return false,
+                Ok(Some(data)) => match serde_json::from_str::<Event>(&data) {
+                    Ok(event) if event.seq > self.after => {
+                        self.after = event.seq;
+                        self.waiting.push_back(Arc::new(event));
+                    }
+                    Ok(_) => {}
+                    // `{"cursor"}` follows the events that were committed.
+                    Err(_) => self.synced = true,
+                },
+            }
+        }
+    }
+}
+
+/// Passes on the pieces of an event stream until it ends, is silent, or is not read any more.
+async fn receive(response: reqwest::Response, pieces: mpsc::Sender<Bytes>) {
+    let mut stream = response.bytes_stream();
+    loop {
+        let next = tokio::select! {
+            next = timeout(EVENTS_IDLE, stream.next()) => next,
+            () = pieces.closed() => return,
+        };
+        let Ok(Some(Ok(piece))) = next else { return };
+        if pieces.send(piece).await.is_err() {
+            return;
+        }
+    }
+}

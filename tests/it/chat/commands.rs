@@ -1,0 +1,79 @@
+//! The commands of the chat, and commands of the shell.
+
+use serde_json::json;
+
+use super::{SIZE, chat, completed, end};
+use crate::harness::Home;
+
+#[tokio::test]
+async fn commands_show_and_change_the_session() {
+    let home = Home::new();
+    home.config("[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"true\", \"checked\"]\n");
+    let mut terminal = chat(&home, json!([{"text": "The answer."}]), &["--title", "First"]).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("The answer.\n", SIZE).await;
+    for (typed, words) in [
+        ("/status\r", "title      First"),
+        ("/rename Second one\r", "> \n"),
+        ("/status\r", "title      Second one"),
+        ("/cost\r", "cost       "),
+        ("/permissions\r", "ask    bash"),
+        ("/mcp\r", "no MCP server"),
+        ("/hooks\r", "tool.execute.before: true checked"),
+        ("/thinking high\r", "thinking high"),
+        ("/memory project Use tabs.\r", "added to "),
+        ("/memory somewhere x\r", "project or user"),
+        ("\u{3}/copy\r", "copied"),
+        ("/rename\r", "the argument is missing"),
+        ("\u{3}/export talk.txt\r", "wrote "),
+        ("/export talk.txt\r", "File exists"),
+        ("\u{3}/diff\r", "git found no repository"),
+        ("\u{3}/model\r", "scripted:"),
+    ] {
+        terminal.say(typed).await;
+        terminal.until_screen(words.trim_start_matches("> \n"), SIZE).await;
+    }
+    assert_eq!(home.get("AGENTS.md").unwrap(), "- Use tabs.\n");
+    let talk = home.get("talk.txt").unwrap();
+    assert!(talk.contains("> go\n") && talk.contains("The answer.\n"), "{talk}");
+    let shown = end(terminal).await;
+    // The base64 of "The answer."
+    assert!(shown.contains("\u{1b}]52;c;VGhlIGFuc3dlci4=\u{7}"), "{shown:?}");
+    assert!(shown.contains("\u{1b}]2;nuncio: Second one\u{7}"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn shell_command_shows_its_output_and_adds_it_to_the_conversation() {
+    let home = Home::new();
+    let steps = json!([{"expect": "$ echo out; exit 3\nout\n", "text": "seen"}]);
+    let mut terminal = chat(&home, steps, &[]).await;
+    terminal.say("!!echo private\r").await;
+    terminal.until_screen("$ echo private\nprivate\n", SIZE).await;
+    terminal.say("!echo out; exit 3\r").await;
+    terminal.until_screen("out\nexit code 3\n", SIZE).await;
+    terminal.say("what happened?\r").await;
+    terminal.until_screen("seen\n", SIZE).await;
+    let shown = end(terminal).await;
+    let messages = completed(&home, &shown).await;
+    assert!(messages.contains("echo out") && !messages.contains("private"), "{messages}");
+}
+
+#[tokio::test]
+async fn diff_shows_changes_and_new_files() {
+    let home = Home::new();
+    let mut terminal = chat(&home, json!([]), &["--mode", "auto"]).await;
+    let commands = [
+        "git init -q . && git config user.email a@b && git config user.name a",
+        "echo one > old.txt && git add . && git commit -qm one && echo committed",
+        "echo two > old.txt && echo three > new.txt && echo changed",
+    ];
+    for command in commands {
+        terminal.say(&format!("!!{command}\r")).await;
+        terminal.until_screen(&format!("$ {}", &command[..20]), SIZE).await;
+    }
+    terminal.until_screen("\nchanged\n", SIZE).await;
+    terminal.say("/diff\r").await;
+    let screen = terminal.until_screen("+three", SIZE).await;
+    assert!(screen.contains("-one\n") && screen.contains("+two\n"), "{screen}");
+    end(terminal).await;
+}

@@ -1,0 +1,109 @@
+//! Permission requests in the chat: reasons, hunks, notifications, and answers of other clients.
+
+use serde_json::json;
+
+use super::{SIZE, bash, chat, end, session};
+use crate::harness::{Home, Reply, poll};
+
+#[tokio::test]
+async fn rejection_gives_the_model_a_reason() {
+    let home = Home::new();
+    let steps = json!([{"tool_calls": [bash("touch made")]}, {"expect": "not on Friday", "text": "understood"}]);
+    let mut terminal = chat(&home, steps, &[]).await;
+    terminal.say("go\r").await;
+    let screen = terminal.until_screen("Reject and say why", SIZE).await;
+    let number = screen.split("] Reject and say why").next().unwrap().rsplit('[').next().unwrap().to_owned();
+    terminal.say(&format!("\t{number}")).await;
+    terminal.until_screen("Enter rejects with this reason", SIZE).await;
+    terminal.say("not on Friday\r").await;
+    terminal.until_screen("understood\n", SIZE).await;
+    assert!(home.get("made").is_none());
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn hunks_of_a_review_are_chosen() {
+    let home = Home::new();
+    home.config("[review]\nmode = \"request\"\n");
+    let text = |third: &str, last: &str| {
+        let line = |number| match number {
+            3 => format!("{third}\n"),
+            25 => format!("{last}\n"),
+            number => format!("line {number}\n"),
+        };
+        (1..=30).map(line).collect::<String>()
+    };
+    home.put("a.txt", &text("line 3", "line 25"));
+    let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": text("THREE", "LAST")}});
+    let steps = json!([{"tool_calls": [write]}, {"text": "done"}, {"text": "done"}]);
+    let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
+    terminal.say("go\r").await;
+    let screen = terminal.until_screen("Choose hunks", SIZE).await;
+    let number = screen.split("] Choose hunks").next().unwrap().rsplit('[').next().unwrap().to_owned();
+    terminal.say(&format!("\t{number}")).await;
+    let screen = terminal.until_screen("2 of 2 changes accepted", SIZE).await;
+    assert!(screen.contains("-line 3\n") && screen.contains("+THREE"), "{screen}");
+    terminal.say("\u{1b}[B ").await;
+    let screen = terminal.until_screen("1 of 2 changes accepted", SIZE).await;
+    assert!(screen.contains("[ ] ") && screen.contains("+LAST"), "{screen}");
+    terminal.say("\r").await;
+    terminal.until_screen("tokens in", SIZE).await;
+    assert_eq!(home.get("a.txt").unwrap(), text("THREE", "line 25"));
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn request_is_notified_only_without_the_focus() {
+    let home = Home::new();
+    let steps = json!([{"tool_calls": [bash("true")]}, {"tool_calls": [bash("true # two")]}, {"text": "done"}]);
+    let mut terminal = chat(&home, steps, &[]).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("[1] Allow", SIZE).await;
+    // A title ends with the same character.
+    let bells = |shown: &str| shown.matches('\u{7}').count() - shown.matches("\u{1b}]").count();
+    assert_eq!(bells(&terminal.so_far()), 0);
+    terminal.say("\u{1b}[O\t1").await;
+    terminal.until_screen("Allow `true # two`?", SIZE).await;
+    poll("the bell", || bells(&terminal.so_far()) == 1).await;
+    terminal.say("\u{1b}[I\t1").await;
+    terminal.until_screen("done\n", SIZE).await;
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn two_chats_and_an_editor_see_and_answer_the_same() {
+    let home = Home::new();
+    let steps = json!([{"tool_calls": [bash("touch made")]}, {"tool_calls": [bash("touch again")]}, {"text": "the end"}]);
+    let mut first = chat(&home, steps, &[]).await;
+    first.say("go\r").await;
+    first.until_screen("[1] Allow", SIZE).await;
+    let listed = home.run(&["sessions", "list", "--json"], "").await;
+    let listed: serde_json::Value = serde_json::from_str(listed.stdout.lines().next().unwrap()).unwrap();
+    let id = listed["sessionId"].as_str().unwrap();
+    let mut second = home.terminal(&["chat", "--resume", id]);
+    second.until_screen("Allow `touch made`?", SIZE).await;
+    let mut editor = home.start(&[]).await;
+    editor.otherwise = Reply::Never;
+    editor.call("session/load", json!({"sessionId": id, "cwd": home.work(), "mcpServers": []})).await;
+    // The second chat answers the first request; both go on to the next one.
+    second.say("\t1").await;
+    for terminal in [&mut first, &mut second] {
+        terminal.until_screen("Allow `touch again`?", SIZE).await;
+    }
+    assert!(first.until_screen("allowed by", SIZE).await.contains("allowed by terminal"));
+    // The editor answers the second one.
+    let open = editor.call("_nuncio/permission/list", json!({"sessionId": id})).await;
+    let permission = &open["permissions"][0]["permissionId"];
+    editor.call("_nuncio/permission/answer", json!({"permissionId": permission, "outcome": "allow_once"})).await;
+    for terminal in [&mut first, &mut second] {
+        terminal.until_screen("the end\n", SIZE).await;
+    }
+    // A message of the second chat is shown in the first one.
+    second.say("from the second\r").await;
+    first.until_screen("> from the second\n", SIZE).await;
+    assert!(home.get("made").is_some() && home.get("again").is_some());
+    let shown = end(second).await;
+    assert_eq!(session(&shown), id);
+    end(first).await;
+    editor.finish().await;
+}
