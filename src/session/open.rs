@@ -26,7 +26,7 @@ use super::work::core::SessionCore;
 use super::work::turn::TurnHandle;
 use crate::config::{McpServer, Policy};
 use crate::context::commands::SlashCommand;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::event::Body;
 use crate::id::{MessageId, PermissionId, Seq};
 use crate::local_socket::{PeerConnection, Peers};
@@ -124,22 +124,25 @@ impl Session {
         Arc::ptr_eq(&self.open, &other.open)
     }
 
-    /// Recovers from a lost append: acquires ownership again once the store is writable. That also
-    /// ends the turn and the tool calls that were left open.
+    /// Recovers from a lost append: acquires ownership again, at once or when the store is
+    /// writable. That also ends the turn and the tool calls that were left open, so that no client
+    /// waits for their end in vain.
     pub(super) fn recover(&self) {
         let session = self.clone();
-        // Stop if another process took the session or deleted it.
-        let ours = |error: &Error| error.kind != Kind::SessionBusy && error.kind != Kind::NotFound;
         self.tasks.spawn(async move {
-            while session.log.failed().as_ref().is_some_and(ours) {
+            while session.log.failed().is_some() {
+                // A running turn closes itself, which starts the next recovery.
+                if session.turn().is_none()
+                    && let Err(error) = session.own().await
+                    && matches!(error.kind, Kind::SessionBusy | Kind::NotFound)
+                {
+                    // Another process took the session or deleted it.
+                    return;
+                }
                 tokio::select! {
                     () = session.shutdown.cancelled() => return,
                     () = session.gone.cancelled() => return,
                     () = tokio::time::sleep(STORE_RECOVERY) => {}
-                }
-                // A running turn closes itself, which starts the next recovery.
-                if session.turn().is_none() && session.own().await.as_ref().is_err_and(|error| !ours(error)) {
-                    return;
                 }
             }
         });

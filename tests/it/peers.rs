@@ -8,6 +8,7 @@ mod commands;
 mod compare;
 mod hostile;
 mod interrupted_calls;
+mod lost_generation;
 mod matrix;
 mod order;
 mod owner_kill;

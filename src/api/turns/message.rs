@@ -113,7 +113,7 @@ impl Method for SendMessage {
         let after = session.log.head();
         let placement = session.place(&queued)?;
         cx.client.show(&session, after);
-        let turn_id = placement.arrived().await?;
+        let turn_id = placement.arrived(&session).await?;
         Ok(Reply::new(SentMessage { message_id, turn_id }))
     }
 }

@@ -1,11 +1,14 @@
 //! Takes and releases the ownership of an open session.
 
 use parking_lot::MutexGuard;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::lock;
 use crate::error::{Error, Result};
-use crate::id::TurnId;
+use crate::id::{Seq, TurnId};
 use crate::limits;
+use crate::session::events::log;
 use crate::session::open::OpenSession;
 use crate::session::work::core::SessionCore;
 
@@ -45,6 +48,18 @@ impl OpenSession {
         } else {
             Err(Error::internal("the message of the turn is not in the log"))
         }
+    }
+
+    /// Waits until an event that was appended outside of a turn is committed, and returns its seq.
+    /// If the event is lost because its generation is over, takes the session again, so that the
+    /// call succeeds when it is repeated. A turn that loses an event recovers the session itself.
+    pub(in crate::session) async fn committed(&self, done: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
+        let committed = log::committed(done).await;
+        if committed.as_ref().is_err_and(lock::is_not_owner) && self.is_owned() {
+            // A failure changes nothing for the call, which is repeated in any case.
+            let _ = self.own().await;
+        }
+        committed
     }
 
     /// Waits until this process does not own the session.

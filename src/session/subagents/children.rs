@@ -340,7 +340,7 @@ impl RunningChild {
             _ => Err(error),
         });
         let arrived = match placed {
-            Ok(placed) => placed.arrived().await,
+            Ok(placed) => placed.arrived(&self.parent).await,
             Err(error) => Err(error),
         };
         if let Err(error) = arrived {

@@ -16,7 +16,6 @@ use crate::error::{Error, Result};
 use crate::event::Body;
 use crate::id::{MessageId, Seq, TurnId};
 use crate::session::agent_setting::AgentSetting;
-use crate::session::events::log;
 use crate::session::folds::queued_messages::LeftQueue;
 use crate::session::open::{RemoteCall, Session};
 use crate::session::owner::lock;
@@ -64,11 +63,11 @@ pub(crate) enum Placement {
 }
 
 impl Placement {
-    /// Waits until the message is in the log. Returns its turn, if it already has one.
-    pub(crate) async fn arrived(self) -> Result<Option<TurnId>> {
+    /// Waits until the message is in the log of `session`. Returns its turn, if it already has one.
+    pub(crate) async fn arrived(self, session: &Session) -> Result<Option<TurnId>> {
         match self {
             Placement::Turn(mut turn) => turn.opened().await.map(|()| Some(turn.id)),
-            Placement::Log { committed, steers } => log::committed(committed).await.map(|_| steers),
+            Placement::Log { committed, steers } => session.committed(committed).await.map(|_| steers),
         }
     }
 }
@@ -171,7 +170,7 @@ impl Session {
             core.change(&id, change);
             committed
         };
-        log::committed(committed).await
+        self.committed(committed).await
     }
 
     /// Returns the id of the call of another process that uses the handle.
@@ -212,7 +211,7 @@ impl Session {
             self.check_owned()?;
             self.log.try_append(body, self.call_id())?
         };
-        log::committed(committed).await
+        self.committed(committed).await
     }
 
     fn not_queued(&self, id: &MessageId) -> Error {
