@@ -45,7 +45,11 @@ impl MethodRow {
                 && sessions.opened(&id).is_some_and(|session| session.is_owned() && !session.is_closing())
         };
         if cx.app.sessions_now().is_some_and(stays_owned) && !cx.app.is_routing(&id) {
-            return self.run_here(cx, params).await;
+            match self.run_here(cx.clone(), params.clone()).await {
+                // Another call of this process closed the session in the meantime.
+                Err(error) if is_closed_before_call(&error) => {}
+                outcome => return outcome,
+            }
         }
         let cancel = cx.cancel.clone();
         self.guarded(&cancel, route(self, cx, id, params)).await
