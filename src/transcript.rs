@@ -158,7 +158,7 @@ pub struct PermissionQuestion<'a> {
     pub content: &'a [ToolContent],
     pub options: &'a [PermissionOption],
     /// The files and hunks that an answer may decide about, if the request is a review of changes.
-    pub review: Option<&'a ReviewOffer>,
+    pub review: &'a Option<ReviewOffer>,
 }
 
 /// How a turn ended.
@@ -217,8 +217,7 @@ impl Transcript {
                     self.shown.insert(tool_call_id.clone());
                 }
                 // The title of a call of a subagent names the subagent.
-                let title = tool.as_ref().map(|tool| tool.title.clone()).or_else(|| self.titles.get(tool_call_id).cloned());
-                let review = review.as_ref();
+                let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
                 Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options, review }))
             }
             Body::PermissionResolved { tool_call_id, tool, outcome, by, reason, .. } => (!outcome.allows()).then(|| {

@@ -178,7 +178,8 @@ impl Chat {
                     self.view.draw(&mut self.screen);
                     continue;
                 }
-                open = self.screen.ready(), if !ready => if open { continue } else { break Ok(()) },
+                () = self.screen.gone() => break Ok(()),
+                () = self.screen.ready(), if !ready => continue,
             }
             self.due.get_or_insert_with(|| Instant::now() + FRAME);
         };

@@ -161,7 +161,7 @@ impl Terminal {
         };
         let rendering = RenderOptions { colour: self.colour, ..RenderOptions::default() };
         print_question(TerminalRenderer::new(rendering, &self.cwd).question(&title, &content));
-        let PermissionReply { choice, reason } = ask::ask(&lines, &title, &options).await;
+        let PermissionReply { choice, reason, .. } = ask::ask(&lines, &title, &options).await;
         match choice {
             PermissionChoice::Kind(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways) => {
                 answer(PermissionOutcome::AllowOnce, None)

@@ -7,6 +7,7 @@ mod first_start;
 mod plain;
 mod remote;
 mod requests;
+mod screens;
 mod sessions;
 
 use rustix::process::{Pid, Signal, kill_process};

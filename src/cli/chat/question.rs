@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use unicode_width::UnicodeWidthStr;
 
 use super::hunks::HunkReview;
+use super::rows::wrapped_words;
 use crate::content::{PermissionOption, PermissionOptionKind};
 use crate::id::PermissionId;
 use crate::terminal_text::{output_line, question_line};
@@ -45,7 +46,7 @@ impl ChatQuestion {
     /// Creates a request. `content` are its lines, with all characters visible.
     pub(crate) fn new(question: &PermissionQuestion<'_>, content: Vec<String>) -> ChatQuestion {
         let PermissionQuestion { id, title, content: contents, options, review } = question;
-        let review = review.and_then(|offer| HunkReview::new(id, options, offer, contents));
+        let review = review.as_ref().and_then(|offer| HunkReview::new(id, options, offer, contents));
         let mut choices: Vec<(QuestionChoice, String)> =
             options.iter().map(|option| (QuestionChoice::Option(option.option_id.clone()), output_line(&option.name))).collect();
         let rejects = |option: &&PermissionOption| option.kind == PermissionOptionKind::RejectOnce;
@@ -79,16 +80,23 @@ impl ChatQuestion {
     }
 
     /// Returns the rows of the request, the last of them with the answers. `more` further requests
-    /// wait.
+    /// wait; their content was printed after that of this one, which is therefore repeated.
     pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> Vec<String> {
         let waiting = if more > 0 { format!("  ({more} more)") } else { String::new() };
         let mut rows = vec![format!("Allow {}?{waiting}", question_line(&self.title))];
+        if more > 0 {
+            rows.extend(self.content_rows(rows_max));
+        }
+        rows.extend(self.choice_rows(columns));
+        rows
+    }
+
+    fn content_rows(&self, rows_max: usize) -> Vec<String> {
         let hidden = self.content.len().saturating_sub(rows_max);
-        rows.extend(self.content[..self.content.len() - hidden].iter().map(|line| format!("  {line}")));
+        let mut rows: Vec<String> = self.content[..self.content.len() - hidden].iter().map(|line| format!("  {line}")).collect();
         if hidden > 0 {
             rows.push(format!("  … {hidden} more lines (Ctrl-O shows all)"));
         }
-        rows.extend(self.choice_rows(columns));
         rows
     }
 
@@ -98,7 +106,7 @@ impl ChatQuestion {
             let choice = format!("  [{}] {name}", at + 1);
             match rows.last_mut().filter(|row| row.width() + choice.width() <= columns) {
                 Some(row) => row.push_str(&choice),
-                None => rows.push(choice),
+                None => rows.extend(wrapped_words(&choice, columns, 6)),
             }
         }
         rows

@@ -1,6 +1,6 @@
 //! Breaks lines with colours into rows of the terminal.
 
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Breaks a line into rows of at most `columns` columns. Colour sequences take no columns.
 pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
@@ -26,6 +26,24 @@ pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
         rows.last_mut().expect("rows are never empty").push(if character == '\t' { ' ' } else { character });
     }
     rows
+}
+
+/// Breaks a line without colours at words. The rows after the first begin with `indent` spaces.
+pub(crate) fn wrapped_words(line: &str, columns: usize, indent: usize) -> Vec<String> {
+    let start = line.len() - line.trim_start().len();
+    let mut rows = vec![line[..start].to_owned()];
+    for word in line[start..].split(' ') {
+        let row = rows.last_mut().expect("rows are never empty");
+        let is_empty = row.trim().is_empty();
+        if is_empty || row.width() + 1 + word.width() <= columns {
+            *row += if is_empty { "" } else { " " };
+            *row += word;
+        } else {
+            rows.push(format!("{}{word}", " ".repeat(indent)));
+        }
+    }
+    // A word can be longer than a row.
+    rows.iter().flat_map(|row| wrapped(row, columns)).collect()
 }
 
 /// Shortens a line without colours to one row.

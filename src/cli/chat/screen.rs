@@ -5,7 +5,10 @@ use std::io::Write;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 /// Begins and ends a synchronized update: the terminal shows it at once (DEC mode 2026).
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l\r";
@@ -39,8 +42,10 @@ pub(crate) struct Screen {
     control: String,
     /// Writes to the terminal.
     frames: mpsc::Sender<Vec<u8>>,
-    /// Has a permit unless a frame is being written; closed if the terminal is gone.
+    /// Has a permit unless a frame is being written.
     written: Arc<Semaphore>,
+    /// Cancelled when the terminal is gone.
+    gone: CancellationToken,
 }
 
 impl Screen {
@@ -49,28 +54,38 @@ impl Screen {
     pub(crate) fn new(plain: bool) -> Screen {
         let (frames, receiver) = mpsc::channel::<Vec<u8>>();
         let written = Arc::new(Semaphore::new(1));
-        let permits = written.clone();
+        let (permits, gone) = (written.clone(), CancellationToken::new());
+        let failed = gone.clone();
         tokio::task::spawn_blocking(move || {
             for frame in receiver {
                 let mut output = std::io::stdout().lock();
                 match output.write_all(&frame).and_then(|()| output.flush()) {
                     Ok(()) => permits.add_permits(1),
-                    Err(_) => return permits.close(),
+                    Err(_) => return failed.cancel(),
                 }
             }
         });
-        Screen { plain, drawn: Vec::new(), cursor_row: 0, overlay: None, control: String::new(), frames, written }
+        if !plain {
+            watch_terminal(gone.clone());
+        }
+        Screen { plain, drawn: Vec::new(), cursor_row: 0, overlay: None, control: String::new(), frames, written, gone }
     }
 
-    /// Waits until the terminal has taken the last frame. Returns false if the terminal is gone: a
-    /// chat without a controlling terminal receives no SIGHUP.
-    pub(crate) async fn ready(&self) -> bool {
-        self.written.acquire().await.is_ok()
+    /// Waits until the terminal has taken the last frame. Never ends if the terminal is gone.
+    pub(crate) async fn ready(&self) {
+        // The semaphore is never closed.
+        let _ = self.written.acquire().await;
     }
 
     /// Returns whether the terminal has taken the last frame.
     pub(crate) fn is_ready(&self) -> bool {
         self.written.available_permits() > 0
+    }
+
+    /// Waits until the terminal is gone: it has hung up, or cannot be written to. A chat without a
+    /// controlling terminal receives no SIGHUP.
+    pub(crate) async fn gone(&self) {
+        self.gone.cancelled().await;
     }
 
     /// Adds a control sequence to the next frame.
@@ -152,22 +167,38 @@ impl Screen {
 
     /// Erases the rows, for a program that uses the terminal. The next frame begins at the cursor.
     pub(crate) async fn release(&mut self) {
-        self.ready().await;
-        self.draw("", vec![String::new()], (0, 0));
-        self.ready().await;
+        let erase = async {
+            self.ready().await;
+            self.draw("", vec![String::new()], (0, 0));
+            self.ready().await;
+        };
+        let _ = tokio::time::timeout(CLOSE, erase).await;
         (self.drawn, self.cursor_row) = (Vec::new(), 0);
     }
 
-    /// Erases the rows, and prints the last lines, if the terminal takes them in time. Returns
-    /// whether it did.
-    pub(crate) async fn close(mut self, finished: &str) -> bool {
+    /// Erases the rows, and prints the last lines, if the terminal takes them in time.
+    pub(crate) async fn close(mut self, finished: &str) {
+        let gone = self.gone.clone();
         let close = async {
             self.ready().await;
             self.draw(finished, vec![String::new()], (0, 0));
             self.ready().await;
         };
-        tokio::time::timeout(CLOSE, close).await.is_ok()
+        tokio::select! {
+            _ = tokio::time::timeout(CLOSE, close) => {}
+            () = gone.cancelled() => {}
+        }
     }
+}
+
+/// Reports that the terminal has hung up, which a chat without output would not notice.
+fn watch_terminal(gone: CancellationToken) {
+    tokio::task::spawn_blocking(move || {
+        let stdin = rustix::stdio::stdin();
+        // Without requested events, only a hangup or an error ends the wait.
+        while poll(&mut [PollFd::new(&stdin, PollFlags::empty())], None) == Err(Errno::INTR) {}
+        gone.cancel();
+    });
 }
 
 fn up(rows: usize) -> String {

@@ -276,7 +276,8 @@ impl ChatView {
 
     /// Returns the directory of the session for people, and its branch.
     pub(crate) fn place(&self) -> String {
-        let directory = self.info.cwd.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
+        let cwd = &self.info.cwd;
+        let directory = cwd.file_name().map_or_else(|| cwd.to_string_lossy(), |name| name.to_string_lossy());
         match &self.branch {
             Some(branch) => output_line(&format!("{directory} ({branch})")),
             None => output_line(&directory),

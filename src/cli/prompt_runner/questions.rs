@@ -64,7 +64,7 @@ impl TerminalQuestions {
             Approver::None => {}
             Approver::Yes => {
                 let choice = PermissionChoice::Kind(PermissionOptionKind::AllowOnce);
-                ask::send(&self.client, question.id, PermissionReply { choice, reason: None }).await;
+                ask::send(&self.client, question.id, PermissionReply::new(choice)).await;
             }
             Approver::Terminal(lines) => {
                 if output.json {
@@ -73,8 +73,12 @@ impl TerminalQuestions {
                 }
                 let (client, id, lines) = (self.client.clone(), question.id.clone(), lines.clone());
                 let (title, options) = (title.to_owned(), question.options.to_vec());
+                let review = question.review.as_ref().filter(|offer| offer.files.len() > 1).cloned();
                 let asking = async move {
-                    let chosen = ask::ask(&lines, &title, &options).await;
+                    let chosen = match review {
+                        Some(offer) => ask::ask_review(&lines, &offer).await,
+                        None => ask::ask(&lines, &title, &options).await,
+                    };
                     ask::send(&client, &id, chosen).await;
                 };
                 self.asked.push((question.id.clone(), AbortOnDropHandle::new(crate::task::spawn(asking))));

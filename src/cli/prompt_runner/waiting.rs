@@ -43,7 +43,7 @@ impl PromptRunner {
         if !self.questions.approver.answers() {
             print_stderr(format!("  to answer it: nuncio sessions answer {permission_id} allow_once\n"));
         }
-        let (content, review) = (&tool_call.content, request.review.as_ref());
+        let (content, review) = (&tool_call.content, &request.review);
         let question = PermissionQuestion { id: permission_id, title: Some(title.clone()), content, options, review };
         self.questions.ask(&question, &self.output).await;
     }

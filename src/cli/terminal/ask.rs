@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::lines::{TerminalLines, TypedLines};
 use super::output::print_stderr;
 use crate::api::{AnswerPermission, AnswerPermissionParams};
-use crate::content::{PermissionOption, PermissionOptionKind};
+use crate::content::{HunkDecision, PermissionOption, PermissionOptionKind, ReviewOffer};
 use crate::id::PermissionId;
 use crate::local::LocalClient;
 use crate::terminal_text::question_line;
@@ -48,6 +48,15 @@ pub(crate) struct PermissionReply {
     pub choice: PermissionChoice,
     /// Why the user rejects the call, for the model.
     pub reason: Option<String>,
+    /// Decisions about files of a review of changes that differ from the choice.
+    pub files: Vec<HunkDecision>,
+}
+
+impl PermissionReply {
+    /// Creates a reply without a reason.
+    pub(crate) fn new(choice: PermissionChoice) -> PermissionReply {
+        PermissionReply { choice, reason: None, files: Vec::new() }
+    }
 }
 
 /// The chosen option.
@@ -59,12 +68,13 @@ pub(crate) enum PermissionChoice {
 }
 
 /// Sends the answer to a question.
-pub(crate) async fn send(client: &LocalClient, id: &PermissionId, PermissionReply { choice, reason }: PermissionReply) {
+pub(crate) async fn send(client: &LocalClient, id: &PermissionId, PermissionReply { choice, reason, files }: PermissionReply) {
     let (option_id, outcome) = match choice {
         PermissionChoice::Kind(kind) => (None, Some(kind)),
         PermissionChoice::Option(id) => (Some(id), None),
     };
-    let params = AnswerPermissionParams::new(id.clone(), option_id, outcome, reason);
+    let mut params = AnswerPermissionParams::new(id.clone(), option_id, outcome, reason);
+    params.hunks = files;
     // A late answer is not an error: the turn may have been cancelled.
     let _ = client.call::<AnswerPermission>(params).await;
 }
@@ -73,7 +83,54 @@ pub(crate) async fn send(client: &LocalClient, id: &PermissionId, PermissionRepl
 /// denies. If several options allow, they are numbered. Other questions wait for the answer.
 pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[PermissionOption]) -> PermissionReply {
     let asked = Question { title, options, may_leave: false }.ask(lines).await;
-    asked.unwrap_or(PermissionReply { choice: PermissionChoice::Kind(PermissionOptionKind::RejectOnce), reason: None })
+    asked.unwrap_or(PermissionReply::new(PermissionChoice::Kind(PermissionOptionKind::RejectOnce)))
+}
+
+/// Asks about each changed file of a review. The end of the input rejects the files that were not
+/// asked about.
+pub(crate) async fn ask_review(lines: &TerminalLines, offer: &ReviewOffer) -> PermissionReply {
+    let mut lines = lines.lock().await;
+    lines.discard_typed();
+    let (mut rejected, mut others) = (Vec::new(), None);
+    for (number, file) in offer.files.iter().enumerate() {
+        let accept = match others {
+            Some(accept) => accept,
+            None => {
+                let name = question_line(&file.path.to_string_lossy());
+                let text = format!("Keep {name}? ({} of {})  [y]es  [n]o  [a]ll others  [d] none: ", number + 1, offer.files.len());
+                let (accept, to_others) = ask_file(&mut lines, &text).await;
+                others = to_others.then_some(accept);
+                accept
+            }
+        };
+        if !accept {
+            rejected.push(HunkDecision { path: file.path.clone(), hunk: None, accept: false });
+        }
+    }
+    let kind = match rejected.len() == offer.files.len() {
+        true => PermissionOptionKind::RejectOnce,
+        false => PermissionOptionKind::AllowOnce,
+    };
+    let files = if kind == PermissionOptionKind::AllowOnce { rejected } else { Vec::new() };
+    PermissionReply { files, ..PermissionReply::new(PermissionChoice::Kind(kind)) }
+}
+
+/// Asks about a file until the key is one of those offered. Returns whether the user accepts its
+/// changes, and whether the answer applies to the other files, too.
+async fn ask_file(lines: &mut TypedLines<'_>, text: &str) -> (bool, bool) {
+    loop {
+        print_stderr(text);
+        let Some(key) = lines.key().await else { return (false, true) };
+        let character = key.character.unwrap_or_default();
+        print_stderr(format!("{}\n", character.to_string().trim_end()));
+        match character.to_ascii_lowercase() {
+            'y' => return (true, false),
+            'n' => return (false, false),
+            'a' => return (true, true),
+            'd' => return (false, true),
+            _ => {}
+        }
+    }
 }
 
 /// Asks like [`ask`], but the user may also leave the question open. Returns `None` in this case
@@ -121,7 +178,7 @@ impl Question<'_> {
             print_stderr(format!("{character}\n"));
             let rejects = matches!(choice, PermissionChoice::Kind(PermissionOptionKind::RejectOnce));
             let reason = if rejects && !key.with_enter { self.reason(&mut lines).await } else { None };
-            return Some(PermissionReply { choice, reason });
+            return Some(PermissionReply { reason, ..PermissionReply::new(choice) });
         }
     }
 

@@ -107,3 +107,29 @@ async fn two_chats_and_an_editor_see_and_answer_the_same() {
     end(first).await;
     editor.finish().await;
 }
+
+#[tokio::test]
+async fn run_asks_about_each_file_of_a_review() {
+    // Keys, kept files.
+    for (keys, kept) in [("ny", &["b.txt"][..]), ("ya", &["a.txt", "b.txt", "c.txt"]), ("d", &[])] {
+        let home = Home::new();
+        home.config("[review]\nmode = \"request\"\n");
+        let write = |name: &str| json!({"name": "write", "input": {"file_path": name, "content": "new\n"}});
+        let steps = json!([{"tool_calls": [write("a.txt"), write("b.txt"), write("c.txt")]}, {"text": "done"}, {"text": "done"}]);
+        let model = home.script(steps);
+        let mut terminal = home.terminal(&["run", "--model", &model, "--mode", "auto", "go"]);
+        for (number, key) in keys.chars().enumerate() {
+            let name = ["a.txt", "b.txt", "c.txt"][number];
+            let asked = terminal.until(&format!("({} of 3)  [y]es", number + 1)).await;
+            assert!(asked.contains(&format!("Keep {}?", home.work().join(name).display())), "{asked}");
+            terminal.say(&key.to_string()).await;
+        }
+        if keys == "ny" {
+            terminal.until("(3 of 3)  [y]es").await;
+            terminal.say("n").await;
+        }
+        let (code, shown) = terminal.end().await;
+        let found: Vec<&str> = ["a.txt", "b.txt", "c.txt"].into_iter().filter(|name| home.get(name).is_some()).collect();
+        assert_eq!(found, kept, "{keys}: {code} {shown}");
+    }
+}

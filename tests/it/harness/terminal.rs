@@ -143,6 +143,19 @@ impl Terminal {
         .await
     }
 
+    /// Reads until the screen contains `words` after a complete synchronized update (DEC mode 2026).
+    /// Returns the screen.
+    pub async fn until_frame(&mut self, words: &str, size: (u16, u16)) -> String {
+        loop {
+            let screen = self.until_screen(words, size).await;
+            let shown = String::from_utf8_lossy(&self.shown);
+            if shown.rfind("\u{1b}[?2026l") > shown.rfind("\u{1b}[?2026h") {
+                return screen;
+            }
+            assert!(bounded("the rest of a frame", self.read()).await);
+        }
+    }
+
     /// Sets the size of the terminal.
     pub fn resize(&self, rows: u16, columns: u16) {
         let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

@@ -1,0 +1,131 @@
+//! Screens of the chat at three widths, as text.
+
+use serde_json::{Value, json};
+
+use super::{bash, chat_in, waiting};
+use crate::harness::Home;
+
+const SIZES: [(u16, u16); 3] = [(20, 40), (24, 80), (30, 200)];
+
+/// Replaces the parts of a screen that differ between runs: paths, ids, times and marks.
+fn normalized(screen: &str, home: &Home) -> String {
+    let work = home.work();
+    let mut text = screen.replace(work.parent().unwrap().to_str().unwrap(), "DIR");
+    for (pattern, with) in [
+        ("/tmp/[^ ]*", "DIR…"),
+        ("[◐◓◑◒]", "*"),
+        ("[0-9.]+ s( |$|\n)", "N s$1"),
+        ("sess_[0-9a-f]+", "SESSION"),
+        ("20[0-9][0-9]-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]", "DATE"),
+        ("[0-9.]+k?( of 200k)? tokens( in, [0-9.]+k? out)?", "TOKENS"),
+    ] {
+        text = regex::Regex::new(pattern).unwrap().replace_all(&text, with).into_owned();
+    }
+    text
+}
+
+/// A screen: its name, the steps of the model, the flags, and the keys with the words that the
+/// screen shows after them.
+type Case<'a> = (&'a str, Value, &'a [&'a str], &'a [(&'a str, &'a str)]);
+
+async fn check(cases: &[Case<'_>]) {
+    for (name, steps, flags, keys) in cases {
+        for size in SIZES {
+            let home = Home::new();
+            home.put("src/lex.rs", "one\ntwo\nthree\n");
+            std::fs::create_dir(home.data().join("agents")).unwrap();
+            std::fs::write(home.data().join("agents/reader.md"), "---\ndescription: Reads\n---\nRead.\n").unwrap();
+            let mut terminal = chat_in(&home, steps.clone(), flags, size).await;
+            // The state of the session has arrived.
+            terminal.until("]2;nuncio: ").await;
+            let mut screen = String::new();
+            for (typed, words) in *keys {
+                terminal.say(typed).await;
+                screen = terminal.until_frame(words, size).await;
+            }
+            let settings = insta::Settings::clone_current();
+            let _bound = bind(settings);
+            insta::assert_snapshot!(format!("{name}_{}", size.1), normalized(&screen, &home));
+            // Ends the waiting command and the chat.
+            home.put("go", "");
+            let mut child = terminal.hang_up();
+            crate::harness::bounded("the exit", child.wait()).await.unwrap();
+        }
+    }
+}
+
+fn bind(mut settings: insta::Settings) -> insta::internals::SettingsBindDropGuard {
+    settings.set_snapshot_path("../cases/screens");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind_to_scope()
+}
+
+fn edit() -> Value {
+    json!({"name": "edit", "input": {"file_path": "src/lex.rs", "old_string": "two\n", "new_string": "TWO\n"}})
+}
+
+const MARKDOWN: &str = "# The cause\n\nThe function `peek` unwraps the first character, and an **empty input** has none, so that \
+                        it panics before the loop begins.\n\n- read the input\n- check that it is not empty, because every later \
+                        step relies on it\n\n```rust\nlet first = chars.next();\n```\n\n| file | lines |\n|---|---|\n| lex.rs | 120 |\n";
+
+#[tokio::test]
+async fn conversation() {
+    check(&[
+        ("start", json!([]), &[], &[("", "/help")]),
+        ("answer", json!([{"text": MARKDOWN}]), &[], &[("why?\r", "tokens in")]),
+        ("error", json!([{"error": {"status": 400, "times": 9}}]), &[], &[("go\r", "✗"), ("", "/help")]),
+        (
+            "failed",
+            json!([{"tool_calls": [bash("seq 30; exit 3")]}, {"text": "It failed."}]),
+            &["--mode", "auto"],
+            &[("go\r", "tokens in")],
+        ),
+        ("diff", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "tokens in")]),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn work() {
+    let plan = json!({"name": "plan", "input": {"entries": [
+        {"content": "Find the cause", "status": "completed"},
+        {"content": "Fix it", "status": "in_progress"},
+        {"content": "Run the tests", "status": "pending"},
+    ]}});
+    let task = json!({"name": "task", "input": {"prompt": "Read the lexer", "agent": "reader"}});
+    check(&[
+        ("running", json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"], &[("go\r", "s  started")]),
+        (
+            "queue",
+            json!([{"tool_calls": [waiting()]}]),
+            &["--mode", "auto"],
+            &[("go\r", "s  started"), ("and the docs\t", "waits: and the docs"), ("a draft", "> a draft")],
+        ),
+        ("plan", json!([{"tool_calls": [plan]}, {"text": "Planned."}]), &[], &[("go\r", "tokens in")]),
+        (
+            "subagent",
+            json!([{"tool_calls": [task]}, {"text": "It has three lines."}]),
+            &["--mode", "auto"],
+            &[("go\r", "lines.\nIt has three"), ("", "  /help")],
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn requests_and_lists() {
+    check(&[
+        ("permission", json!([{"tool_calls": [bash("rm -rf target")]}]), &[], &[("go\r", "[1] Allow")]),
+        ("permission_diff", json!([{"tool_calls": [edit()]}]), &[], &[("go\r", "[1] Allow"), ("\t", "digits answer")]),
+        ("completion", json!([]), &[], &[("/mo", "▸ /model")]),
+        ("paths", json!([]), &[], &[("see @lex", "▸ @src/lex.rs")]),
+        (
+            "picker",
+            json!([{"text": "Done."}]),
+            &["--title", "Empty input panics"],
+            &[("go\r", "tokens in"), ("/resume\r", "Enter continues")],
+        ),
+    ])
+    .await;
+}
