@@ -9,6 +9,7 @@ mod completion;
 mod composer;
 mod drafts;
 mod editor;
+mod forms;
 mod frame;
 mod history;
 mod hunks;
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::client::ChatClient;
 use self::drafts::Draft;
+use self::forms::{ChatForm, SessionForms};
 use self::input::ChatInput;
 use self::keys::TerminalModes;
 use self::notify::Notifier;
@@ -99,6 +101,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         view,
         screen: Screen::new(options.plain),
         draft,
+        forms: SessionForms::default(),
         rendering,
         attached: Vec::new(),
         due: None,
@@ -131,6 +134,7 @@ struct Chat {
     view: ChatView,
     screen: Screen,
     draft: Draft,
+    forms: SessionForms,
     rendering: RenderOptions,
     /// The attachments of the next message.
     attached: Vec<Value>,
@@ -168,6 +172,8 @@ impl Chat {
                     Err(error) => break Err(error),
                 },
                 Some(update) = self.updates.recv() => self.update(update).await,
+                request = self.forms.next(), if self.view.form.is_none() => self.view.form = Some(ChatForm::new(request)),
+                () = withdrawn(&mut self.view.form) => self.end_form(None),
                 () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => {}
                 () = tokio::time::sleep_until(save.unwrap_or_else(Instant::now).into()), if save.is_some() => {
                     self.draft.save(&self.view.composer.whole());
@@ -206,6 +212,7 @@ impl Chat {
         }
         self.view.shorten_earlier(hidden);
         self.view.output.insert_str(0, &printed);
+        self.attach_forms();
         self.tasks.read_info(id);
         self.tasks.read_commands(id);
         let (draft, text) = Draft::open(&client.app().places.data, id);
@@ -260,5 +267,13 @@ impl Chat {
             ChatUpdate::Diff(diff) => view.print_diff(&diff),
             ChatUpdate::Failed(error) => view.error(&error),
         }
+    }
+}
+
+/// Waits until the open form is withdrawn.
+async fn withdrawn(form: &mut Option<ChatForm>) {
+    match form {
+        Some(form) => form.withdrawn().await,
+        None => std::future::pending().await,
     }
 }

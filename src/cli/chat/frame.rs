@@ -3,6 +3,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use super::forms::ChatForm;
 use super::rows::{shortened, wrapped};
 use super::screen::Screen;
 use super::view::{ChatView, Overlay};
@@ -53,7 +54,7 @@ impl ChatView {
         let space = (height - 2 - shown).saturating_sub(candidates.0.len());
         rows.drain(..rows.len().saturating_sub(space));
         let cursor = (rows.len() + composer.cursor.0 - first, composer.cursor.1 + 2);
-        let mark = if self.reason.is_some() { "?" } else { ">" };
+        let mark = self.mark();
         for (number, row) in composer.rows.iter().enumerate().skip(first).take(shown) {
             rows.push(format!("{} {row}", if number == 0 { mark } else { " " }));
         }
@@ -79,11 +80,20 @@ impl ChatView {
             let question = question.rows(self.questions.len() - 1, CONTENT_ROWS, columns);
             rows.extend(question.iter().flat_map(|row| wrapped(row, columns)));
         }
+        if let Some(form) = &self.form {
+            rows.extend(form.text().lines().flat_map(|row| wrapped(row, columns)));
+        }
         if !self.attached.is_empty() {
             let names: Vec<String> = self.attached.iter().map(|name| output_line(name)).collect();
             rows.push(shortened(&format!("  attached: {}", names.join(", ")), columns));
         }
         rows
+    }
+
+    /// Returns the mark before the text: `?` if it does not go to the agent.
+    pub(crate) fn mark(&self) -> &'static str {
+        let for_form = self.form.as_ref().is_some_and(ChatForm::is_focused);
+        if self.reason.is_some() || for_form { "?" } else { ">" }
     }
 
     fn status(&self, columns: usize) -> String {
@@ -94,9 +104,11 @@ impl ChatView {
         });
         let keys = match (self.questions.first(), self.busy) {
             _ if self.reason.is_some() => "Enter rejects with this reason · Esc",
+            _ if self.mark() == "?" => "Enter: the next field · Tab: to the text · Esc declines",
             _ if self.completion.is_some() => "Tab completes · Up and Down choose · Esc",
             (Some(question), _) if question.focused => "digits answer · Esc: to the text",
             (Some(_), _) => "Tab: to the request",
+            (None, _) if self.form.is_some() => "Tab: to the form",
             (None, true) => "Esc stops · Enter joins · Tab waits",
             (None, false) => "/help",
         };

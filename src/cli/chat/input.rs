@@ -10,12 +10,14 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use super::Chat;
 use super::commands::{ArgumentValues, CompletionCandidate};
 use super::completion::{self, Completion, ComposerWord, WordKind};
+use super::forms::ChatForm;
 use super::history;
 use super::hunks::ReviewAction;
 use super::keys::{self, is_control};
 use super::picker::PickerAction;
 use super::question::QuestionChoice;
 use super::view::{Overlay, RejectReason};
+use crate::content::FormAnswer;
 use crate::error::{Error, Result};
 
 /// A second Ctrl-C within this time ends the chat.
@@ -169,6 +171,9 @@ impl Chat {
             }
             KeyCode::Tab => self.tab().await?,
             KeyCode::Esc => self.escape().await?,
+            KeyCode::Enter if key.modifiers.is_empty() && self.view.form.as_ref().is_some_and(ChatForm::is_focused) => {
+                self.fill_field();
+            }
             KeyCode::Enter if key.modifiers.is_empty() => {
                 if !is_empty || !self.attached.is_empty() {
                     return self.submit().await;
@@ -207,6 +212,7 @@ impl Chat {
         let is_empty = self.view.composer.is_empty();
         match self.view.questions.first_mut() {
             Some(question) => question.focused = !question.focused,
+            None if self.view.form.is_some() => self.focus_form(),
             None if self.view.busy && !is_empty => {
                 let text = self.take_text();
                 self.send(&text, "queue").await?;
@@ -218,6 +224,10 @@ impl Chat {
 
     async fn escape(&mut self) -> Result<()> {
         if self.view.reason.take().is_some() {
+            return Ok(());
+        }
+        if self.view.form.as_ref().is_some_and(ChatForm::is_focused) {
+            self.end_form(Some(FormAnswer::Declined));
             return Ok(());
         }
         match self.view.questions.first_mut() {
@@ -289,7 +299,7 @@ impl Chat {
     /// Searches candidates for the word at the cursor.
     pub(super) fn start_completion(&mut self) {
         let (text, cursor) = self.view.composer.text();
-        let word = ComposerWord::at(text, cursor).filter(|_| !self.view.plain && self.view.reason.is_none());
+        let word = ComposerWord::at(text, cursor).filter(|_| !self.view.plain && self.view.mark() == ">");
         match word {
             None => self.view.completion = None,
             Some(word) if word.kind == WordKind::Command => {

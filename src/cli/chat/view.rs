@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::commands::CompletionCandidate;
 use super::completion::Completion;
 use super::composer::Composer;
+use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
 use super::notify::Notifier;
@@ -48,6 +49,7 @@ pub(crate) struct ChatView {
     pub overlay: Option<Overlay>,
     pub questions: Vec<ChatQuestion>,
     pub reason: Option<RejectReason>,
+    pub form: Option<ChatForm>,
     /// The messages that wait, oldest first.
     pub queue: Vec<(MessageId, String)>,
     /// The names of the files for the next message.
@@ -88,6 +90,7 @@ impl ChatView {
             overlay: None,
             questions: Vec::new(),
             reason: None,
+            form: None,
             queue: Vec::new(),
             attached: Vec::new(),
             output: String::new(),

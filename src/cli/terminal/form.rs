@@ -11,18 +11,27 @@ use crate::terminal_text::{question, question_line};
 /// Asks for the value of each field. The end of the input declines the form.
 pub(crate) async fn fill(lines: &TerminalLines, form: &Form) -> FormAnswer {
     let mut lines = lines.lock().await;
-    let fields = form.schema["properties"].as_object().filter(|fields| !fields.is_empty());
+    let fields = FormField::all(form);
     print_stderr(format!("{} asks: {}\n", question_line(&form.server), question(&form.message)));
-    let Some(fields) = fields else { return accept(&mut lines).await };
+    if fields.is_empty() {
+        return accept(&mut lines).await;
+    }
     print_stderr("  (Ctrl-D declines)\n");
-    let is_required = |name: &str| form.schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
     let mut answers = Map::new();
-    for (name, schema) in fields {
-        let field = FormField { name, schema, required: is_required(name) };
-        match field.ask(&mut lines).await {
-            Some(Some(value)) => drop(answers.insert(name.clone(), value)),
-            Some(None) => {}
-            None => return FormAnswer::Declined,
+    for field in fields {
+        print_stderr(field.text());
+        loop {
+            print_stderr(format!("  {}: ", field.hint()));
+            let Some(line) = lines.next().await else { return FormAnswer::Declined };
+            match field.read(line.trim()) {
+                Ok(Some(value)) => drop(answers.insert(field.name, value)),
+                Ok(None) => {}
+                Err(problem) => {
+                    print_stderr(format!("  {problem}\n"));
+                    continue;
+                }
+            }
+            break;
         }
     }
     FormAnswer::Accepted(answers)
@@ -42,48 +51,52 @@ async fn accept(lines: &mut TypedLines<'_>) -> FormAnswer {
 }
 
 /// A field of a form.
-struct FormField<'a> {
-    name: &'a str,
-    schema: &'a Value,
+pub(crate) struct FormField {
+    pub name: String,
+    schema: Value,
     required: bool,
 }
 
-impl FormField<'_> {
-    /// Asks until the user gives a valid value. `Some(None)` is a field that is omitted; `None` is
-    /// the end of the input.
-    async fn ask(&self, lines: &mut TypedLines<'_>) -> Option<Option<Value>> {
+impl FormField {
+    /// Returns the fields of a form, in their order.
+    pub(crate) fn all(form: &Form) -> Vec<FormField> {
+        let is_required = |name: &str| form.schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+        let fields = form.schema["properties"].as_object().into_iter().flatten();
+        let field = |(name, schema): (&String, &Value)| FormField {
+            name: name.clone(),
+            schema: schema.clone(),
+            required: is_required(name),
+        };
+        fields.map(field).collect()
+    }
+
+    /// Describes the field and its choices, in lines.
+    pub(crate) fn text(&self) -> String {
         let text = |field: &str| self.schema[field].as_str().map(question_line);
-        let title = text("title").unwrap_or_else(|| question_line(self.name));
+        let title = text("title").unwrap_or_else(|| question_line(&self.name));
         let description = text("description").map(|text| format!(" - {text}")).unwrap_or_default();
-        let choices = self.choices().unwrap_or_default();
         let mut head = format!("  {title}{description}\n");
-        for (index, (_, title)) in choices.iter().enumerate() {
+        for (index, (_, title)) in self.choices().unwrap_or_default().iter().enumerate() {
             head += &format!("    {}. {}\n", index + 1, question_line(title));
         }
-        print_stderr(head);
-        loop {
-            print_stderr(format!("  {}: ", self.hint()));
-            let line = lines.next().await?;
-            let line = line.trim();
-            if line.is_empty() {
-                let default = &self.schema["default"];
-                match (default.is_null(), self.required) {
-                    (false, _) => return Some(Some(default.clone())),
-                    (true, false) => return Some(None),
-                    (true, true) => print_stderr("  a value is required\n"),
-                }
-                continue;
-            }
-            match self.parse(line) {
-                Ok(value) => return Some(Some(value)),
-                Err(problem) => print_stderr(format!("  {problem}\n")),
-            }
+        head
+    }
+
+    /// Reads the value of a line. `None` is a field that is omitted; the error is a message for the
+    /// user.
+    pub(crate) fn read(&self, line: &str) -> Result<Option<Value>, String> {
+        let default = &self.schema["default"];
+        match (line.is_empty(), default.is_null(), self.required) {
+            (false, ..) => self.parse(line).map(Some),
+            (true, false, _) => Ok(Some(default.clone())),
+            (true, true, false) => Ok(None),
+            (true, true, true) => Err("a value is required".into()),
         }
     }
 
     /// Returns the values to choose from, with their titles.
     fn choices(&self) -> Option<Vec<(String, String)>> {
-        let schema = if self.is_list() { &self.schema["items"] } else { self.schema };
+        let schema = if self.is_list() { &self.schema["items"] } else { &self.schema };
         field_values(schema)
     }
 
@@ -92,7 +105,7 @@ impl FormField<'_> {
     }
 
     /// Describes the expected input, and what an empty line means.
-    fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         let kind = match (self.is_list(), self.choices().is_some(), self.schema["type"].as_str()) {
             (true, ..) => "numbers, separated by commas",
             (_, true, _) => "number",

@@ -81,6 +81,41 @@ async fn form_is_filled_in_at_the_terminal() {
 }
 
 #[tokio::test]
+async fn form_in_the_chat_takes_the_text_only_after_tab() {
+    let size = (24, 80);
+    let home = home(&["asks"]);
+    let fields = json!({"a_name": {"type": "string", "minLength": 2}, "b_age": {"type": "integer", "default": 36}});
+    let schema = json!({"type": "object", "properties": fields, "required": ["a_name"]});
+    let ask = call("mcp__docs__ask", json!({"message": "Who are you?", "schema": schema}));
+    let model = home.script(json!([ask, ask, {"text": "bye"}]));
+    let mut terminal = home.terminal(&["chat", "--model", &model, "--mode", "auto", "go"]);
+    terminal.until_screen("docs asks: Who are you?", size).await;
+    for (typed, words) in [
+        ("later", "> later"),
+        ("\t", "Enter: the next field"),
+        ("A\r", "at least 2 characters"),
+        ("\u{15}Ada\r", "[whole number, empty: 36]"),
+        ("\r", "a_name\n  [text]\n> later"),
+        ("\t", "? \n"),
+        ("\u{1b}", "bye\n"),
+    ] {
+        terminal.say(typed).await;
+        terminal.until_screen(words.trim_end_matches(" \n"), size).await;
+    }
+    terminal.until_screen("> later", size).await;
+    terminal.say("\u{15}\u{4}").await;
+    assert_eq!(terminal.end().await.0, 0);
+    let id = home.run(&["sessions", "list", "--json"], "").await.lines()[0]["sessionId"].as_str().unwrap().to_owned();
+    let log = home.log(&id).await;
+    let answers: Vec<Value> = bodies(&log, "tool.completed")
+        .iter()
+        .map(|ended| serde_json::from_str(ended["content"][0]["content"]["text"].as_str().unwrap()).unwrap())
+        .collect();
+    let accepted = json!({"action": "accept", "content": {"a_name": "Ada", "b_age": 36}});
+    assert_eq!(answers, [accepted, json!({"action": "decline"})], "{log:?}");
+}
+
+#[tokio::test]
 async fn progress_of_a_call_is_shown_while_it_runs() {
     let home = home(&[]);
     let mut terminal = run(&home, json!([call("mcp__docs__progress", json!({})), {"text": "bye"}]));
