@@ -86,10 +86,12 @@ impl Method for GetResult {
             (state.agent.clone(), state.cwd.clone(), state.turns.total().0.unwrap_or_default(), duration_ms)
         });
         let worktrees = worktrees(&cx).await?;
-        let workspace = worktrees.containing(&cwd)?.filter(|row| row.path.is_dir() && cx.client.has_access_to(&row.path));
+        let containing = worktrees.containing(&cwd)?;
+        let uncommitted = params.diff && containing.is_none();
+        let workspace = containing.filter(|row| row.path.is_dir() && cx.client.has_access_to(&row.path));
         let changes = match &workspace {
             Some(row) => changes(&id, worktrees.changes_since_base(row, params.diff)).await,
-            None if params.diff => changes(&id, worktrees.uncommitted_diff(&cwd)).await,
+            None if uncommitted => changes(&id, worktrees.uncommitted_diff(&cwd)).await,
             None => None,
         };
         let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));

@@ -39,6 +39,8 @@ impl Terminal {
         }
         command.stdin(stdin.unwrap_or_else(|| slave.try_clone().unwrap().into()));
         command.stdout(slave.try_clone().unwrap()).stderr(slave);
+        // The kernel ignores Ctrl-Z in a process group that nobody outside of it can continue.
+        command.process_group(0);
         let mut child = command.spawn().unwrap();
         // The command holds the terminal's other end, which would keep the output from ending.
         drop(command);
