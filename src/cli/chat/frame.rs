@@ -11,6 +11,9 @@ use crate::cli::terminal::amounts::tokens;
 use crate::cli::terminal::status_line::MARKS;
 use crate::terminal_text::output_line;
 
+/// Maximum width of the rows. A row that is wider than the terminal after a resize leaves remains
+/// in the scrollback.
+const ROWS_COLUMNS_MAX: usize = 78;
 /// Maximum number of rows of a permission request's content, and of waiting messages.
 const CONTENT_ROWS: usize = 12;
 const QUEUE_ROWS: usize = 4;
@@ -27,14 +30,14 @@ impl ChatView {
         let (columns, height) = (usize::from(columns).max(20), usize::from(height).max(6));
         self.renderer.resize(columns);
         match &self.overlay {
-            Some(Overlay::Sessions(picker)) => return screen.draw_overlay(picker.rows(columns, height)),
-            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns, height)),
+            Some(Overlay::Sessions(picker)) => return screen.draw_overlay(picker.rows(columns - 1, height)),
+            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns - 1, height)),
             None => {}
         }
         let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
         let finished: String = self.output.drain(..complete).collect();
-        let (rows, cursor) = self.rows(columns, height);
-        screen.draw(&finished, rows, cursor);
+        let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
+        screen.draw(&finished, rows, cursor, (columns, height));
     }
 
     /// Returns the rows, and the row and column of the cursor.

@@ -16,9 +16,14 @@ const END: &str = "\x1b[?25h\x1b[?2026l";
 /// Turns the wrapping of long rows off and on (DECAWM).
 const NO_WRAP: &str = "\x1b[?7l";
 const WRAP: &str = "\x1b[?7h";
-/// Erases to the end of the row, and below the cursor (EL, ED).
-const ERASE_ROW: &str = "\x1b[K";
-const ERASE_BELOW: &str = "\x1b[J";
+/// Erases the whole row (EL 2). This also clears the mark that the row continues on the next one,
+/// which a terminal that became narrower has set: such rows join when it becomes wider.
+const ERASE_ROW: &str = "\x1b[2K";
+/// Erases the row of the cursor, and below (ED). ED is not sent in the first column: there, tmux
+/// moves the erased rows into the scrollback.
+const ERASE_BELOW: &str = "\x1b[2K\x1b[C\x1b[J\r";
+/// Erases below a row that was just written, which is shorter than the terminal is wide.
+const ERASE_AFTER: &str = "\x1b[C\x1b[J";
 /// Shows the alternate screen, and the normal screen with its cursor (DEC mode 1049).
 const ALTERNATE: &str = "\x1b[?1049h\x1b[H";
 const NORMAL: &str = "\x1b[?1049l";
@@ -34,6 +39,8 @@ pub(crate) struct Screen {
     plain: bool,
     /// The rows as they are on the terminal.
     drawn: Vec<String>,
+    /// The columns and rows of the terminal at the last frame.
+    size: (usize, usize),
     /// The row of the cursor, from the first drawn row.
     cursor_row: usize,
     /// The rows of the overlay, which is on the alternate screen.
@@ -68,7 +75,17 @@ impl Screen {
         if !plain {
             watch_terminal(gone.clone());
         }
-        Screen { plain, drawn: Vec::new(), cursor_row: 0, overlay: None, control: String::new(), frames, written, gone }
+        Screen {
+            plain,
+            drawn: Vec::new(),
+            size: (0, 0),
+            cursor_row: 0,
+            overlay: None,
+            control: String::new(),
+            frames,
+            written,
+            gone,
+        }
     }
 
     /// Waits until the terminal has taken the last frame. Never ends if the terminal is gone.
@@ -95,31 +112,34 @@ impl Screen {
         }
     }
 
-    /// Prints finished lines, each with its line break, and draws the rows below them. `cursor` is
-    /// the row and column of the cursor in `rows`.
-    pub(crate) fn draw(&mut self, finished: &str, rows: Vec<String>, cursor: (usize, usize)) {
+    /// Prints finished lines, each with its line break, and draws the rows below them, which must
+    /// be shorter than the terminal is wide. `cursor` is the row and column of the cursor in
+    /// `rows`, `size` the columns and rows of the terminal.
+    pub(crate) fn draw(&mut self, finished: &str, rows: Vec<String>, cursor: (usize, usize), size: (usize, usize)) {
         if self.plain {
             return self.send(finished.into());
         }
         let mut frame = self.leave_overlay();
-        if frame.is_empty() && finished.is_empty() && rows == self.drawn && cursor.0 == self.cursor_row {
+        // A terminal that changed its size may have changed or dropped rows.
+        let resized = std::mem::replace(&mut self.size, size) != size;
+        if !resized && frame.is_empty() && finished.is_empty() && rows == self.drawn && cursor.0 == self.cursor_row {
             // Only the column may differ.
             let frame = format!("\r{}", right(cursor.1));
             return self.send(frame);
         }
         frame += BEGIN;
         frame += &up(self.cursor_row);
-        if !finished.is_empty() {
+        if resized || !finished.is_empty() {
             frame += ERASE_BELOW;
             frame += &finished.replace('\n', "\r\n");
         }
         frame += NO_WRAP;
         for (number, row) in rows.iter().enumerate() {
             frame += if number > 0 { "\r\n" } else { "" };
-            frame += row;
             frame += ERASE_ROW;
+            frame += row;
         }
-        frame += if rows.len() < self.drawn.len() { ERASE_BELOW } else { "" };
+        frame += if rows.len() < self.drawn.len() { ERASE_AFTER } else { "" };
         frame += WRAP;
         frame += &up(rows.len().saturating_sub(1) - cursor.0.min(rows.len().saturating_sub(1)));
         frame += "\r";
@@ -141,9 +161,9 @@ impl Screen {
         frame += BEGIN;
         frame += HOME;
         frame += NO_WRAP;
-        let lines: Vec<String> = rows.iter().map(|row| format!("{row}{ERASE_ROW}")).collect();
+        let lines: Vec<String> = rows.iter().map(|row| format!("{ERASE_ROW}{row}")).collect();
         frame += &lines.join("\r\n");
-        frame += ERASE_BELOW;
+        frame += ERASE_AFTER;
         frame += WRAP;
         frame += END;
         self.overlay = Some(rows);
@@ -169,7 +189,7 @@ impl Screen {
     pub(crate) async fn release(&mut self) {
         let erase = async {
             self.ready().await;
-            self.draw("", vec![String::new()], (0, 0));
+            self.draw("", vec![String::new()], (0, 0), self.size);
             self.ready().await;
         };
         let _ = tokio::time::timeout(CLOSE, erase).await;
@@ -181,7 +201,7 @@ impl Screen {
         let gone = self.gone.clone();
         let close = async {
             self.ready().await;
-            self.draw(finished, vec![String::new()], (0, 0));
+            self.draw(finished, vec![String::new()], (0, 0), self.size);
             self.ready().await;
         };
         tokio::select! {

@@ -32,6 +32,8 @@ pub(crate) struct MarkdownStream {
     /// The number of `*` or of backticks that wait for the next character.
     stars: usize,
     ticks: usize,
+    /// The output so far ends with a line break.
+    at_line_start: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,7 @@ impl MarkdownStream {
             code: false,
             stars: 0,
             ticks: 0,
+            at_line_start: false,
         }
     }
 
@@ -91,10 +94,13 @@ impl MarkdownStream {
                 (State::Code, _) => out.push(character),
             }
         }
+        if !out.is_empty() {
+            self.at_line_start = out.ends_with('\n');
+        }
         out
     }
 
-    /// Renders what is held, at the end of the message.
+    /// Renders what is held, at the end of the message, and ends the line.
     pub(crate) fn finish(&mut self) -> String {
         let mut out = String::new();
         if !self.held.is_empty() {
@@ -111,9 +117,9 @@ impl MarkdownStream {
         if self.state == State::Code {
             out += RESET;
         }
+        let is_ended = if out.is_empty() { self.at_line_start } else { out.ends_with('\n') };
         *self = MarkdownStream::new(self.columns);
-        // The caller ends the line.
-        out.strip_suffix('\n').map(String::from).unwrap_or(out)
+        if is_ended { out } else { out + "\n" }
     }
 
     /// Decides about the kind of the line, if its start says it.

@@ -242,10 +242,10 @@ impl TerminalRenderer {
     /// Ends the line of the message that is being written.
     fn end_line(&mut self) -> Option<RenderedText> {
         let (_, thought) = self.writing.take()?;
-        let rest = self.markdown.as_mut().filter(|_| !thought).map(MarkdownStream::finish).unwrap_or_default();
-        Some(match thought {
-            false => RenderedText::Answer(rest + "\n"),
-            true => RenderedText::Progress("\n".into()),
+        Some(match (thought, &mut self.markdown) {
+            (false, Some(markdown)) => RenderedText::Answer(markdown.finish()),
+            (false, None) => RenderedText::Answer("\n".into()),
+            (true, _) => RenderedText::Progress("\n".into()),
         })
     }
 
