@@ -229,7 +229,8 @@ impl Chat {
         let view = &mut self.view;
         match update {
             ChatUpdate::Info(info) if info.session_id == self.session.id.as_str() => {
-                view.branch = branch_name(&info.cwd, &self.session.client.app().places);
+                let client = &self.session.client;
+                view.branch = branch_name(&info.cwd, &client.app().places).filter(|_| client.is_local());
                 view.cost = info.cost.or(view.cost);
                 view.context.0 = view.context.0.max(info.context_tokens);
                 view.info = *info;

@@ -147,11 +147,23 @@ async fn hostile_text_changes_nothing_but_the_text() {
     let home = Home::new();
     let hostile = "\u{1b}]0;title\u{7}A\u{1b}]52;c;Y3Vy\u{7}B\u{1b}[2J\u{9b}2JC\u{202e}D\u{1b}[1;1H";
     let command = format!("echo '{hostile}'");
-    let steps = json!([{"text": hostile, "tool_calls": [bash(&command)]}, {"text": "the end"}]);
+    let steps = json!([{"text": hostile, "tool_calls": [bash(&command)]}, {"text": "the end"}, {"text": "titled"}]);
+    home.put("\u{1b}]0;x\u{7}evil\u{9b}2J.txt", "");
     let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
     terminal.say("go\r").await;
     let screen = terminal.until_screen("the end", SIZE).await;
     assert!(screen.contains("ABCD"), "{screen}");
+    // The name of a file, a pasted prompt, and the title of a session that begins with it.
+    terminal.say("@evil").await;
+    terminal.until_screen("▸ @", SIZE).await;
+    terminal.say("\u{15}/new\r").await;
+    terminal.until_screen("· session sess_", SIZE).await;
+    terminal.say(&format!("\u{1b}[200~pasted {hostile}\u{1b}[201~\r")).await;
+    terminal.until_screen("titled\n", SIZE).await;
+    terminal.say("/resume\r").await;
+    terminal.until_screen("pasted", SIZE).await;
+    terminal.say("\u{1b}").await;
+    terminal.until_screen("/help", SIZE).await;
     let shown = end(terminal).await;
     // The only such sequence is the title of the chat.
     assert_eq!(shown.matches("\u{1b}]").count(), shown.matches("\u{1b}]2;").count(), "{shown:?}");

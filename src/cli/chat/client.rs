@@ -35,11 +35,16 @@ impl ChatClient {
         self.local.app()
     }
 
+    /// Returns whether the sessions are on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.remote.is_none()
+    }
+
     /// Returns an error if the sessions are on a server elsewhere, where `what` is not possible.
     pub(crate) fn require_local(&self, what: &str) -> Result<()> {
-        match &self.remote {
-            Some(_) => Err(Error::invalid_params(format!("{what}: not available with --url"))),
-            None => Ok(()),
+        match self.is_local() {
+            true => Ok(()),
+            false => Err(Error::invalid_params(format!("{what}: not available with --url"))),
         }
     }
 

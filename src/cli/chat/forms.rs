@@ -74,7 +74,7 @@ impl Chat {
         self.view.form = None;
         let sessions = self.session.client.app().sessions_now();
         let opened = sessions.and_then(|sessions| sessions.opened(&self.session.id));
-        let may_fill = !self.view.plain && self.session.client.require_local("").is_ok();
+        let may_fill = !self.view.plain && self.session.client.is_local();
         self.forms = match opened.filter(|_| may_fill) {
             Some(session) => {
                 let (client, requests) = TerminalClient::new();

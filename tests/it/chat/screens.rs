@@ -33,6 +33,9 @@ async fn check(cases: &[Case<'_>]) {
         for size in SIZES {
             let home = Home::new();
             home.put("src/lex.rs", "one\ntwo\nthree\n");
+            if name.starts_with("review") {
+                home.config("[review]\nmode = \"request\"\n");
+            }
             std::fs::create_dir(home.data().join("agents")).unwrap();
             std::fs::write(home.data().join("agents/reader.md"), "---\ndescription: Reads\n---\nRead.\n").unwrap();
             let mut terminal = chat_in(&home, steps.clone(), flags, size).await;
@@ -118,6 +121,13 @@ async fn requests_and_lists() {
     check(&[
         ("permission", json!([{"tool_calls": [bash("rm -rf target")]}]), &[], &[("go\r", "[1] Allow")]),
         ("permission_diff", json!([{"tool_calls": [edit()]}]), &[], &[("go\r", "[1] Allow"), ("\t", "digits answer")]),
+        ("review", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "Choose hunks")]),
+        (
+            "review_hunks",
+            json!([{"tool_calls": [edit()]}, {"text": "Changed."}]),
+            &["--mode", "auto"],
+            &[("go\r", "Choose hunks"), ("\t", "digits answer"), ("6", "changes accepted"), (" ", "0 of 1 changes")],
+        ),
         ("completion", json!([]), &[], &[("/mo", "▸ /model")]),
         ("paths", json!([]), &[], &[("see @lex", "▸ @src/lex.rs")]),
         (
