@@ -147,7 +147,7 @@ async fn hostile_text_changes_nothing_but_the_text() {
     let home = Home::new();
     let hostile = "\u{1b}]0;title\u{7}A\u{1b}]52;c;Y3Vy\u{7}B\u{1b}[2J\u{9b}2JC\u{202e}D\u{1b}[1;1H";
     let command = format!("echo '{hostile}'");
-    let steps = json!([{"text": hostile, "tool_calls": [bash(&command)]}, {"text": "the end"}, {"text": "titled"}]);
+    let steps = json!([{"text": hostile, "tool_calls": [bash(&command)]}, {"text": "the end"}]);
     home.put("\u{1b}]0;x\u{7}evil\u{9b}2J.txt", "");
     let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
     terminal.say("go\r").await;
@@ -159,7 +159,7 @@ async fn hostile_text_changes_nothing_but_the_text() {
     terminal.say("\u{15}/new\r").await;
     terminal.until_screen("· session sess_", SIZE).await;
     terminal.say(&format!("\u{1b}[200~pasted {hostile}\u{1b}[201~\r")).await;
-    terminal.until_screen("titled\n", SIZE).await;
+    terminal.until_times("tokens in", 2).await;
     terminal.say("/resume\r").await;
     terminal.until_screen("pasted", SIZE).await;
     terminal.say("\u{1b}").await;

@@ -35,7 +35,8 @@ pub(crate) struct ChatQuestion {
     content: Vec<String>,
     /// The answers with their names.
     choices: Vec<(QuestionChoice, String)>,
-    /// The parts of a review of changes.
+    is_review: bool,
+    /// The parts of a review of changes, unless they are shown.
     pub review: Option<HunkReview>,
     appeared: Instant,
     /// The user moved to the request with Tab.
@@ -61,6 +62,7 @@ impl ChatQuestion {
             title: title.clone().unwrap_or_else(|| "the tool call".into()),
             content,
             choices,
+            is_review: review.is_some(),
             review,
             appeared: Instant::now(),
             focused: false,
@@ -83,7 +85,8 @@ impl ChatQuestion {
     /// wait; their content was printed after that of this one, which is therefore repeated.
     pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> Vec<String> {
         let waiting = if more > 0 { format!("  ({more} more)") } else { String::new() };
-        let mut rows = vec![format!("Allow {}?{waiting}", question_line(&self.title))];
+        let title = question_line(&self.title);
+        let mut rows = vec![if self.is_review { title + &waiting } else { format!("Allow {title}?{waiting}") }];
         if more > 0 {
             rows.extend(self.content_rows(rows_max));
         }

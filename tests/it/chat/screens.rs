@@ -126,7 +126,7 @@ async fn requests_and_lists() {
             "review_hunks",
             json!([{"tool_calls": [edit()]}, {"text": "Changed."}]),
             &["--mode", "auto"],
-            &[("go\r", "Choose hunks"), ("\t", "digits answer"), ("6", "changes accepted"), (" ", "0 of 1 changes")],
+            &[("go\r", "Choose hunks"), ("\t", "digits answer"), ("4", "changes accepted"), (" ", "0 of 1 changes")],
         ),
         ("completion", json!([]), &[], &[("/mo", "▸ /model")]),
         ("paths", json!([]), &[], &[("see @lex", "▸ @src/lex.rs")]),
