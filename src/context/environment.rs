@@ -19,7 +19,8 @@ pub(crate) fn block(cwd: &Path, today: &str, places: &DataPaths) -> String {
 /// Returns the name of the branch that is checked out in `cwd`, if it is in a repository.
 pub(crate) fn branch_name(cwd: &Path, places: &DataPaths) -> Option<String> {
     let (_, dir) = git_dir(cwd, places)?;
-    branch(&dir).strip_prefix("branch ").map(String::from)
+    let head = read_small_text(&dir.join("HEAD")).ok()?;
+    head.trim().strip_prefix("ref: refs/heads/").map(|name| one_line(name.chars().take(200).collect()))
 }
 
 /// Finds the repository of `cwd`: its directory and its Git directory (gitrepository-layout(5)).

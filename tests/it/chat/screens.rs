@@ -32,6 +32,9 @@ async fn check(cases: &[Case<'_>]) {
     for (name, steps, flags, keys) in cases {
         for size in SIZES {
             let home = Home::new();
+            // Whatever repository contains the directories of the tests.
+            let made = std::process::Command::new("git").args(["init", "-q", "-b", "main"]).current_dir(home.work()).status();
+            assert!(made.unwrap().success());
             home.put("src/lex.rs", "one\ntwo\nthree\n");
             if name.starts_with("review") {
                 home.config("[review]\nmode = \"request\"\n");
