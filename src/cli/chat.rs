@@ -60,7 +60,7 @@ use crate::local::LocalClient;
 use crate::remote::RemoteServer;
 use crate::task;
 
-/// Minimum time between two frames.
+/// Minimum time between two frames without a key.
 const FRAME: Duration = Duration::from_millis(16);
 /// Number of turns that are shown of a session that is continued.
 const TURNS_SHOWN: usize = 5;
@@ -163,7 +163,13 @@ impl Chat {
             tokio::select! {
                 () = ended.cancelled() => break Ok(()),
                 event = input.next() => match event {
-                    Some(Ok(event)) => if self.input(event, &mut input).await { break Ok(()) },
+                    Some(Ok(event)) => {
+                        if self.input(event, &mut input).await {
+                            break Ok(());
+                        }
+                        // A key is shown at once.
+                        self.due = Some(Instant::now());
+                    }
                     Some(Err(error)) => break Err(error),
                     None => break Ok(()),
                 },

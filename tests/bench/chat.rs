@@ -95,13 +95,13 @@ fn main() {
     let (half, most) = median((0..40).map(first_frame).collect());
     println!("first frame            {half:8.1} ms   p95 {most:.1}");
 
-    // 20,000 deltas, and a key every 10 ms.
-    let text: String = (0..20_000).map(|number| format!("word{number:05} ")).collect();
-    let (dir, model) = world(&json!([{ "text": text, "chunk_chars": 10 }]));
+    // 200,000 deltas, so that they last longer than the keys, one every 10 ms.
+    let text: String = (0..200_000).map(|number| format!("word{number:06} ")).collect();
+    let (dir, model) = world(&json!([{ "text": text, "chunk_chars": 11 }]));
     let mut chat = Chat::start(dir.path(), &["chat", "--model", &model]);
     chat.until("/help", 0);
     chat.terminal.write_all(b"go\r").unwrap();
-    chat.until("word00010", 0);
+    chat.until("word000010", 0);
     let mut times = Vec::new();
     for number in 0..60 {
         let (start, letter) = (chat.shown.len(), [b'A' + (number % 26) as u8]);
@@ -111,7 +111,7 @@ fn main() {
         times.push(started.elapsed());
         std::thread::sleep(Duration::from_millis(10));
     }
-    let streaming = !chat.shown.windows(9).any(|window| window == b"word19999");
+    let streaming = !chat.shown.windows(10).any(|window| window == b"word199999");
     let (half, most) = median(times);
     println!("key to screen          {half:8.1} ms   p95 {most:.1}   (still streaming at the end: {streaming})");
     chat.until("tokens in", 0);
