@@ -88,7 +88,8 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     }
     let mut args = flags.common.args()?;
     if let CliCommand::Demo { yes, keep } = command {
-        let _traces = logging::start(&environment, LogStyle::Command, &Telemetry::default())?;
+        let style = if demo::is_in_chat(yes) { LogStyle::Chat } else { LogStyle::Command };
+        let _traces = logging::start(&environment, style, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));
     }
     if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
@@ -100,6 +101,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let style = match &command {
         CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,
         CliCommand::Acp { http: None, .. } | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
+        CliCommand::Chat(options) if !options.plain => LogStyle::Chat,
         _ => LogStyle::Command,
     };
     let demo_start = (environment.clone(), CommonArgs { overrides: Overrides::default(), ..args.clone() });

@@ -67,9 +67,10 @@ const TURNS_SHOWN: usize = 5;
 
 /// Runs the chat, and sends the prompt of the options first. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: ChatOptions, colours: Colours) -> Result<u8> {
+    let server = options.url.as_ref().map(|url| format!("--url {url} ")).unwrap_or_default();
     let id = converse(&app, options, colours).await;
     app.shut_down().await;
-    print_stderr(format!("To continue this session: nuncio chat --resume {}\n", id?));
+    print_stderr(format!("To continue this session: nuncio chat {server}--resume {}\n", id?));
     Ok(0)
 }
 
@@ -256,15 +257,14 @@ impl Chat {
             }
             ChatUpdate::CommandEnd { line, output, code, shared } => {
                 view.shell.pop_front();
-                view.print(&format!("$ {line}\n{output}"));
-                if !output.is_empty() && !output.ends_with('\n') {
-                    view.print("\n");
-                }
-                if code != Some(0) {
-                    view.print(&format!("exit code {}\n", code.unwrap_or(-1)));
+                let line_end = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+                view.print(&format!("$ {line}\n{output}{line_end}"));
+                let end = code.map_or("did not end by itself".to_owned(), |code| format!("exit code {code}"));
+                if code.is_some_and(|code| code != 0) {
+                    view.print(&format!("{end}\n"));
                 }
                 if shared {
-                    let text = format!("I ran this command:\n$ {line}\n{output}\n[exit code {}]", code.unwrap_or(-1));
+                    let text = format!("I ran this command:\n$ {line}\n{output}\n[{end}]");
                     if let Err(error) = self.session.note(&text).await {
                         self.view.error(&error);
                     }

@@ -41,8 +41,7 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
     args.overrides.model = Some(format!("scripted:{}", script.display()));
     let colours = Colours::new(&environment);
     let app = app::build(app::bootstrap(environment, args)?)?;
-    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let (id, code) = match is_terminal && !yes {
+    let (id, code) = match is_in_chat(yes) {
         true => {
             let options = ChatOptions { words: vec![PROMPT.into()], ..ChatOptions::default() };
             let id = chat::converse(&app, options, colours).await;
@@ -66,6 +65,11 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
         patch::unified_diff(Some(Side::text("mean.sh", MEAN)), Some(Side::text("mean.sh", &fixed))).text
     ))?;
     Ok(0)
+}
+
+/// Returns whether the demo runs in the chat: on a terminal, unless every call is allowed.
+pub(crate) fn is_in_chat(yes: bool) -> bool {
+    !yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// Runs the prompt. Returns the session, and exit code 4 if a tool call was denied.

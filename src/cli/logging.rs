@@ -20,6 +20,8 @@ pub(crate) enum LogStyle {
     Protocol,
     /// A command, whose messages to the user are on the same stream: readable lines.
     Command,
+    /// The chat, which draws on the terminal: readable lines, unless they would be on a terminal.
+    Chat,
 }
 
 /// Starts logging and tracing. `NUNCIO_LOG` is a level or a list of `module=level`. On a terminal,
@@ -33,7 +35,9 @@ pub(crate) fn start(environment: &Environment, style: LogStyle, telemetry: &Tele
     let targets = wanted.unwrap_or_else(|| Targets::new().with_default(usual));
     let ours = Targets::new().with_default(LevelFilter::INFO).with_target("nuncio", LevelFilter::TRACE).with_target("rmcp", rmcp);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let lines = match std::io::stderr().is_terminal() || style == LogStyle::Command {
+    let is_terminal = std::io::stderr().is_terminal();
+    let targets = if is_terminal && style == LogStyle::Chat { Targets::new() } else { targets };
+    let lines = match is_terminal || matches!(style, LogStyle::Command | LogStyle::Chat) {
         true => lines.event_format(LogLines).boxed(),
         false => lines.json().boxed(),
     };

@@ -44,7 +44,10 @@ async fn end(mut terminal: Terminal) -> String {
     terminal.say("\u{4}").await;
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.ends_with("\n") && shown.contains("To continue this session: nuncio chat --resume sess_"), "{shown:?}");
+    assert!(
+        shown.ends_with("\n") && shown.contains("To continue this session: nuncio chat ") && shown.contains("--resume sess_"),
+        "{shown:?}"
+    );
     assert!(shown.contains("\u{1b}[?2004h") && shown.contains("\u{1b}[?2004l"), "{shown:?}");
     shown
 }
@@ -161,7 +164,7 @@ async fn hostile_text_changes_nothing_but_the_text() {
     terminal.say(&format!("\u{1b}[200~pasted {hostile}\u{1b}[201~\r")).await;
     terminal.until_times("tokens in", 2).await;
     terminal.say("/resume\r").await;
-    terminal.until_screen("pasted", SIZE).await;
+    terminal.until_screen("Enter continues", SIZE).await;
     terminal.say("\u{1b}").await;
     terminal.until_screen("/help", SIZE).await;
     let shown = end(terminal).await;

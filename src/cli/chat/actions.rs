@@ -7,6 +7,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::Chat;
 use super::commands::{self, ChatCommand, CommandRow};
@@ -46,8 +47,9 @@ impl Chat {
             self.session.client.require_local("!")?;
             let (line, shared) = line.strip_prefix('!').map_or((line, true), |line| (line, false));
             let title = format!("$ {}", line.trim());
-            self.view.shell.push_back(CurrentWork { title, since: Instant::now(), detail: String::new() });
-            self.tasks.run_command(line.trim(), self.directory(), shared);
+            let (work, cancel) = (CurrentWork { title, since: Instant::now(), detail: String::new() }, CancellationToken::new());
+            self.view.shell.push_back((work, cancel.clone()));
+            self.tasks.run_command(line.trim(), self.directory(), shared, cancel);
             return Ok(false);
         }
         if let Some((row, argument)) = commands::parse(text) {
@@ -66,7 +68,7 @@ impl Chat {
             return Ok(());
         }
         let error = Error::invalid_params(format!("unknown command {word}"));
-        Err(match nearest(word, &names, 0.5) {
+        Err(match nearest(word, &names, 0.7) {
             Some(index) => error.hint(format!("{} (a space before the slash sends the text as it is)", names[index])),
             None => error.hint("/help lists the commands; a space before the slash sends the text as it is"),
         })
@@ -198,8 +200,13 @@ impl Chat {
         Ok(())
     }
 
-    /// Stops the turn. The texts of the messages that wait return to the composer.
+    /// Stops the running command of the user, else the turn. The texts of the messages that wait
+    /// return to the composer.
     pub(super) async fn stop(&mut self) -> Result<()> {
+        if let Some((_, cancel)) = self.view.shell.front() {
+            cancel.cancel();
+            return Ok(());
+        }
         for (id, text) in self.view.take_queued() {
             if self.session.remove_queued(&id).await.is_ok() {
                 self.view.composer.give_back(&text);

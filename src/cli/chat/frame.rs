@@ -111,6 +111,7 @@ impl ChatView {
             _ if self.completion.is_some() => "Tab completes · Up and Down choose · Esc",
             (Some(question), _) if question.focused => "digits answer · Esc: to the text",
             (Some(_), _) => "Tab: to the request",
+            (None, _) if !self.shell.is_empty() => "Esc stops the command",
             (None, _) if self.form.is_some() => "Tab: to the form",
             (None, true) => "Esc stops · Enter joins · Tab waits",
             (None, false) => "/help",

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::workspace::create_private_dir;
+
 /// Maximum number of texts that are kept.
 const TEXTS_MAX: usize = 1_000;
 
@@ -26,6 +28,8 @@ pub(crate) fn load(file: &Path) -> Vec<String> {
 /// Adds a text. A failure is logged, because the text was sent.
 pub(crate) fn add(file: &Path, text: &str) {
     let line = format!("{}\n", serde_json::Value::from(text));
+    // A chat with a server elsewhere may be the first use of the directory.
+    let _ = file.parent().map(create_private_dir);
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(file);
     if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
         tracing::warn!(%error, file = %file.display(), "the history of the chat was not written");

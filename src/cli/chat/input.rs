@@ -222,6 +222,11 @@ impl Chat {
         Ok(())
     }
 
+    /// Returns whether a turn or a command of the user runs.
+    fn works(&self) -> bool {
+        self.view.busy || !self.view.shell.is_empty()
+    }
+
     async fn escape(&mut self) -> Result<()> {
         if self.view.reason.take().is_some() {
             return Ok(());
@@ -230,9 +235,10 @@ impl Chat {
             self.end_form(Some(FormAnswer::Declined));
             return Ok(());
         }
+        let works = self.works();
         match self.view.questions.first_mut() {
             Some(question) if question.focused => question.focused = false,
-            _ if self.view.busy => self.stop().await?,
+            _ if works => self.stop().await?,
             _ => {}
         }
         Ok(())
@@ -245,7 +251,7 @@ impl Chat {
             self.take_text();
             return Ok(false);
         }
-        match (self.view.busy, again) {
+        match (self.works(), again) {
             (_, true) => return Ok(true),
             (true, false) => self.stop().await?,
             (false, false) => self.view.print("Ctrl-C again quits\n"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::client::ChatClient;
 use super::commands::{ArgumentValues, CompletionCandidate};
@@ -158,13 +159,19 @@ impl ChatTasks {
         });
     }
 
-    /// Runs a command line of the user in a directory. If `shared` is true, its output is added to
-    /// the conversation.
-    pub(crate) fn run_command(&self, line: &str, directory: PathBuf, shared: bool) {
+    /// Runs a command line of the user in a directory, until `cancel`. If `shared` is true, its
+    /// output is added to the conversation.
+    pub(crate) fn run_command(&self, line: &str, directory: PathBuf, shared: bool, cancel: CancellationToken) {
         let (client, line, turn) = (self.client.clone(), line.to_owned(), self.commands.clone());
         self.start(async move {
-            let _turn = turn.lock().await;
-            let (output, code) = run(&client, Command::shell(&line, directory)).await?;
+            let ran = async {
+                let _turn = turn.lock().await;
+                run(&client, Command::shell(&line, directory)).await
+            };
+            let (output, code) = tokio::select! {
+                ran = ran => ran.unwrap_or_else(|error| (error.message, None)),
+                () = cancel.cancelled() => ("stopped".into(), None),
+            };
             Ok(ChatUpdate::CommandEnd { line, output, code, shared })
         });
     }

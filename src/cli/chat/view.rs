@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 use super::commands::CompletionCandidate;
 use super::completion::Completion;
 use super::composer::Composer;
@@ -61,7 +63,7 @@ pub(crate) struct ChatView {
     /// The sequence that set the title of the terminal.
     title: String,
     /// The commands of the user that run or wait, oldest first.
-    pub shell: VecDeque<CurrentWork>,
+    pub shell: VecDeque<(CurrentWork, CancellationToken)>,
     pub busy: bool,
     pub info: SessionInfo,
     pub branch: Option<String>,
@@ -262,7 +264,7 @@ impl ChatView {
     /// Returns the work that is shown: a command of the user, else that of the turn.
     pub(crate) fn work(&self) -> Option<CurrentWork> {
         let of_turn = || self.activity.current().filter(|_| self.busy && self.questions.is_empty());
-        self.shell.front().cloned().or_else(of_turn)
+        self.shell.front().map(|(work, _)| work.clone()).or_else(of_turn)
     }
 
     /// Returns when the shown seconds change.

@@ -28,6 +28,7 @@ async fn commands_show_and_change_the_session() {
         ("\u{3}/export talk.txt\r", "wrote "),
         ("/export talk.txt\r", "File exists"),
         ("\u{3}/diff\r", "git found no repository"),
+        ("/nosuch\r", "/help lists the commands"),
         ("\u{3}/model\r", "scripted:"),
     ] {
         terminal.say(typed).await;
@@ -37,6 +38,8 @@ async fn commands_show_and_change_the_session() {
     let talk = home.get("talk.txt").unwrap();
     assert!(talk.contains("> go\n") && talk.contains("The answer.\n"), "{talk}");
     let shown = end(terminal).await;
+    // Lines of the log do not go to the terminal.
+    assert!(!shown.contains("WARN"), "{shown:?}");
     // The base64 of "The answer."
     assert!(shown.contains("\u{1b}]52;c;VGhlIGFuc3dlci4=\u{7}"), "{shown:?}");
     assert!(shown.contains("\u{1b}]2;nuncio: Second one\u{7}"), "{shown:?}");
@@ -51,6 +54,11 @@ async fn shell_command_shows_its_output_and_adds_it_to_the_conversation() {
     terminal.until_screen("$ echo private\nprivate\n", SIZE).await;
     terminal.say("!echo out; exit 3\r").await;
     terminal.until_screen("out\nexit code 3\n", SIZE).await;
+    // Esc stops a command.
+    terminal.say("!!sleep 60\r").await;
+    terminal.until_screen("$ sleep 60  ", SIZE).await;
+    terminal.say("\u{1b}").await;
+    terminal.until_screen("$ sleep 60\nstopped\n", SIZE).await;
     terminal.say("what happened?\r").await;
     terminal.until_screen("seen\n", SIZE).await;
     let shown = end(terminal).await;

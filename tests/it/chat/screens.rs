@@ -131,8 +131,8 @@ async fn requests_and_lists() {
             &["--mode", "auto"],
             &[("go\r", "Choose hunks"), ("\t", "digits answer"), ("4", "changes accepted"), (" ", "0 of 1 changes")],
         ),
-        ("completion", json!([]), &[], &[("/mo", "▸ /model")]),
-        ("paths", json!([]), &[], &[("see @lex", "▸ @src/lex.rs")]),
+        ("completion", json!([]), &[], &[("/mo", "> /mo\n")]),
+        ("paths", json!([]), &[], &[("see @lex", "> see @lex\n"), ("", "▸ @src/lex.rs")]),
         (
             "picker",
             json!([{"text": "Done."}]),
