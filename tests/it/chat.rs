@@ -161,7 +161,9 @@ async fn hostile_text_changes_nothing_but_the_text() {
     terminal.until_screen("▸ @", SIZE).await;
     terminal.say("\u{15}/new\r").await;
     terminal.until_screen("· session sess_", SIZE).await;
-    terminal.say(&format!("\u{1b}[200~pasted {hostile}\u{1b}[201~\r")).await;
+    terminal.say(&format!("\u{1b}[200~pasted {hostile}\u{1b}[201~")).await;
+    terminal.until_screen("> pasted", SIZE).await;
+    terminal.say("\r").await;
     terminal.until_times("tokens in", 2).await;
     terminal.say("/resume\r").await;
     terminal.until_screen("Enter continues", SIZE).await;
@@ -170,7 +172,7 @@ async fn hostile_text_changes_nothing_but_the_text() {
     let shown = end(terminal).await;
     // The only such sequence is the title of the chat.
     assert_eq!(shown.matches("\u{1b}]").count(), shown.matches("\u{1b}]2;").count(), "{shown:?}");
-    for sequence in ["]0;", "]52;", "\u{1b}[2J", "\u{1b}[1;1H", "\u{9b}", "\u{202e}"] {
+    for sequence in ["\u{1b}]0;", "\u{1b}]52;", "\u{1b}[2J", "\u{1b}[1;1H", "\u{9b}", "\u{202e}"] {
         assert!(!shown.contains(sequence), "{sequence:?} in {shown:?}");
     }
 }

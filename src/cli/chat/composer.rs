@@ -3,6 +3,8 @@
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::terminal_text::output;
+
 /// A paste with more lines or characters is shown as a mark.
 const PASTE_LINES: usize = 10;
 const PASTE_CHARS: usize = 1_000;
@@ -235,9 +237,10 @@ impl Composer {
                 }
                 '\0' => {}
                 character => {
-                    // Control characters of a paste are not shown.
+                    // Characters of a paste that act on a terminal are not shown.
                     let shown = if character == '\t' { ' ' } else { character };
-                    rows.last_mut().expect("rows are never empty").extend(Some(shown).filter(|shown| !shown.is_control()));
+                    let row = rows.last_mut().expect("rows are never empty");
+                    *row += &output(shown.encode_utf8(&mut [0; 4]));
                     used += width;
                 }
             }
