@@ -186,7 +186,7 @@ impl RemoteEvents {
                         self.waiting.push_back(Arc::new(event));
                     }
                     Ok(_) => {}
-                    // `{"cursor"}` follows the events that were committed.
+                    // The frame `synced`, `{"cursor": N}`, ends the history.
                     Err(_) => self.synced = true,
                 },
             }

@@ -118,8 +118,8 @@ impl ChatClient {
         Ok(id)
     }
 
-    /// Returns the seq after which the last turns of a session begin, and the number of turns
-    /// before them.
+    /// Returns the seq before the first event of the last turns of a session, and the number of
+    /// turns before them.
     pub(crate) async fn before_last_turns(&self, id: &SessionId, turns_max: usize) -> Result<(Seq, usize)> {
         let (mut firsts, mut cursor) = (Vec::new(), Value::Null);
         loop {

@@ -33,7 +33,7 @@ pub(crate) enum ChatCommand {
     Thinking,
 }
 
-/// The values that a command's argument can have, for the completion.
+/// The kind of values that complete the argument of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgumentValues {
     /// Any text, or no argument.

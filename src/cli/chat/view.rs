@@ -261,7 +261,7 @@ impl ChatView {
         self.print(&crate::cli::errors::text(&error.message, error.hint.as_deref()));
     }
 
-    /// Returns the work that is shown: a command of the user, else that of the turn.
+    /// Returns the work to show: the running shell command of the user, else the work of the turn.
     pub(crate) fn work(&self) -> Option<CurrentWork> {
         let of_turn = || self.activity.current().filter(|_| self.busy && self.questions.is_empty());
         self.shell.front().map(|(work, _)| work.clone()).or_else(of_turn)
