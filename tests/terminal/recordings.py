@@ -6,7 +6,11 @@ import re
 from conversation import PROMPT, Conversation, environment, prepare
 from recorder import FRAME_END, Recorder
 
-HEIGHTS = (8, 50)
+# A terminal that becomes lower than the rows below the output moves their first rows into the
+# scrollback, where they remain. At most 4 rows show a line of an answer that is being written, one
+# the work, and one the status.
+HEIGHTS = (14, 50)
+COMPOSER_ROWS = 6
 # What the user types while the model works. Control-J begins a new line.
 TYPED = ["a", "word ", "and more words " * 3, "\n"]
 LINES = 60
@@ -50,6 +54,11 @@ class Storm:
             self.press(self.random.choice(TYPED + ["\x03"] * bool(self.text.strip())))
 
     def press(self, key):
+        # The composer has about 70 columns.
+        if sum(len(line) // 70 + 1 for line in (self.text + key).split("\n")) > COMPOSER_ROWS:
+            if not self.text.strip():
+                return
+            key = "\x03"
         self.text = "" if key == "\x03" else self.text + key
         self.terminal.keys(key)
 
