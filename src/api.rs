@@ -14,6 +14,7 @@ pub(crate) use app::App;
 pub(crate) use dispatch::call_context::{CallContext, TurnStart};
 pub(crate) use dispatch::client::{Client, ClientRole};
 pub(crate) use dispatch::convert::to_rest;
+pub(crate) use dispatch::event_stream::{EVENT, SUBSCRIPTIONS_MAX, SubscriptionParams, SubscriptionResult, UNFOLLOW};
 pub(crate) use dispatch::event_stream::{EventStream, FollowParams, StreamItem};
 pub(crate) use dispatch::method::{FollowChange, Method, MethodKind, MethodRow, Reply, Scope};
 pub(crate) use dispatch::route::Route;

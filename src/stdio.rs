@@ -13,6 +13,7 @@ mod pipes;
 mod presence;
 mod project;
 mod subagents;
+mod subscriptions;
 mod terminal_output;
 mod view;
 
@@ -31,6 +32,7 @@ use barrier::{AcpConnection, Barrier};
 use feed::SessionFeed;
 use handler::MethodHandler;
 use presence::Presence;
+use subscriptions::SubscriptionList;
 
 /// The JSON-RPC dialect of ACP over a pair of pipes.
 const ACP: Dialect = Dialect {
@@ -58,9 +60,10 @@ pub(crate) async fn serve(
     let client_id = client.id.clone();
     let presence = Presence::new(client.clone(), connection.clone());
     follow_prompted_sessions(&client, connection, presence.clone());
-    let feed = SessionFeed::new(app.clone(), client.clone(), presence.clone());
+    let subscriptions = SubscriptionList::default();
+    let feed = SessionFeed::new(app.clone(), client.clone(), presence.clone(), subscriptions.clone());
     let mut writing = crate::task::spawn(async move { writer.run(output, feed).await });
-    let handler = MethodHandler { app: app.clone(), client };
+    let handler = MethodHandler { app: app.clone(), client, subscriptions };
     let read = tokio::select! {
         read = reader.run(input, &handler) => read.map_err(describe),
         () = stop.cancelled() => Ok(()),

@@ -133,6 +133,7 @@ fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> 
     let is_stream = row.kind == MethodKind::Stream;
     let mut operation = Map::new();
     operation.insert("operationId".into(), route.operation_id.map_or_else(|| operation_id(row.name), String::from).into());
+    operation.insert("x-method".into(), row.name.into());
     operation.insert("summary".into(), row.doc.into());
     let what = if is_stream { "stream" } else { "method" };
     operation.insert("description".into(), format!("The {what} `{}`.", row.name).into());

@@ -2,6 +2,7 @@
 
 use tokio_util::sync::DropGuard;
 
+use super::subscriptions::Subscription;
 use crate::api::FollowChange;
 use crate::id::{Seq, SessionId};
 use crate::rpc::Connection;
@@ -16,6 +17,8 @@ pub(crate) struct Barrier {
     /// Events of this session up to this seq are written before the message.
     pub after: Option<(SessionId, Seq)>,
     pub follow: Option<FollowChange>,
+    /// Begins after the message.
+    pub subscription: Option<Subscription>,
     /// Dropped once the response is in the output buffer. The next turn starts after that, so none
     /// of the turn's events precede the response.
     pub answered: Option<DropGuard>,

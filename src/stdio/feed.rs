@@ -11,6 +11,7 @@ use futures_util::stream::FuturesUnordered;
 
 use super::barrier::Barrier;
 use super::presence::Presence;
+use super::subscriptions::{SubscriptionFeed, SubscriptionItem, SubscriptionList};
 use super::view::View;
 use crate::api::{App, Client, FollowChange};
 use crate::id::{Seq, SessionId};
@@ -27,12 +28,19 @@ pub(crate) struct SessionFeed {
     waiting: FuturesUnordered<BoxFuture<'static, (SessionId, u64)>>,
     /// Number of the most recently opened view. The results of earlier views' futures are ignored.
     opened: u64,
+    subscriptions: SubscriptionFeed,
+}
+
+/// Output that is ready.
+pub(crate) enum FeedChange {
+    /// A session with new events, and the number of its view.
+    Session(SessionId, u64),
+    Subscription(Box<SubscriptionItem>),
 }
 
 impl Feed for SessionFeed {
     type Barrier = Barrier;
-    /// A session with new events, and the number of its view.
-    type Change = (SessionId, u64);
+    type Change = FeedChange;
 
     async fn before(&mut self, barrier: &Barrier, out: &mut FrameWriter) -> io::Result<()> {
         if let Some((session, seq)) = &barrier.after {
@@ -44,8 +52,11 @@ impl Feed for SessionFeed {
         Ok(())
     }
 
-    async fn after(&mut self, Barrier { follow, answered, .. }: Barrier, out: &mut FrameWriter) {
+    async fn after(&mut self, Barrier { follow, subscription, answered, .. }: Barrier, out: &mut FrameWriter) {
         drop(answered);
+        if let Some(subscription) = subscription {
+            self.subscriptions.follow(subscription);
+        }
         match follow {
             None => {}
             Some(FollowChange::Replayed(session)) => self.start_following(session, out).await,
@@ -70,15 +81,19 @@ impl Feed for SessionFeed {
         }
     }
 
-    async fn changed(&mut self) -> (SessionId, u64) {
-        match self.waiting.next().await {
-            Some(changed) => changed,
-            None => std::future::pending().await,
+    async fn changed(&mut self) -> FeedChange {
+        tokio::select! {
+            Some((session, number)) = self.waiting.next() => FeedChange::Session(session, number),
+            item = self.subscriptions.changed() => FeedChange::Subscription(Box::new(item)),
         }
     }
 
     /// Writes only one page of events, so that responses do not wait for more than one page.
-    async fn write(&mut self, (session, number): (SessionId, u64), out: &mut FrameWriter) -> io::Result<()> {
+    async fn write(&mut self, change: FeedChange, out: &mut FrameWriter) -> io::Result<()> {
+        let (session, number) = match change {
+            FeedChange::Session(session, number) => (session, number),
+            FeedChange::Subscription(item) => return self.subscriptions.write(*item, out).await,
+        };
         let Some(view) = self.views.get_mut(&session).filter(|view| view.number == number) else { return Ok(()) };
         if !view.show(out).await && view.is_over() {
             self.follow_again(&session, out).await;
@@ -94,14 +109,22 @@ impl Feed for SessionFeed {
         for (session, head) in sessions {
             self.show_to(&session, head, out).await?;
         }
-        Ok(())
+        self.subscriptions.finish(out).await
     }
 }
 
 impl SessionFeed {
     /// Creates a feed that follows no session yet.
-    pub(crate) fn new(app: Arc<App>, client: Arc<Client>, presence: Presence) -> SessionFeed {
-        SessionFeed { app, client, presence, views: HashMap::new(), waiting: FuturesUnordered::new(), opened: 0 }
+    pub(crate) fn new(app: Arc<App>, client: Arc<Client>, presence: Presence, subscriptions: SubscriptionList) -> SessionFeed {
+        SessionFeed {
+            app,
+            client,
+            presence,
+            views: HashMap::new(),
+            waiting: FuturesUnordered::new(),
+            opened: 0,
+            subscriptions: SubscriptionFeed::new(subscriptions),
+        }
     }
 
     /// Returns whether the session is open and a view shows it. False if the session was closed and

@@ -19,6 +19,8 @@ use crate::session::REPORTER;
 pub(crate) struct Projection {
     session: SessionId,
     client: String,
+    /// False if the client receives no `session/update`, because it follows the events.
+    updates: bool,
     notices: bool,
     /// True if this client started the running turn. Such a client shows its own prompt, so the
     /// prompt is not sent.
@@ -57,6 +59,12 @@ struct PendingToolCall {
     status: acp::ToolCallStatus,
 }
 
+/// Returns false if the client has the capability `_meta.nuncio.updates` with the value `false`.
+fn sends_updates(capabilities: &acp::ClientCapabilities) -> bool {
+    let ours = capabilities.meta.as_ref().and_then(|meta| meta.get("nuncio"));
+    ours.and_then(|ours| ours.get("updates")) != Some(&serde_json::Value::Bool(false))
+}
+
 impl Projection {
     /// Creates the projection for a client. `client` is the id of the receiving client; `queued`
     /// are the messages that are queued already.
@@ -70,6 +78,7 @@ impl Projection {
         Projection {
             session,
             client,
+            updates: sends_updates(capabilities),
             notices: capabilities.session.as_ref().is_some_and(|session| session.notices.is_some()),
             own_turn: false,
             queued,
@@ -95,7 +104,9 @@ impl Projection {
 
     /// Writes a `session/update` notification.
     pub(crate) fn update(&self, update: impl Serialize, out: &mut FrameWriter) {
-        out.notify("session/update", Notification { session_id: &self.session, update });
+        if self.updates {
+            out.notify("session/update", Notification { session_id: &self.session, update });
+        }
     }
 
     /// Writes the updates for a live event.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call_context::CallContext;
@@ -19,6 +20,13 @@ use crate::id::{SessionId, TurnId};
 use crate::limits;
 use crate::session::permissions::broker::ResponderGuard;
 use crate::session::{Follow, FollowAll, Session, Sessions};
+
+/// The method of the notifications that deliver the events of a subscription.
+pub(crate) const EVENT: &str = "_nuncio/events/event";
+/// The method that ends a subscription. Its only param is the id of the subscription.
+pub(crate) const UNFOLLOW: &str = "_nuncio/events/unfollow";
+/// Maximum number of subscriptions per connection.
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 32;
 
 /// Selects the events of a stream.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -44,6 +52,47 @@ pub(crate) enum StreamItem {
     Synced(u64),
     /// The status of agents changed. Only in the stream of all sessions.
     Status(Box<StatusChange>),
+}
+
+/// The params of a notification of a subscription.
+#[derive(Serialize)]
+pub(crate) struct SubscriptionParams<'a> {
+    pub subscription: &'a Value,
+    pub result: SubscriptionResult<'a>,
+}
+
+/// The result in a notification of a subscription.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum SubscriptionResult<'a> {
+    Event {
+        cursor: u64,
+        event: &'a Event,
+    },
+    /// The history is complete up to this cursor.
+    Synced {
+        synced: u64,
+    },
+    Status {
+        status: &'a StatusChange,
+    },
+    /// The stream has ended.
+    Ended {
+        ended: bool,
+    },
+}
+
+impl StreamItem {
+    /// Returns the results for a subscription, one for each notification.
+    pub(crate) fn results(&self) -> Vec<SubscriptionResult<'_>> {
+        match self {
+            StreamItem::Events(events) => {
+                events.iter().map(|(cursor, event)| SubscriptionResult::Event { cursor: *cursor, event }).collect()
+            }
+            StreamItem::Synced(cursor) => vec![SubscriptionResult::Synced { synced: *cursor }],
+            StreamItem::Status(change) => vec![SubscriptionResult::Status { status: change }],
+        }
+    }
 }
 
 /// A stream of events for one client.

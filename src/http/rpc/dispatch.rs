@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::errors::{converted, from_jsonrpsee, rpc_error};
 use super::socket::{CallPermits, Socket};
-use super::subscription::{self, UNFOLLOW};
-use crate::api::{CallContext, Client, ClientRole, MethodKind, MethodRow, Reply, method};
+use super::subscription;
+use crate::api::{CallContext, Client, ClientRole, MethodKind, MethodRow, Reply, UNFOLLOW, method};
 use crate::error::{Error, Kind, Result};
 use crate::http::responder::attach_responder;
 use crate::http::state::AppState;

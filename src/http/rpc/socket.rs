@@ -10,15 +10,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::errors::from_jsonrpsee;
-use crate::api::Client;
+use crate::api::{Client, SUBSCRIPTIONS_MAX};
 use crate::error::{Error, Kind, Result};
 use crate::http::state::AppState;
 use crate::limits;
 
 /// Maximum number of concurrent read-only calls per socket.
 const RPC_READS_MAX: usize = 4;
-/// Maximum number of subscriptions per socket.
-const RPC_SUBSCRIPTIONS_MAX: usize = 32;
 
 /// The permits of a call, held until its response is written.
 pub(crate) type CallPermits = Vec<OwnedSemaphorePermit>;
@@ -59,7 +57,7 @@ impl Socket {
             reads: semaphore(RPC_READS_MAX),
             params: semaphore(limits::RPC_PARAMS_BYTES_MAX >> 10),
             unread,
-            subscriptions: semaphore(RPC_SUBSCRIPTIONS_MAX),
+            subscriptions: semaphore(SUBSCRIPTIONS_MAX),
             followed: Mutex::default(),
         }
     }
@@ -106,7 +104,7 @@ impl Socket {
 
     /// Acquires the permit for a subscription.
     pub(crate) fn subscription(&self) -> Result<OwnedSemaphorePermit> {
-        let most = || from_jsonrpsee(&reject_too_many_subscriptions(RPC_SUBSCRIPTIONS_MAX as u32));
+        let most = || from_jsonrpsee(&reject_too_many_subscriptions(SUBSCRIPTIONS_MAX as u32));
         acquire(&self.subscriptions, 1).ok_or_else(most)
     }
 

@@ -8,14 +8,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::socket::Socket;
-use crate::api::{EventStream, StreamItem};
+use crate::api::{EVENT, EventStream, SubscriptionParams, SubscriptionResult};
 use crate::http::state::AppState;
 use crate::limits;
-
-/// The method of the notifications that deliver a subscription's events.
-const EVENT: &str = "_nuncio/events/event";
-/// The method that ends a subscription.
-pub(crate) const UNFOLLOW: &str = "_nuncio/events/unfollow";
 
 /// Starts a subscription, which sends the events of a stream once `queued` is cancelled. Returns
 /// the id of the subscription.
@@ -46,9 +41,9 @@ pub(crate) fn start(
 /// Sends events with their cursors, `synced` once the history is sent, and `ended` when the stream
 /// ends or the token is revoked.
 async fn send_events(state: &Arc<AppState>, socket: &Socket, id: &Value, mut stream: EventStream) {
-    let send = async |result: Value| {
-        let message = json!({ "jsonrpc": "2.0", "method": EVENT, "params": { "subscription": id, "result": result } });
-        socket.send(message.to_string()).await
+    let send = async |result: SubscriptionResult<'_>| {
+        let params = SubscriptionParams { subscription: id, result };
+        socket.send(json!({ "jsonrpc": "2.0", "method": EVENT, "params": params }).to_string()).await
     };
     loop {
         let next = tokio::time::timeout(limits::HEARTBEAT, stream.next(&state.ending)).await;
@@ -56,23 +51,19 @@ async fn send_events(state: &Arc<AppState>, socket: &Socket, id: &Value, mut str
             break;
         }
         let Ok(next) = next else { continue };
-        let values: Vec<Value> = match next {
-            Ok(Some(StreamItem::Synced(cursor))) => vec![json!({ "synced": cursor })],
-            Ok(Some(StreamItem::Status(change))) => vec![json!({ "status": change })],
-            Ok(Some(StreamItem::Events(events))) => {
-                events.iter().map(|(cursor, event)| json!({ "cursor": cursor, "event": event })).collect()
-            }
+        let item = match next {
+            Ok(Some(item)) => item,
             Ok(None) => break,
             Err(error) => {
                 tracing::warn!(error = %error, "a subscription failed");
                 break;
             }
         };
-        for value in values {
-            if !send(value).await {
+        for result in item.results() {
+            if !send(result).await {
                 return;
             }
         }
     }
-    send(json!({ "ended": true })).await;
+    send(SubscriptionResult::Ended { ended: true }).await;
 }
