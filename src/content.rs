@@ -21,6 +21,7 @@ pub use budget::BudgetLimits;
 pub(crate) use budget::{BudgetLimit, Resource};
 pub use check::CheckResult;
 pub use cost::Cost;
+pub(crate) use review::REVIEW;
 pub use review::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer};
 pub use server_request::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, QueryMessage};
 pub use work_problems::WorkProblems;

@@ -5,11 +5,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::content::{
-    Cost, Part, PermissionOption, PlanEntry, ReviewOffer, Role, StopReason, ToolCategory, ToolContent, ToolKind, ToolStatus, Usage,
-    plain_text,
+    Cost, Part, PermissionOption, PlanEntry, REVIEW, ReviewOffer, Role, StopReason, ToolCategory, ToolContent, ToolKind,
+    ToolStatus, Usage, plain_text,
 };
 use crate::event::{Body, ChildEnd, ChildLabel, CompactionOutcome, Event, PermissionOutcome, Severity, ignored};
 use crate::id::{MessageId, PermissionId, ToolCallId};
@@ -157,8 +155,10 @@ pub struct PermissionQuestion<'a> {
     /// The change or command to approve.
     pub content: &'a [ToolContent],
     pub options: &'a [PermissionOption],
-    /// The files and hunks that an answer may decide about, if the request is a review of changes.
+    /// The files and hunks that an answer may decide about.
     pub review: &'a Option<ReviewOffer>,
+    /// True for a review of the changes of a turn, which are made already.
+    pub is_done: bool,
 }
 
 /// How a turn ended.
@@ -210,7 +210,8 @@ impl Transcript {
             }
             Body::ToolStarted { tool_call_id, name, title, kind, .. } => self.tool_started(tool_call_id, name, title, *kind),
             Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
-                Some(self.tool_completed(tool_call_id, *status, exit_code(details.as_ref()), content))
+                let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
+                Some(self.tool_completed(tool_call_id, *status, code, content))
             }
             Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, review, .. } => {
                 if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
@@ -218,7 +219,8 @@ impl Transcript {
                 }
                 // The title of a call of a subagent names the subagent.
                 let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
-                Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options, review }))
+                let is_done = tool.as_ref().is_some_and(|tool| tool.name == REVIEW);
+                Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options, review, is_done }))
             }
             Body::PermissionResolved { tool_call_id, tool, outcome, by, reason, .. } => (!outcome.allows()).then(|| {
                 let cancelled = *outcome == PermissionOutcome::Cancelled;
@@ -383,11 +385,6 @@ fn turn_end_reason(body: &Body) -> TurnEndReason<'_> {
         Body::TurnCancelled {} => TurnEndReason::Cancelled,
         _ => TurnEndReason::Interrupted,
     }
-}
-
-/// Returns the exit code in the details of a call's result.
-fn exit_code(details: Option<&Value>) -> Option<i64> {
-    details.and_then(|details| details["exitCode"].as_i64())
 }
 
 /// Returns whether a message from the model is a thought, or `None` for a message to the model.

@@ -8,7 +8,6 @@ pub(super) mod native_agent;
 pub(super) mod repetition;
 pub(super) mod request;
 pub(super) mod review;
-pub(super) mod review_decision;
 pub(super) mod review_questions;
 pub(super) mod run;
 pub(super) mod step;

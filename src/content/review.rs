@@ -1,9 +1,12 @@
-//! The review of the changes of a turn: what is offered, and the user's decisions.
+//! The review of the changes of a turn or of a call: what is offered, and the user's decisions.
 
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The name of the automatic call that shows a review of changes, and the code of notices about it.
+pub(crate) const REVIEW: &str = "review";
 
 /// The changed files that a permission request offers for review. The content of the request shows
 /// the changes.

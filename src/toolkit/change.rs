@@ -20,6 +20,9 @@ use crate::workspace::{self, ChangeFailure, FileChange, ResolvedPath};
 
 /// Maximum size of a file that `edit` changes, in bytes.
 const EDIT_BYTES_MAX: u64 = 64 << 20;
+/// Maximum size of the differences between the proposed and the written content that the model
+/// receives, in bytes.
+const DECISIONS_BYTES_MAX: usize = 4 << 10;
 
 /// A change to one file, with the file's content before and after the change.
 pub(crate) struct PlannedChange {
@@ -31,6 +34,10 @@ pub(crate) struct PlannedChange {
     pub old: FileSnapshot,
     /// The new content; `None` deletes the file.
     pub new: Option<Vec<u8>>,
+    /// The new content that the model proposed, if the user decided on another one.
+    pub proposed: Option<Vec<u8>>,
+    /// Why the user's decision cannot be applied.
+    pub refused: Option<String>,
     /// For a move: the old path, and the old path as shown to users. An existing file at the new
     /// path is overwritten.
     pub from: Option<(ResolvedPath, String)>,
@@ -43,7 +50,7 @@ pub(crate) struct PlannedChange {
 pub(crate) struct FileSnapshot {
     /// The content, including unsaved changes in a client; `None` if the file does not exist.
     pub bytes: Option<Vec<u8>>,
-    client_copy: ClientCopy,
+    pub(super) client_copy: ClientCopy,
     /// True if editors preserve the content on disk byte for byte.
     plain: bool,
     /// The state of the file when it was read.
@@ -82,7 +89,9 @@ pub(crate) async fn run<D: Send + 'static>(
     context
         .write_blocking(move || {
             let _locks = locks;
-            let ChangePlan { changes, text, details } = plan(&inner)?;
+            let ChangePlan { mut changes, mut text, details } = plan(&inner)?;
+            text += &decisions(&changes)?;
+            changes.retain(|change| change.proposed.is_none() || change.new != change.old.bytes);
             let touched = touched(&changes, &inner)?;
             commit(&changes, &inner)?;
             let recorded: Vec<ResolvedPath> = touched.iter().map(|file| file.resolved.clone()).collect();
@@ -94,8 +103,33 @@ pub(crate) async fn run<D: Send + 'static>(
         .await
 }
 
+/// Describes for the model how the user changed what the call writes. Fails if nothing is to be
+/// written, or if the user's decisions cannot be applied.
+fn decisions(changes: &[PlannedChange]) -> Result<String, ToolError> {
+    if let Some(why) = changes.iter().find_map(|change| change.refused.clone()) {
+        return Err(ToolError(why));
+    }
+    let decided: Vec<&PlannedChange> = changes.iter().filter(|change| change.proposed.is_some()).collect();
+    if decided.is_empty() {
+        return Ok(String::new());
+    }
+    if changes.iter().all(|change| change.proposed.is_some() && change.new == change.old.bytes) {
+        return Err(ToolError("denied by the user: all changes were rejected".into()));
+    }
+    let mut text = "\n[the user changed this before it was written; the differences to your version:\n".to_owned();
+    for change in decided {
+        let side = |bytes| Side { name: &change.shown, bytes };
+        text += &patch::unified_diff(change.proposed.as_deref().map(side), change.new.as_deref().map(side)).text;
+    }
+    if text.len() > DECISIONS_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(DECISIONS_BYTES_MAX));
+        text += "\n[diff truncated]\n";
+    }
+    Ok(text + "]")
+}
+
 /// Locks files against other calls. All calls lock in the same order, which prevents deadlocks.
-async fn lock(context: &ToolContext, files: BTreeSet<PathBuf>) -> Vec<OwnedMutexGuard<()>> {
+pub(super) async fn lock(context: &ToolContext, files: BTreeSet<PathBuf>) -> Vec<OwnedMutexGuard<()>> {
     let mut locks = Vec::new();
     for file in &files {
         locks.push(context.files.locks.lock(file).await);
@@ -167,7 +201,7 @@ pub(crate) fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Re
 
 /// Makes all `changes`, or none if a file changed since the session last saw it or cannot be
 /// written.
-fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
+pub(super) fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
     for change in changes {
         let (resolved, shown) = change.from.as_ref().map_or((&change.resolved, &change.shown), |(from, shown)| (from, shown));
         change.old.check(resolved, shown, context)?;
@@ -250,49 +284,6 @@ pub(super) fn refresh(context: &ToolContext, resolved: &ResolvedPath, known: Opt
     }
 }
 
-/// A file with its expected content and the content that replaces it (`None`: no file).
-pub(crate) struct Replacement {
-    pub file: TurnFile,
-    pub new: Option<Vec<u8>>,
-}
-
-/// Replaces the content of files, all or none of those that still have the content `file.after` and
-/// that no other program changed during the turn. Returns the files that were not changed, each
-/// with the reason.
-pub(crate) async fn replace(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedPath, String)> {
-    let locks = lock(context, files.iter().map(|file| file.file.resolved.real.clone()).collect()).await;
-    let inner = context.clone();
-    let all: Vec<ResolvedPath> = files.iter().map(|file| file.file.resolved.clone()).collect();
-    let replaced = context.write_blocking(move || {
-        let _locks = locks;
-        Ok(replace_now(&inner, files))
-    });
-    replaced.await.unwrap_or_else(|error| all.into_iter().map(|file| (file, error.0.clone())).collect())
-}
-
-fn replace_now(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedPath, String)> {
-    let (mut kept, mut changes, mut done) = (Vec::new(), Vec::new(), Vec::new());
-    for Replacement { file, new } in files {
-        match current(&file.resolved, context) {
-            Ok(now) if file.conflict || now.bytes != file.after => {
-                kept.push((file.resolved, "it was changed by another program".to_owned()));
-            }
-            Ok(now) => {
-                // The user sees this content in the review, so the session may replace it.
-                context.files.note(&file.resolved.real, now.client_copy.unsaved());
-                changes.push(PlannedChange::new(file.resolved.clone(), context, now, new));
-                done.push(file);
-            }
-            Err(error) => kept.push((file.resolved, error.0)),
-        }
-    }
-    match commit(&changes, context) {
-        Ok(()) => changes.iter().zip(&done).for_each(|(change, file)| file.restored(change.new.is_some())),
-        Err(error) => kept.extend(done.into_iter().map(|file| (file.resolved, error.0.clone()))),
-    }
-    kept
-}
-
 fn not_changed(failed: ChangeFailure, context: &ToolContext) -> ToolError {
     let all = if failed.left.is_empty() { "; nothing was changed" } else { "" };
     let mut error = context.failed("writing", &failed.real, format!("{}{all}", failed.error));
@@ -321,7 +312,18 @@ impl FileSnapshot {
 impl PlannedChange {
     /// Creates a change to a file that is not moved.
     pub(crate) fn new(resolved: ResolvedPath, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
-        PlannedChange { shown: context.workspace.show(&resolved.path), resolved, old, new, from: None, line: None }
+        let shown = context.workspace.show(&resolved.path);
+        let (mut new, mut proposed, mut refused) = (new, None, None);
+        if let (Some(review), Some(content)) = (&context.review, new.take_if(|_| context.review.is_some())) {
+            match review.apply(&resolved, &shown, old.bytes.as_deref(), &content) {
+                Ok(decided) => {
+                    proposed = (decided.as_ref() != Some(&content)).then_some(content);
+                    new = decided;
+                }
+                Err(why) => (new, refused) = (Some(content), Some(why)),
+            }
+        }
+        PlannedChange { shown, resolved, old, new, proposed, refused, from: None, line: None }
     }
 
     /// Lets the client make the change, and returns whether it did. If the client's copy or the

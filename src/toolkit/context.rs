@@ -11,6 +11,7 @@ use super::check_settings::{CheckConfinement, CheckSettings};
 use super::client::ClientAccess;
 use super::files_seen::FilesSeen;
 use super::output::{Progress, ToolError};
+use super::review_decision::CallReview;
 use super::shell::{CommandStart, Shell};
 use super::subagents::Subagents;
 use super::turn_changes::TurnChanges;
@@ -63,6 +64,8 @@ pub struct ToolContext {
     pub foreign_repository: Option<Arc<str>>,
     /// The sandbox of the call's commands.
     pub sandbox: Option<Sandbox>,
+    /// The user's decisions about parts of the call's changes, if the answer had any.
+    pub review: Option<Arc<CallReview>>,
     /// True if the model writes files without a permission request.
     pub unasked: bool,
     /// The project's check commands.
@@ -106,6 +109,7 @@ impl ToolContext {
             client_terminal: false,
             foreign_repository: None,
             sandbox: None,
+            review: None,
             unasked: false,
             checks: CheckSettings::default(),
             check_confinement: None,

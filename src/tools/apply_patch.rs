@@ -61,8 +61,8 @@ impl PatchKind {
     fn from_change(change: &PlannedChange) -> PatchKind {
         match (&change.from, &change.old.bytes, &change.new) {
             (Some(_), ..) => PatchKind::Move,
-            (None, _, None) => PatchKind::Delete,
-            (None, None, Some(_)) => PatchKind::Add,
+            (None, None, _) => PatchKind::Add,
+            (None, Some(_), None) => PatchKind::Delete,
             (None, Some(_), Some(_)) => PatchKind::Update,
         }
     }

@@ -72,8 +72,9 @@ impl Tool for Write {
 fn plan(input: WriteInput, context: &ToolContext) -> Result<ChangePlan<WriteDetails>, ToolError> {
     let resolved = context.workspace.resolve(&input.file_path);
     let old = change::current(&resolved, context)?;
-    let (is_new, size) = (old.bytes.is_none(), input.content.len());
+    let is_new = old.bytes.is_none();
     let change = PlannedChange::new(resolved, context, old, Some(input.content.into_bytes()));
+    let size = change.new.as_ref().map_or(0, Vec::len);
     let did = if is_new { "created" } else { "overwrote" };
     let details = WriteDetails { file_path: change.resolved.path.clone(), size, is_new, diff: change.diff().text };
     Ok(ChangePlan { text: format!("{did} {} ({size} bytes)", change.shown), changes: vec![change], details })

@@ -1,6 +1,7 @@
 //! The review of a turn's changes: accepted, rejected, by file, by hunk, with the user's own text.
 
 mod answers;
+mod calls;
 mod no_answer;
 mod other_changes;
 

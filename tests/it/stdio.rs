@@ -11,6 +11,7 @@ mod replay;
 mod sessions;
 mod settings;
 mod slow_clients;
+mod subscriptions;
 mod turn_ends;
 mod updates;
 mod waiting_prompts;

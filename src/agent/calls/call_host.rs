@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::{Policy, Rule};
-use crate::content::{PermissionOption, ToolContent, ToolLabel};
+use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
 use crate::error::Result;
 use crate::event::Body;
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
@@ -96,6 +96,8 @@ pub(crate) struct Question {
     /// The effect of the call, for example a diff.
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
+    /// The parts of the effect that the answer may decide about.
+    pub review: Option<ReviewOffer>,
     /// Time limit for the answer. After it, the call is denied.
     pub timeout: Duration,
     /// Withdraws the request.

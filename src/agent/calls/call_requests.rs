@@ -93,6 +93,7 @@ impl ServedCall<'_> {
             label: label.clone(),
             content: vec![ToolContent::text(form.text())],
             options: options.iter().map(|known| known.option.clone()).collect(),
+            review: None,
             timeout: self.timeout,
             cancel: ended.clone(),
         };

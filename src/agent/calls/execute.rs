@@ -211,8 +211,9 @@ impl ToolCall {
             default,
             timeout: environment.answer_timeout(),
         };
-        if let Some(refused) = check.decide().await {
-            return Ok(Some(refused));
+        match check.decide().await {
+            Ok(review) => context.review = review.map(Arc::new),
+            Err(refused) => return Ok(Some(refused)),
         }
         if host.cancel().is_cancelled() {
             return Ok(Some(CallOutcome::Cancelled));

@@ -91,7 +91,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
         default,
         timeout: call.timeout,
     };
-    match check.decide().await? {
+    match check.decide().await.err()? {
         CallOutcome::Denied(why) | CallOutcome::Failed(why) | CallOutcome::InvalidInput(why) => Some(why),
         CallOutcome::Completed(_) | CallOutcome::Cancelled => Some("the tool call was cancelled".into()),
     }

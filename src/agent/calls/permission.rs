@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::call_host::{CallHost, CallOutcome, Question};
 use crate::config::{AccessKind, Policy};
-use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, ToolLabel};
+use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
@@ -18,7 +18,7 @@ use crate::permission::paths::AccessPath;
 use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::session::PermissionAnswer;
-use crate::toolkit::{PreparedCall, RedirectPolicy, ToolContext};
+use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath};
 
@@ -38,9 +38,9 @@ pub(in crate::agent) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Evaluates the rules and the mode, and requests permission if they require it. Returns `None`
-    /// if the call is allowed.
-    pub(in crate::agent) async fn decide(&self) -> Option<CallOutcome> {
+    /// Evaluates the rules and the mode, and requests permission if they require it. Returns the
+    /// user's decisions about parts of an allowed call, or how a refused call ends.
+    pub(in crate::agent) async fn decide(&self) -> Result<Option<CallReview>, CallOutcome> {
         let request = request(self.prepared, self.context);
         // Without mounts, commands are asked about as in the mode `accept-edits`.
         let mode = if self.exposes_git() { Mode::AcceptEdits } else { self.mode };
@@ -50,17 +50,17 @@ impl Check<'_> {
                 if let Some(rule) = decision.rule {
                     self.record(PermissionOutcome::AllowOnce, "rule", Some(json!(rule))).await;
                 }
-                None
+                Ok(None)
             }
             Policy::Deny => {
                 let why = denial(&decision, self.mode);
                 let by = if decision.rule.is_some() { "rule" } else { "mode" };
                 self.record(PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule))).await;
-                Some(CallOutcome::Denied(why))
+                Err(CallOutcome::Denied(why))
             }
             Policy::Ask if self.automatic => {
                 self.record(PermissionOutcome::AllowOnce, "verify.auto", None).await;
-                None
+                Ok(None)
             }
             Policy::Ask => {
                 let content = match self.prepared.preview(self.context).await {
@@ -68,7 +68,7 @@ impl Check<'_> {
                     // Return the error without asking: the call would fail, and the model may read
                     // the cause.
                     Err(error) if may_read(self.rules, self.mode, self.default, &request) => {
-                        return Some(CallOutcome::Failed(error.0));
+                        return Err(CallOutcome::Failed(error.0));
                     }
                     Err(error) => vec![ToolContent::text(error.0)],
                 };
@@ -105,12 +105,14 @@ impl Check<'_> {
             .await;
     }
 
-    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Option<CallOutcome> {
+    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+        let review = self.prepared.properties.edits_files.then(|| offer(&content, self.prepared.resolved.len())).flatten();
         let question = Question {
             tool_call_id: self.id.clone(),
             label: self.label.clone(),
-            content,
+            content: content.clone(),
             options: options(request),
+            review,
             timeout: self.timeout,
             cancel: self.context.cancel.clone(),
         };
@@ -123,12 +125,15 @@ impl Check<'_> {
         self.resolve(permission_id, answer.clone(), rule.map(|rule| json!(rule))).await;
         let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         match answer.outcome {
-            PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => None,
-            PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
-                Some(CallOutcome::Denied(format!("denied by the user{because}")))
+            PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => {
+                let has_decisions = answer.review != ReviewAnswer::default();
+                Ok(has_decisions.then_some(CallReview { content, answer: answer.review }))
             }
-            PermissionOutcome::Denied => Some(CallOutcome::Denied(format!("denied{because}"))),
-            PermissionOutcome::Cancelled => Some(CallOutcome::Cancelled),
+            PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
+                Err(CallOutcome::Denied(format!("denied by the user{because}")))
+            }
+            PermissionOutcome::Denied => Err(CallOutcome::Denied(format!("denied{because}"))),
+            PermissionOutcome::Cancelled => Err(CallOutcome::Cancelled),
         }
     }
 }

@@ -5,21 +5,19 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::review_decision::ReviewedFile;
 use super::review_questions::{NoDecision, ReviewQuestions};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::ReviewMode;
-use crate::content::{Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed};
+use crate::content::{Part, REVIEW, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed};
 use crate::error::Result;
 use crate::event::{Body, Severity};
 use crate::id::ToolCallId;
 use crate::limits;
 use crate::patch::{HunkChoice, Side, unified_diff};
 use crate::session::Turn;
-use crate::session::folds::open_items::REVIEW;
-use crate::toolkit::change::{Replacement, replace};
 use crate::toolkit::change_scan::changed_by_commands;
-use crate::toolkit::{ToolContext, changes_shown};
+use crate::toolkit::replacement::{Replacement, replace};
+use crate::toolkit::{ReviewedFile, ToolContext, changes_shown};
 
 /// Maximum size of the diffs in the note to the model about a review, in bytes.
 const REVIEW_NOTE_BYTES_MAX: usize = 4 << 10;

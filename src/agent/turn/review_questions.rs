@@ -3,13 +3,12 @@
 
 use std::time::Duration;
 
-use super::review_decision::ReviewedFile;
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewOffer, ToolContent, ToolLabel};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::ToolCallId;
 use crate::patch::HunkChoice;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
-use crate::toolkit::changes_shown;
+use crate::toolkit::{ReviewedFile, changes_shown};
 
 /// Asks the clients about the changes.
 pub(in crate::agent) struct ReviewQuestions<'a> {

@@ -88,9 +88,9 @@ impl CallHost for Turn {
 
     fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
         Box::pin(async move {
-            let Question { tool_call_id, label: tool, content, options, timeout, cancel } = question;
+            let Question { tool_call_id, label: tool, content, options, review, timeout, cancel } = question;
             let cancel = &cancel;
-            Turn::ask(self, TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review: None }).await
+            Turn::ask(self, TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review }).await
         })
     }
 }

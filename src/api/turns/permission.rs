@@ -49,7 +49,7 @@ pub(crate) struct PermissionView {
     pub options: Vec<PermissionOption>,
     /// Time at which the request is denied, in milliseconds since the Unix epoch.
     deadline_ms: u64,
-    /// For a review of changes: the files and hunks that the answer may decide about.
+    /// For changes of files: the files and hunks that the answer may decide about.
     pub review: Option<ReviewOffer>,
 }
 
@@ -146,10 +146,10 @@ pub(crate) struct AnswerPermissionParams {
     pub outcome: Option<PermissionOptionKind>,
     /// Reason of the decision; the model receives it.
     pub reason: Option<String>,
-    /// For a review of changes: decisions that differ from the option, about hunks or files.
+    /// For changes of files: decisions that differ from the option, about hunks or files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<HunkDecision>,
-    /// For a review of changes: the user's own text in place of hunks or files.
+    /// For changes of files: the user's own text in place of hunks or files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<ReviewEdit>,
 }

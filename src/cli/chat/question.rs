@@ -35,7 +35,7 @@ pub(crate) struct ChatQuestion {
     content: Vec<String>,
     /// The answers with their names.
     choices: Vec<(QuestionChoice, String)>,
-    is_review: bool,
+    is_done: bool,
     /// The parts of a review of changes, unless they are shown.
     pub review: Option<HunkReview>,
     appeared: Instant,
@@ -46,7 +46,7 @@ pub(crate) struct ChatQuestion {
 impl ChatQuestion {
     /// Creates a request. `content` are its lines, with all characters visible.
     pub(crate) fn new(question: &PermissionQuestion<'_>, content: Vec<String>) -> ChatQuestion {
-        let PermissionQuestion { id, title, content: contents, options, review } = question;
+        let PermissionQuestion { id, title, content: contents, options, review, is_done } = question;
         let review = review.as_ref().and_then(|offer| HunkReview::new(id, options, offer, contents));
         let mut choices: Vec<(QuestionChoice, String)> =
             options.iter().map(|option| (QuestionChoice::Option(option.option_id.clone()), output_line(&option.name))).collect();
@@ -62,7 +62,7 @@ impl ChatQuestion {
             title: title.clone().unwrap_or_else(|| "the tool call".into()),
             content,
             choices,
-            is_review: review.is_some(),
+            is_done: *is_done,
             review,
             appeared: Instant::now(),
             focused: false,
@@ -86,7 +86,7 @@ impl ChatQuestion {
     pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> Vec<String> {
         let waiting = if more > 0 { format!("  ({more} more)") } else { String::new() };
         let title = question_line(&self.title);
-        let mut rows = vec![if self.is_review { title + &waiting } else { format!("Allow {title}?{waiting}") }];
+        let mut rows = vec![if self.is_done { title + &waiting } else { format!("Allow {title}?{waiting}") }];
         if more > 0 {
             rows.extend(self.content_rows(rows_max));
         }

@@ -7,6 +7,7 @@ use super::PromptRunner;
 use crate::api::{ListPermissions, ListPermissionsParams, PermissionView};
 use crate::cli::terminal::input_queue::InputQueue;
 use crate::cli::terminal::output::{print_question, print_stderr};
+use crate::content::REVIEW;
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::terminal_text::output_line;
@@ -44,7 +45,8 @@ impl PromptRunner {
             print_stderr(format!("  to answer it: nuncio sessions answer {permission_id} allow_once\n"));
         }
         let (content, review) = (&tool_call.content, &request.review);
-        let question = PermissionQuestion { id: permission_id, title: Some(title.clone()), content, options, review };
+        let is_done = tool_call.tool.name == REVIEW;
+        let question = PermissionQuestion { id: permission_id, title: Some(title.clone()), content, options, review, is_done };
         self.questions.ask(&question, &self.output).await;
     }
 

@@ -24,6 +24,9 @@ const AFTER_TYPING_MS = 1000;
  */
 const isOfCall = ({ tool, title }) => !title || title === tool?.title;
 
+/** Whether a question is a review of changes that are made already. */
+const isDone = ({ tool }) => tool?.name === "review";
+
 export class Ask {
   /**
    * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
@@ -78,7 +81,7 @@ export class Ask {
   }
 
   title(ask) {
-    if (ask.review) return "Keep these changes?";
+    if (isDone(ask)) return "Keep these changes?";
     return (isOfCall(ask) && TITLES[ask.tool?.about]) || `Allow ${ask.title || ask.tool?.title || "this"}?`;
   }
 
@@ -88,7 +91,7 @@ export class Ask {
     const review = ask.review && !this.hooks.observes() ? new Review(ask, () => this.drawAnswers(ask)) : null;
     this.review = review;
     const what = isCommand ? this.command(ask) : (review?.draw() ?? this.contents(ask));
-    const subtitle = !isCommand && tool && !ask.review && h("span", { class: "muted subtitle" }, exact((isOfCall(ask) && tool.locations?.[0]?.path) || tool.title));
+    const subtitle = !isCommand && tool && !isDone(ask) && h("span", { class: "muted subtitle" }, exact((isOfCall(ask) && tool.locations?.[0]?.path) || tool.title));
     this.left = h("span", { class: "muted left" });
     const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
     this.answers = h("div", {});

@@ -1,4 +1,4 @@
-// The review of a turn's changes in a permission question: each hunk is accepted, rejected or
+// The changes of a turn or of a call in a permission question: each hunk is accepted, rejected or
 // replaced by the user's own text.
 
 import * as diff from "./diff.js";
@@ -11,7 +11,8 @@ const slice = (text, start, count) => linesOf(text).slice(start - 1, start - 1 +
 export class Review {
   /** `chose()` is called when the user chooses about a part. */
   constructor(ask, chose) {
-    Object.assign(this, { chose, hasChoice: false });
+    const { optionId } = ask.options.find(({ kind }) => kind === "allow_once");
+    Object.assign(this, { chose, option: optionId, hasChoice: false });
     this.parts = ask.review.files.flatMap((file) => this.ofFile(file, ask.content.find((one) => one.type === "diff" && one.path === file.path)));
   }
 
@@ -64,7 +65,7 @@ export class Review {
     const place = ({ path, hunk }) => (hunk ? { path, hunk } : { path });
     const chosen = (choice) => this.parts.filter((part) => part.choice === choice);
     return {
-      optionId: "accept",
+      optionId: this.option,
       hunks: chosen("reject").map((part) => ({ ...place(part), accept: false })),
       edits: chosen("edit").map((part) => ({ ...place(part), text: part.text() })),
     };

@@ -4,13 +4,11 @@
 use serde_json::Value;
 
 use crate::content::{
-    Cost, Location, Part, PermissionOption, ReviewOffer, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
+    Cost, Location, Part, PermissionOption, REVIEW, ReviewOffer, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
 };
 use crate::event::{Body, Event, Severity, ToolChange};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId};
 
-/// The name of the automatic call that shows a review of changes, and the code of notices about it.
-pub(crate) const REVIEW: &str = "review";
 const REVIEW_INTERRUPTED: &str = "the process that asked for the review has ended: the files stay as they were written";
 
 /// A model request that has not ended, with the usage reported so far.

@@ -148,7 +148,7 @@ impl Broker {
         match &permission.review {
             Some(offer) => review.check(offer).map_err(Error::invalid_params)?,
             None if review == ReviewAnswer::default() => {}
-            None => return Err(Error::invalid_params("hunks and edits: the request is not a review of changes")),
+            None => return Err(Error::invalid_params("hunks and edits: the answer to this request cannot decide about parts")),
         }
         let outcome = match option.kind {
             PermissionOptionKind::AllowOnce => PermissionOutcome::AllowOnce,

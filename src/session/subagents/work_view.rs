@@ -3,10 +3,9 @@
 
 use serde_json::Value;
 
-use crate::content::{Role, WorkProblems, plain_text};
+use crate::content::{REVIEW, Role, WorkProblems, plain_text};
 use crate::event::{Body, Event};
 use crate::id::ToolCallId;
-use crate::session::folds::open_items::REVIEW;
 
 /// Maximum size of a subagent's text that is shown while it runs, in bytes.
 const SUBAGENT_LINE_BYTES_MAX: usize = 500;

@@ -1,14 +1,74 @@
-//! The files of a review, and the decisions about them. Pure.
+//! The files of a review, and the decisions about them: of the review of a turn's changes, and of
+//! the permission request of a call that changes files.
 
 use std::path::Path;
 
-use crate::content::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ToolContent};
+use super::shown_change::shown;
+use super::turn_changes::TurnFile;
+use crate::content::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer, ToolContent};
 use crate::limits;
 use crate::patch::{DiffHunk, HunkChoice, hunks, line_text, merge};
-use crate::toolkit::TurnFile;
+use crate::workspace::ResolvedPath;
+
+fn offered(path: &Path, hunks: &[DiffHunk]) -> ReviewFile {
+    let line = |line: usize| line as u32;
+    let hunk = |(at, hunk): (usize, &DiffHunk)| ReviewHunk {
+        hunk: line(at + 1),
+        old_start: line(hunk.old.start + 1),
+        old_lines: line(hunk.old.len()),
+        new_start: line(hunk.new.start + 1),
+        new_lines: line(hunk.new.len()),
+    };
+    ReviewFile { path: path.to_owned(), hunks: hunks.iter().enumerate().map(hunk).collect() }
+}
+
+/// Describes the changes of a call that writes `paths` files, from the content of its permission
+/// request. `None` if the answer cannot decide about parts: files are moved or deleted, or a change
+/// is not shown as text.
+pub(crate) fn offer(content: &[ToolContent], paths: usize) -> Option<ReviewOffer> {
+    let file = |content: &ToolContent| match content {
+        ToolContent::Diff { new_text, .. } if new_text.is_empty() => None,
+        ToolContent::Diff { path, old_text: None, .. } => Some(offered(path, &[])),
+        ToolContent::Diff { path, old_text: Some(old), new_text } => {
+            Some(offered(path, &hunks(old.as_bytes(), new_text.as_bytes())))
+        }
+        _ => None,
+    };
+    let files: Vec<ReviewFile> = content.iter().map(file).collect::<Option<_>>()?;
+    (!files.is_empty() && files.len() == paths).then_some(ReviewOffer { files })
+}
+
+/// The user's decisions about parts of the changes of a call.
+#[derive(Debug)]
+pub struct CallReview {
+    /// The changes as the user saw them.
+    pub content: Vec<ToolContent>,
+    pub answer: ReviewAnswer,
+}
+
+impl CallReview {
+    /// Returns the content that a file gets (`None`: no file) in place of `new`, which the model
+    /// proposed. Fails if the user saw another change.
+    pub(super) fn apply(
+        &self,
+        resolved: &ResolvedPath,
+        name: &str,
+        old: Option<&[u8]>,
+        new: &[u8],
+    ) -> Result<Option<Vec<u8>>, String> {
+        if !self.content.contains(&shown(&resolved.path, name, old, Some(new))) {
+            return Err(format!("stale: {name} was changed after the user was asked; read it again"));
+        }
+        let mut file = TurnFile::new(resolved, old.map(<[u8]>::to_vec));
+        file.after = Some(new.to_vec());
+        let mut reviewed = ReviewedFile::new(file);
+        reviewed.apply(&self.answer);
+        Ok(reviewed.result())
+    }
+}
 
 /// A file of a review with the decisions about it.
-pub(in crate::agent) struct ReviewedFile {
+pub(crate) struct ReviewedFile {
     pub file: TurnFile,
     pub hunks: Vec<DiffHunk>,
     /// The decision about the file, for its parts without their own decision.
@@ -19,7 +79,7 @@ pub(in crate::agent) struct ReviewedFile {
 
 impl ReviewedFile {
     /// Prepares a changed file. All its changes are accepted until decided otherwise.
-    pub(in crate::agent) fn new(file: TurnFile) -> ReviewedFile {
+    pub(crate) fn new(file: TurnFile) -> ReviewedFile {
         let is_text = |bytes: &Vec<u8>| bytes.len() <= limits::DIFF_TEXT_BYTES_MAX && std::str::from_utf8(bytes).is_ok();
         let hunks = match (&file.before, &file.after) {
             (Some(before), Some(after)) if is_text(before) && is_text(after) => hunks(before, after),
@@ -28,25 +88,17 @@ impl ReviewedFile {
         ReviewedFile { choices: vec![None; hunks.len()], hunks, file, choice: HunkChoice::New }
     }
 
-    pub(in crate::agent) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.file.resolved.path
     }
 
     /// Describes the file and its hunks for a permission request.
-    pub(in crate::agent) fn offer(&self) -> ReviewFile {
-        let line = |line: usize| line as u32;
-        let hunk = |(at, hunk): (usize, &DiffHunk)| ReviewHunk {
-            hunk: line(at + 1),
-            old_start: line(hunk.old.start + 1),
-            old_lines: line(hunk.old.len()),
-            new_start: line(hunk.new.start + 1),
-            new_lines: line(hunk.new.len()),
-        };
-        ReviewFile { path: self.path().to_owned(), hunks: self.hunks.iter().enumerate().map(hunk).collect() }
+    pub(crate) fn offer(&self) -> ReviewFile {
+        offered(self.path(), &self.hunks)
     }
 
     /// Returns one hunk of the file as permission requests show it.
-    pub(in crate::agent) fn shown_hunk(&self, at: usize) -> ToolContent {
+    pub(crate) fn shown_hunk(&self, at: usize) -> ToolContent {
         let text = |bytes: &Option<Vec<u8>>, range| bytes.as_ref().map(|bytes| line_text(bytes, range)).unwrap_or_default();
         let hunk = &self.hunks[at];
         let (old_text, new_text) = (Some(text(&self.file.before, &hunk.old)), text(&self.file.after, &hunk.new));
@@ -54,18 +106,18 @@ impl ReviewedFile {
     }
 
     /// Decides about the whole file.
-    pub(in crate::agent) fn decide(&mut self, choice: HunkChoice) {
+    pub(crate) fn decide(&mut self, choice: HunkChoice) {
         self.choice = choice;
         self.choices.fill(None);
     }
 
     /// Decides about one hunk.
-    pub(in crate::agent) fn decide_hunk(&mut self, at: usize, choice: HunkChoice) {
+    pub(crate) fn decide_hunk(&mut self, at: usize, choice: HunkChoice) {
         self.choices[at] = Some(choice);
     }
 
     /// Applies the decisions of an answer that name this file.
-    pub(in crate::agent) fn apply(&mut self, answer: &ReviewAnswer) {
+    pub(crate) fn apply(&mut self, answer: &ReviewAnswer) {
         let choice = |accept: bool| if accept { HunkChoice::New } else { HunkChoice::Old };
         let decisions = answer.hunks.iter().map(|HunkDecision { path, hunk, accept }| (path, *hunk, choice(*accept)));
         let edits = answer.edits.iter().map(|ReviewEdit { path, hunk, text }| (path, *hunk, HunkChoice::Text(text.clone())));
@@ -81,12 +133,12 @@ impl ReviewedFile {
     }
 
     /// Returns the decision in effect about each hunk.
-    pub(in crate::agent) fn hunk_choices(&self) -> impl Iterator<Item = &HunkChoice> {
+    pub(crate) fn hunk_choices(&self) -> impl Iterator<Item = &HunkChoice> {
         self.choices.iter().map(|choice| choice.as_ref().unwrap_or(&self.choice))
     }
 
     /// Returns the content of the file after the review; `None`: the file does not exist.
-    pub(in crate::agent) fn result(&self) -> Option<Vec<u8>> {
+    pub(crate) fn result(&self) -> Option<Vec<u8>> {
         let whole = |choice: &HunkChoice| match choice {
             HunkChoice::Old => self.file.before.clone(),
             HunkChoice::New => self.file.after.clone(),
@@ -103,7 +155,7 @@ impl ReviewedFile {
     }
 
     /// Returns the decision in words: `accepted`, `rejected`, `edited` or `partial`.
-    pub(in crate::agent) fn decision(&self) -> &'static str {
+    pub(crate) fn decision(&self) -> &'static str {
         let result = self.result();
         match &self.choice {
             _ if result == self.file.after => "accepted",
