@@ -186,6 +186,10 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         automatic: bool,
     },
+    /// The model writes the arguments of a call, of which it has written `bytes` so far. `path` is
+    /// the file of the call, once it is known. Short arguments have no such event.
+    #[serde(rename = "tool.input")]
+    ToolInput { name: String, bytes: u64, path: Option<String> },
     /// Changed fields of a tool call. `content` replaces the content shown so far.
     #[serde(rename = "tool.updated")]
     ToolUpdated {

@@ -9,6 +9,7 @@ mod authorize;
 mod aws;
 mod bedrock;
 mod call_ids;
+mod call_progress;
 pub mod catalog;
 mod chat_format;
 mod classify;

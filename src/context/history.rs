@@ -114,6 +114,7 @@ impl History {
             | Body::MessageDelta { .. }
             | Body::MessageCompleted { discarded: true, .. }
             | Body::StepStarted { .. }
+            | Body::ToolInput { .. }
             | Body::ToolUpdated { .. }
             | Body::Notice { note: None, .. }
             | Body::Unknown(_)

@@ -94,6 +94,7 @@ events! {
     }
     Tool {
         ToolStarted("tool.started", Batched, Fact),
+        ToolInput("tool.input", Batched, Delta),
         ToolUpdated("tool.updated", Batched, Fact),
         ToolCompleted("tool.completed", Batched, Fact),
     }

@@ -66,6 +66,7 @@ impl Allowance {
             }
             Chunk::Usage(_)
             | Chunk::UsageSoFar(_)
+            | Chunk::CallInput { .. }
             | Chunk::Retry { .. }
             | Chunk::Notice { .. }
             | Chunk::Truncated { .. }

@@ -22,6 +22,9 @@ pub enum Chunk {
     /// Ends the open block of this kind, or adds an empty block. `state` is sent back to the
     /// provider with the block. A block also ends when a block of another kind begins.
     BlockEnd { thinking: bool, state: Option<ProviderState> },
+    /// A tool call whose input the model is writing, with the number of bytes so far, and the path
+    /// in it once that is known. Only for long inputs.
+    CallInput { name: String, bytes: u64, path: Option<String> },
     /// A complete tool call. `input` is the text that the model wrote: normally a JSON object, but
     /// it may be invalid.
     ToolCall { id: String, name: String, input: String, state: Option<ProviderState> },

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::allowance::Allowance;
 use super::answer::{Chunk, ChunkStream};
+use super::call_progress::CallProgress;
 use super::connect_error::body_error;
 use super::document;
 use super::error::{Cause, ModelError};
@@ -32,6 +33,7 @@ pub(super) struct AnswerStream {
     allowance: Allowance,
     /// The last reported [`Chunk::UsageSoFar`].
     usage: Option<Usage>,
+    calls: CallProgress,
     /// A chunk was returned.
     emitted: bool,
     /// Error to return after the chunks in `out`.
@@ -55,6 +57,7 @@ impl AnswerStream {
             reader,
             out: VecDeque::new(),
             usage: None,
+            calls: CallProgress::default(),
             allowance: Allowance::default(),
             emitted: false,
             failed: None,
@@ -96,6 +99,9 @@ impl AnswerStream {
                         None => self.read(),
                     }
                     self.report_usage();
+                    if !self.over {
+                        self.out.extend(self.calls.report(self.reader.open_call()));
+                    }
                     continue;
                 }
                 Some(Err(error)) => Some(body_error(&error)),

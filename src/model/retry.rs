@@ -129,6 +129,10 @@ impl<M: Model> Attempts<M> {
                         if !stop && held.is_empty() && !matches!(chunk, Chunk::ToolCall { .. } | Chunk::Usage(_)) {
                             return Some(Ok(chunk));
                         }
+                        // The calls are returned together at the end.
+                        if matches!(chunk, Chunk::CallInput { .. }) {
+                            continue;
+                        }
                         held.push_back(chunk);
                         if stop {
                             self.out.extend(held.drain(..).map(Ok));

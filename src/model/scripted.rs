@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::{Chunk, ChunkStream, Model};
+use super::call_progress::{REPORTED_BYTES, call_input};
 use super::classify::classify;
 use super::error::{ModelError, Retry};
 use super::message::{Block, Message};
@@ -169,6 +170,10 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
     };
     let mut chunks = pieces(&step.thinking, Chunk::Thinking);
     chunks.extend(pieces(&step.text, Chunk::Text));
+    chunks.extend(step.tool_calls.iter().filter_map(|call| {
+        let input = call.input.to_string();
+        (input.len() >= REPORTED_BYTES).then(|| call_input(&call.name, &input))
+    }));
     chunks.extend(step.tool_calls.iter().map(|call| Chunk::ToolCall {
         id: ToolCallId::new().to_string(),
         name: call.name.clone(),
@@ -188,6 +193,7 @@ fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
             Chunk::BlockEnd { .. }
             | Chunk::Usage(_)
             | Chunk::UsageSoFar(_)
+            | Chunk::CallInput { .. }
             | Chunk::Truncated { .. }
             | Chunk::Notice { .. }
             | Chunk::Retry { .. }

@@ -52,6 +52,11 @@ pub(crate) trait EventReader: Send {
         AnswerSize::default()
     }
 
+    /// Returns the name and the input so far of the tool call that is being received.
+    fn open_call(&self) -> Option<(&str, &str)> {
+        None
+    }
+
     /// Returns usage that was received and is not in `out` yet, for an answer that fails.
     fn usage(&self) -> Option<Usage> {
         None

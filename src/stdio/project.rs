@@ -223,6 +223,7 @@ impl Projection {
             Body::Notice { .. }
             | Body::HookCompleted { .. }
             | Body::MessageDelta { .. }
+            | Body::ToolInput { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
             | Body::MessageEdited { .. }

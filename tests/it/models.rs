@@ -5,6 +5,7 @@ mod errors;
 mod failures;
 pub mod faults;
 mod local;
+mod long_calls;
 mod protocol_deviations;
 mod quirks;
 mod scripted;
@@ -95,7 +96,7 @@ pub fn shown(chunks: &[Chunk]) -> String {
     let lines = chunks.iter().filter_map(|chunk| match chunk {
         Chunk::Text(text) => Some(format!("text {text}")),
         Chunk::Thinking(text) => Some(format!("thinking {text}")),
-        Chunk::BlockEnd { state: None, .. } | Chunk::UsageSoFar(_) => None,
+        Chunk::BlockEnd { state: None, .. } | Chunk::UsageSoFar(_) | Chunk::CallInput { .. } => None,
         Chunk::BlockEnd { thinking, state } => {
             Some(format!("end {}{}", if *thinking { "thinking" } else { "text" }, carried(state)))
         }
@@ -131,7 +132,7 @@ fn blocks(chunks: &[Chunk]) -> Vec<Block> {
                 blocks.push(Block::ToolCall { id: id.into(), name, input, input_text: None, state });
             }
             (Chunk::Usage(_) | Chunk::UsageSoFar(_) | Chunk::Truncated { .. } | Chunk::Retry { .. }, _) => {}
-            (Chunk::Notice { .. } | Chunk::Stop(_), _) => {}
+            (Chunk::CallInput { .. } | Chunk::Notice { .. } | Chunk::Stop(_), _) => {}
         }
         open = matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_));
     }

@@ -23,6 +23,7 @@ fn line(block: &TranscriptBlock<'_>) -> String {
         TranscriptBlock::MessageEnd { text, discarded, .. } => {
             format!("end: {text}{}", if *discarded { ", discarded" } else { "" })
         }
+        TranscriptBlock::ToolInput { name, bytes, path } => format!("writes {name} {path:?}: {bytes} bytes"),
         TranscriptBlock::ToolStart { title, .. } => format!("call: {title}"),
         TranscriptBlock::ToolEnd(end) => format!("{:?}{}", end.outcome, if end.already_shown { ", shown" } else { "" }),
         TranscriptBlock::Question(question) => format!("question: {}", question.title.as_deref().unwrap_or("no title")),

@@ -152,6 +152,7 @@ async fn receive(model: &dyn Model, request: Request, limit: usize) -> (Result<M
             Some(Ok(
                 Chunk::Thinking(_)
                 | Chunk::BlockEnd { .. }
+                | Chunk::CallInput { .. }
                 | Chunk::ToolCall { .. }
                 | Chunk::Notice { .. }
                 | Chunk::Truncated { .. },

@@ -140,6 +140,13 @@ impl<'a> AnswerBuilder<'a> {
         self.close(state);
     }
 
+    /// Reports a tool call whose input is being received, if the log's queue has room.
+    pub(in crate::agent) fn writing(&self, name: String, bytes: u64, path: Option<String>) {
+        if !self.silent {
+            self.turn.log.try_emit(Some(self.turn.id.clone()), Body::ToolInput { name, bytes, path });
+        }
+    }
+
     /// Adds a tool call. `given` is its id in the answer.
     pub(in crate::agent) fn call(&mut self, given: &str, name: String, input: String, state: Option<ProviderState>) {
         self.close(None);

@@ -189,6 +189,7 @@ impl<'a> Steps<'a> {
                 Some(Ok(Chunk::BlockEnd { thinking, state })) => {
                     builder.end(if thinking { Role::Thought } else { Role::Assistant }, state)
                 }
+                Some(Ok(Chunk::CallInput { name, bytes, path })) => builder.writing(name, bytes, path),
                 Some(Ok(Chunk::ToolCall { id, name, input, state })) => builder.call(&id, name, input, state),
                 Some(Ok(Chunk::Truncated { bound })) => {
                     let description = format!("truncated at {bound}; its tool calls are not run");

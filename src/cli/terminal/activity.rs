@@ -46,6 +46,13 @@ impl TurnActivity {
             }
             // The input of tool calls may follow the text.
             TranscriptBlock::MessageText { .. } => self.wait_for(format!("{} writes", self.model)),
+            TranscriptBlock::ToolInput { name, bytes, path } => {
+                let file = path.map(|path| format!(" {path}")).unwrap_or_default();
+                self.wait_for(format!("{} writes: {name}{file}", self.model));
+                if let Some(waiting) = &mut self.waiting {
+                    waiting.detail = format!("{:.1} kB", *bytes as f64 / 1000.0);
+                }
+            }
             TranscriptBlock::CompactionStart => self.wait_for("compacting the conversation".into()),
             TranscriptBlock::CompactionEnd { .. } => self.waiting = None,
             TranscriptBlock::Usage { turn, .. } => self.tokens = turn.input_tokens + turn.output_tokens,
@@ -77,7 +84,7 @@ impl TurnActivity {
         match (self.calls.as_slice(), &self.waiting) {
             ([], waiting) => {
                 let detail = if self.tokens > 0 { format!("{} tokens so far", tokens(self.tokens)) } else { String::new() };
-                waiting.clone().map(|waiting| CurrentWork { detail, ..waiting })
+                waiting.clone().map(|waiting| if waiting.detail.is_empty() { CurrentWork { detail, ..waiting } } else { waiting })
             }
             ([call], _) => Some(call.work.clone()),
             ([.., call], _) => {

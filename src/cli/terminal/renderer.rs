@@ -136,7 +136,8 @@ impl TerminalRenderer {
                 let used = used.map(|usage| self.remark(&remarks::used(Some(usage), *cost, *duration)));
                 self.turn_end(reason).into_iter().chain(used).collect()
             }
-            TranscriptBlock::ToolProgress { .. }
+            TranscriptBlock::ToolInput { .. }
+            | TranscriptBlock::ToolProgress { .. }
             | TranscriptBlock::TurnStart
             | TranscriptBlock::Request { .. }
             | TranscriptBlock::Usage { .. }

@@ -137,6 +137,13 @@ impl EventReader for AnthropicReader {
         self.open.is_empty() && self.finish(out).is_ok()
     }
 
+    fn open_call(&self) -> Option<(&str, &str)> {
+        self.open.iter().rev().find_map(|(_, open)| match open {
+            Open::ToolUse { name, input, .. } => Some((name.as_str(), input.as_str())),
+            _ => None,
+        })
+    }
+
     fn usage(&self) -> Option<Usage> {
         Some(self.usage).filter(|usage| *usage != Usage::default())
     }

@@ -176,6 +176,10 @@ impl EventReader for OpenaiChatReader {
         self.read(document, out)
     }
 
+    fn open_call(&self) -> Option<(&str, &str)> {
+        self.calls.last().map(|call| (call.name.as_str(), call.arguments.as_str()))
+    }
+
     fn usage(&self) -> Option<Usage> {
         self.usage
     }

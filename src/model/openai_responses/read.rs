@@ -180,6 +180,11 @@ impl EventReader for OpenaiResponsesReader {
         Ok(())
     }
 
+    fn open_call(&self) -> Option<(&str, &str)> {
+        let open = self.calls.values().rev().find(|call| !call.whole);
+        open.map(|call| (call.name.as_str(), call.arguments.as_str()))
+    }
+
     fn usage(&self) -> Option<Usage> {
         self.usage
     }

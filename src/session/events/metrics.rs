@@ -79,7 +79,11 @@ impl SessionMetrics {
                 let seconds = event.at_ms.saturating_sub(since_ms) as f64 / 1000.0;
                 self.tools.get_or_create(&ToolLabels { kind, status }).observe(seconds);
             }
-            Body::TurnStarted { .. } | Body::ToolStarted { .. } | Body::ToolUpdated { .. } | Body::Unknown(_) => {}
+            Body::TurnStarted { .. }
+            | Body::ToolStarted { .. }
+            | Body::ToolInput { .. }
+            | Body::ToolUpdated { .. }
+            | Body::Unknown(_) => {}
             ignored!(Session | Step | Message | Replacement | Queue | Permission | Verify | Plan | Pruning) => {}
             ignored!(Compaction | Child | Hook | Budget | Mode | Notice) => {}
         }

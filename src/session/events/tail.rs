@@ -75,7 +75,8 @@ fn approximate_bytes(body: &Body) -> usize {
         Body::HookCompleted { changed: Some(changed), .. } => {
             changed.input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
         }
-        Body::ToolUpdated { content: None, .. }
+        Body::ToolInput { .. }
+        | Body::ToolUpdated { content: None, .. }
         | Body::MessageRemoved { .. }
         | Body::PermissionResolved { .. }
         | Body::HookCompleted { changed: None, .. }

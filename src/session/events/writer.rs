@@ -157,8 +157,8 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
     groups
 }
 
-/// Merges `next` into `last` if both are deltas of one message or output updates of one tool call,
-/// of which the newer replaces the older. Otherwise returns `next`.
+/// Merges `next` into `last` if both are deltas of one message, or updates of the output or the
+/// input of one tool call, of which the newer replaces the older. Otherwise returns `next`.
 fn merge(last: &mut Body, next: Body) -> Option<Body> {
     match (last, next) {
         (Body::MessageDelta { message_id, text, .. }, Body::MessageDelta { message_id: next_id, text: more, .. })
@@ -172,6 +172,12 @@ fn merge(last: &mut Body, next: Body) -> Option<Body> {
             Body::ToolUpdated { tool_call_id: next_id, status: None, content: Some(newer), change },
         ) if *tool_call_id == next_id && change.is_empty() => {
             *content = Some(newer);
+            None
+        }
+        (Body::ToolInput { name, bytes, path }, Body::ToolInput { name: next_name, bytes: more, path: next_path })
+            if *name == next_name =>
+        {
+            (*bytes, *path) = (more, next_path);
             None
         }
         (_, next) => Some(next),

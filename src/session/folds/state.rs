@@ -164,6 +164,7 @@ impl SessionState {
                 self.failed_hooks.insert(title.clone());
             }
             Body::SessionClosed {}
+            | Body::ToolInput { .. }
             | Body::PermissionResolved { permission_id: None, .. }
             | Body::HookCompleted { .. }
             | Body::Notice { .. }

@@ -1,0 +1,176 @@
+//! The blocks of a transcript.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::content::{Cost, PermissionOption, PlanEntry, ReviewOffer, StopReason, ToolCategory, ToolContent, ToolKind, Usage};
+use crate::event::{ChildEnd, ChildLabel, CompactionOutcome, Severity};
+use crate::id::{MessageId, PermissionId, ToolCallId};
+use crate::options::{Mode, OptionValue};
+
+/// A change to the transcript.
+#[derive(Debug, PartialEq)]
+pub enum TranscriptBlock<'a> {
+    /// A complete user message.
+    UserMessage {
+        text: String,
+    },
+    /// The next piece of an answer, or of a thought that precedes it.
+    MessageText {
+        id: &'a MessageId,
+        thought: bool,
+        text: Cow<'a, str>,
+    },
+    /// A message is complete; `text` is the whole message. `discarded` is true if the answer was
+    /// interrupted and is requested again.
+    MessageEnd {
+        id: &'a MessageId,
+        thought: bool,
+        text: String,
+        discarded: bool,
+    },
+    /// The model writes the arguments of a tool call.
+    ToolInput {
+        name: &'a str,
+        bytes: u64,
+        path: Option<&'a str>,
+    },
+    /// The model called a tool.
+    ToolStart {
+        id: &'a ToolCallId,
+        title: &'a str,
+        kind: ToolKind,
+    },
+    /// The content of a running tool call so far, for example the output of a command.
+    ToolProgress {
+        id: &'a ToolCallId,
+        title: String,
+        content: &'a [ToolContent],
+    },
+    /// A tool call ended.
+    ToolEnd(ToolEnd<'a>),
+    /// A tool call needs permission.
+    Question(PermissionQuestion<'a>),
+    /// A tool call was denied. `cancelled` is true if the turn was cancelled while the question was
+    /// open.
+    Denied {
+        cancelled: bool,
+        reason: Cow<'a, str>,
+        /// The author of the denial, as in `permission.resolved`.
+        by: &'a str,
+        category: Option<ToolCategory>,
+    },
+    /// The whole plan, which replaces the previous one.
+    Plan(&'a [PlanEntry]),
+    Notice {
+        severity: Severity,
+        title: &'a str,
+        description: Option<&'a str>,
+    },
+    TurnStart,
+    /// A model request starts. `model` is `PROVIDER/NAME`.
+    Request {
+        model: &'a str,
+    },
+    /// A model request reported its usage. `turn` is the sum of the turn so far; `context_tokens`
+    /// of the model's `context_window` are in use.
+    Usage {
+        turn: Usage,
+        context_tokens: u64,
+        context_window: u64,
+    },
+    /// A failed model request is sent again at this time, in milliseconds since the Unix epoch.
+    Retry {
+        at_ms: u64,
+    },
+    /// The conversation is replaced by a summary.
+    CompactionStart,
+    /// A compaction ended. The sizes are estimates in tokens, as far as they are known; `error`
+    /// says why it failed.
+    CompactionEnd {
+        outcome: CompactionOutcome,
+        before: Option<u64>,
+        after: Option<u64>,
+        error: Option<&'a str>,
+    },
+    SubagentStart(&'a ChildLabel),
+    SubagentEnd(&'a ChildLabel, &'a ChildEnd),
+    /// The project's checks ran. `round` is 0 before the first edit.
+    Checks {
+        round: u32,
+        passed: bool,
+    },
+    /// A message waits for the running turn, or for its end.
+    Queued {
+        id: &'a MessageId,
+        text: String,
+    },
+    /// A queued message has another text.
+    QueuedText {
+        id: &'a MessageId,
+        text: String,
+    },
+    /// A message left the queue, because it was removed.
+    Unqueued {
+        id: &'a MessageId,
+    },
+    ModeChange(&'a OptionValue<Mode>),
+    /// A turn ended. `usage` and `cost` are those of the turn's model requests and of the subagents
+    /// that ended during the turn, as far as they were reported.
+    TurnEnd {
+        reason: TurnEndReason<'a>,
+        usage: Option<Usage>,
+        cost: Option<Cost>,
+        /// Time from the start of the turn; `None` if its start is not known.
+        duration: Option<Duration>,
+    },
+}
+
+/// A tool call that ended.
+#[derive(Debug, PartialEq)]
+pub struct ToolEnd<'a> {
+    pub id: &'a ToolCallId,
+    /// The last title of the call; empty if its start is not known.
+    pub title: String,
+    pub outcome: ToolOutcome,
+    pub content: &'a [ToolContent],
+    /// True if earlier blocks already showed the content: a question with the same change, a plan,
+    /// or a denial.
+    pub already_shown: bool,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolOutcome {
+    Completed,
+    Failed,
+    /// A command ended with this exit code, which is not 0.
+    Exited(i64),
+}
+
+/// A permission question. `title` is the title of the tool call, if known.
+#[derive(Debug, PartialEq)]
+pub struct PermissionQuestion<'a> {
+    pub id: &'a PermissionId,
+    pub title: Option<String>,
+    /// The change or command to approve.
+    pub content: &'a [ToolContent],
+    pub options: &'a [PermissionOption],
+    /// The files and hunks that an answer may decide about.
+    pub review: &'a Option<ReviewOffer>,
+    /// True for a review of the changes of a turn, which are made already.
+    pub is_done: bool,
+}
+
+/// How a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TurnEndReason<'a> {
+    Stopped(StopReason),
+    Failed {
+        message: &'a str,
+        hint: Option<&'a str>,
+    },
+    Cancelled,
+    /// The process that ran the turn exited.
+    Interrupted,
+}
