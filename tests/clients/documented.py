@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -105,9 +106,16 @@ with tempfile.TemporaryDirectory(prefix="nuncio-documented-") as site:
     for name, text in files.items():
         (site / name).write_text(text)
     generate(site)
-    for name, interpreter, over_http in PROGRAMS:
-        if name == "rest.sh" and not (shutil.which("jq") and shutil.which("curl")):
-            print("skipped: rest.sh needs curl and jq")
-            continue
-        for lossy in [False, True] if over_http else [False]:
-            run(site, name, interpreter, expected, lossy)
+    can_shell = shutil.which("jq") and shutil.which("curl")
+    if not can_shell:
+        print("skipped: rest.sh needs curl and jq")
+    runs = [
+        (name, interpreter, lossy)
+        for name, interpreter, over_http in PROGRAMS
+        for lossy in ([False, True] if over_http else [False])
+        if can_shell or name != "rest.sh"
+    ]
+    # The programs mostly wait for the model.
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(run, site, name, interpreter, expected, lossy) for name, interpreter, lossy in runs]:
+            done.result()

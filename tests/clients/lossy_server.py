@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 
-CUTS = [300, 1000, 1900, 700, 2500]
+CUTS = [300, 700, 1100, 500, 900]
 
 
 class Proxy:
@@ -18,25 +18,25 @@ class Proxy:
     async def serve(self, reader, writer):
         """Forwards one connection, on which a client may send several requests."""
         upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self.port)
-        self_cut = {"after": None}
+        cut = {"after": None}
 
         async def requests():
             while data := await reader.read(65536):
                 if re.match(rb"GET /v1/sessions/[^/ ]+/events[? ]", data) and self.made < len(CUTS):
-                    self_cut["after"] = CUTS[self.made]
+                    cut["after"] = CUTS[self.made]
                     self.made += 1
                 upstream_writer.write(data)
                 await upstream_writer.drain()
 
         async def answers():
             while data := await upstream_reader.read(65536):
-                after = self_cut["after"]
+                after = cut["after"]
                 if after is not None and len(data) >= after:
                     writer.write(data[:after])
                     await writer.drain()
                     return
                 if after is not None:
-                    self_cut["after"] = after - len(data)
+                    cut["after"] = after - len(data)
                 writer.write(data)
                 await writer.drain()
 
