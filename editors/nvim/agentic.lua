@@ -8,7 +8,8 @@ require("agentic").setup({
       name = "nuncio",
       command = "nuncio",
       args = { "acp" },
-      env = {},
+      -- agentic.nvim passes only PATH by itself; nuncio and its commands need HOME and your key.
+      env = vim.fn.environ(),
     },
   },
 })
