@@ -1,5 +1,5 @@
 //! Edits of JSON with comments (the settings of Zed and VS Code) that keep the text around the
-//! edit: comments, order, blanks, and commas after the last member.
+//! edit: comments, order, blanks, line ends, and commas after the last member.
 
 use std::ops::Range;
 
@@ -19,34 +19,37 @@ pub(super) fn parse(text: &str) -> Option<Value> {
 /// Sets the member at `path` in the text of an object, which must be valid. Missing objects of the
 /// path are created as first members. `None` if a value on the path is not an object.
 pub(super) fn with_member(text: &str, path: &[&str], value: &Value) -> Option<String> {
-    with_nested(text, path, value, 1)
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    with_nested(text, path, value, 1, line_end)
 }
 
 /// Sets the member in the text of an object whose members are indented `depth` times.
-fn with_nested(text: &str, path: &[&str], value: &Value, depth: usize) -> Option<String> {
+fn with_nested(text: &str, path: &[&str], value: &Value, depth: usize, line_end: &str) -> Option<String> {
     let (name, rest) = path.split_first()?;
     let mut reader = Reader { text, at: 0 };
     reader.skip_blanks();
     let start = reader.at;
     let (_, members) = reader.object(0)?;
-    let Some((_, range)) = members.iter().rev().find(|(member, _)| member == name) else {
+    let indent = format!("{line_end}{}", "  ".repeat(depth));
+    let pretty = |value: &Value| format!("{value:#}").replace('\n', &indent);
+    let Some(Member { range, .. }) = members.iter().rev().find(|member| member.name == *name) else {
         let value =
             rest.iter().rev().fold(value.clone(), |inner, name| Value::Object(Map::from_iter([((*name).to_owned(), inner)])));
-        let indent = "  ".repeat(depth);
-        let last = if members.is_empty() { format!("\n{}", "  ".repeat(depth - 1)) } else { ",".to_owned() };
+        let end = if members.is_empty() { format!("{line_end}{}", "  ".repeat(depth - 1)) } else { ",".to_owned() };
         let (before, after) = text.split_at(start + 1);
-        return Some(format!("{before}\n{indent}{}: {}{last}{after}", Value::from(*name), pretty(&value, &indent)));
+        return Some(format!("{before}{indent}{}: {}{end}{after}", Value::from(*name), pretty(&value)));
     };
     let replacement = match rest {
-        [] => pretty(value, &"  ".repeat(depth)),
-        rest => with_nested(&text[range.clone()], rest, value, depth + 1)?,
+        [] => pretty(value),
+        rest => with_nested(&text[range.clone()], rest, value, depth + 1, line_end)?,
     };
     Some(format!("{}{replacement}{}", &text[..range.start], &text[range.end..]))
 }
 
-/// Formats a value whose first line is already indented.
-fn pretty(value: &Value, indent: &str) -> String {
-    format!("{value:#}").replace('\n', &format!("\n{indent}"))
+/// A member of an object, and the position of its value.
+struct Member {
+    name: String,
+    range: Range<usize>,
 }
 
 /// Reads JSON with comments.
@@ -101,7 +104,7 @@ impl Reader<'_> {
     }
 
     /// Reads an object, and returns also the position of each value.
-    fn object(&mut self, depth: usize) -> Option<(Map<String, Value>, Vec<(String, Range<usize>)>)> {
+    fn object(&mut self, depth: usize) -> Option<(Map<String, Value>, Vec<Member>)> {
         let (mut object, mut members) = (Map::new(), Vec::new());
         if depth >= DEPTH || !self.accept('{') {
             return None;
@@ -114,7 +117,7 @@ impl Reader<'_> {
             self.skip_blanks();
             let start = self.at;
             object.insert(name.clone(), self.value(depth + 1)?);
-            members.push((name, start..self.at));
+            members.push(Member { name, range: start..self.at });
             if !self.accept(',') {
                 return self.accept('}').then_some((object, members));
             }

@@ -62,7 +62,7 @@ const MERGED: &[(&str, &str, &str)] = &[
     ("vscode", "", "{\n  \"nuncio.command\": PROGRAM\n}\n"),
     ("vscode", "{}", "{\n  \"nuncio.command\": PROGRAM\n}"),
     ("vscode", "{ \"nuncio.command\": \"old\", \"a\": 1 }\n", "{ \"nuncio.command\": PROGRAM, \"a\": 1 }\n"),
-    ("vscode", "\u{feff}{\r\n  \"a\": [1, 2,],\r\n}", "\u{feff}{\n  \"nuncio.command\": PROGRAM,\r\n  \"a\": [1, 2,],\r\n}"),
+    ("vscode", "\u{feff}{\r\n  \"a\": [1, 2,],\r\n}", "\u{feff}{\r\n  \"nuncio.command\": PROGRAM,\r\n  \"a\": [1, 2,],\r\n}"),
     (
         "zed",
         "// Zed\n{\n  // theme\n  \"theme\": \"One /* no comment */\",\n}\n",
