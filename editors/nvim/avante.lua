@@ -8,7 +8,7 @@ require("avante").setup({
     nuncio = {
       command = "nuncio",
       args = { "acp" },
-      -- Avante hands an agent nothing but PATH by itself; nuncio wants HOME and your key, and so do the commands that it runs.
+      -- Avante passes only PATH by itself; nuncio and its commands need HOME and your key.
       env = vim.fn.environ(),
     },
   },

@@ -4,11 +4,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
 use super::help;
+use super::projects::editors;
 use super::projects::workspace_flags::WorkspacesCommand;
 use super::run_options::{ChatOptions, RunOptions};
 use super::servers::flags::McpCommand;
@@ -364,4 +366,12 @@ pub(super) enum ConfigCommand {
     Check,
     /// Print the path of the user's settings file
     Path,
+    /// Print the settings with which an editor starts this program
+    Editor {
+        #[arg(value_parser = PossibleValuesParser::new(editors::names()))]
+        name: String,
+        /// Merge them into FILE, by default the editor's own, and keep a copy of the old file
+        #[arg(long, value_name = "FILE", num_args = 0..=1)]
+        write: Option<Option<PathBuf>>,
+    },
 }

@@ -3,6 +3,8 @@
 pub(super) mod config_check;
 pub(super) mod doctor;
 pub(super) mod doctor_programs;
+pub(super) mod editors;
+mod json_text;
 pub(super) mod settings_file;
 pub(super) mod trust;
 pub(super) mod trust_programs;

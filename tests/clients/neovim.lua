@@ -1,11 +1,12 @@
 -- Drives nuncio from headless Neovim the way its ACP plugins do, with the snippets of editors/nvim:
--- a turn reads, edits and creates files while one of them is open in a buffer.
+-- a turn reads, edits and creates files while one of them is open in a buffer; each write asks first,
+-- and one file has a byte order mark, CRLF and no newline at its end.
 -- `nvim --headless -u NONE -l neovim.lua NUNCIO`; exits with 1 and the reason when something does
 -- not hold.
 --
--- CODECOMPANION_NVIM and AVANTE_NVIM name checkouts of the plugins, PLENARY_NVIM and NUI_NVIM those
--- of the libraries that they need. Where one is missing, a client with the same file handlers stands
--- in for the plugin, and the output says so.
+-- CODECOMPANION_NVIM, AVANTE_NVIM and AGENTIC_NVIM name checkouts of the plugins, PLENARY_NVIM and
+-- NUI_NVIM those of the libraries that they need. Where one is missing, a client with the same file
+-- handlers stands in for the plugin, and the output says so.
 
 local here = vim.fs.dirname(vim.fs.normalize(vim.uv.fs_realpath(arg[0])))
 local nuncio = vim.uv.fs_realpath(arg[1])
@@ -39,12 +40,16 @@ assert(vim.uv.fs_symlink(nuncio, temp .. "/bin/nuncio"))
 vim.env.PATH = temp .. "/bin:" .. vim.env.PATH
 vim.env.NUNCIO_HOME = temp .. "/nuncio"
 vim.env.NUNCIO_MODEL = "scripted:" .. here .. "/neovim.json"
-write(temp .. "/nuncio/config.toml", '[permissions]\nrules = [ { kind = "write", policy = "allow" } ]\n')
 vim.o.swapfile = false
 
 -- What a client saw of a turn.
 local function new_record()
-  return { requests = {}, notices = {} }
+  return { requests = {}, notices = {}, permissions = {} }
+end
+
+-- The id of the option that allows a call once.
+local function allowed(options)
+  return vim.iter(options):find(function(option) return option.kind == "allow_once" end).optionId
 end
 
 local function note(record, message)
@@ -52,14 +57,17 @@ local function note(record, message)
   if message.id and params.path then
     local name = vim.fs.basename(params.path)
     table.insert(record.requests, (message.method:gsub("^fs/(%a+)_text_file$", "%1 ")) .. name)
+  elseif message.method == "session/request_permission" then
+    table.insert(record.permissions, params.toolCall.title)
   elseif params.update and params.update.sessionUpdate == "notice" then
     table.insert(record.notices, params.update.title)
   end
 end
 
 -- A turn of a client of our own: `files.read(path)` returns the text or nil and an error,
--- `files.write(path, text)` the result, or nil for no answer.
-local function turn(command, capabilities, files)
+-- `files.write(path, text)` the result, or nil for no answer. `environment` is all that nuncio gets,
+-- if it is given.
+local function turn(command, capabilities, files, environment)
   local record, answers, rest = new_record(), {}, ""
   local process
   local function send(message)
@@ -70,6 +78,9 @@ local function turn(command, capabilities, files)
     note(record, message)
     if not message.method then
       answers[message.id] = message
+    elseif message.method == "session/request_permission" then
+      local outcome = { outcome = "selected", optionId = allowed(message.params.options) }
+      send({ id = message.id, result = { outcome = outcome } })
     elseif message.method == "fs/read_text_file" then
       local text, why = files.read(message.params.path)
       local failed = { code = -32603, message = why }
@@ -83,6 +94,8 @@ local function turn(command, capabilities, files)
   end
   process = vim.system(command, {
     stdin = true,
+    env = environment,
+    clear_env = environment ~= nil,
     stdout = vim.schedule_wrap(function(_, data)
       local lines = vim.split(rest .. (data or ""), "\n", { plain = true })
       rest = table.remove(lines)
@@ -156,6 +169,7 @@ function codecompanion.real_turn(capabilities)
   end
   assert(connection:connect_and_initialize(), "no session")
   local prompt = connection:session_prompt({ { role = "user", content = "Edit it.", _meta = {} } })
+  prompt:on_permission_request(function(request) request.respond(allowed(request.options)) end)
   prompt:on_complete(function(stop) record.stop = stop end)
   prompt:on_error(function(why) record.stop = why end)
   prompt:send()
@@ -207,6 +221,17 @@ function avante.real_turn()
     note(record, { id = id, method = method, params = params })
     return handle(self, id, method, params)
   end
+  -- Avante asks with buttons in its sidebar; this one presses the first that allows.
+  require("avante.config").behaviour.confirmation_ui_style = "inline_buttons"
+  local sidebar = setmetatable({}, {
+    __index = function() return function() end end,
+    __newindex = function(_, name, value)
+      if name == "permission_handler" and value then
+        vim.schedule(function() value("allow_once") end)
+      end
+    end,
+  })
+  require("avante").get = function() return sidebar end
   local messages = { require("avante.history").Message:new("user", "Edit it.") }
   require("avante.llm")._stream_acp({
     history_messages = messages,
@@ -222,10 +247,54 @@ function avante.real_turn()
   return record
 end
 
+-- agentic.nvim (acp/acp_client.lua, acp/acp_transport.lua): offers no files, and passes only PATH and
+-- the snippet's variables.
+local agentic = {}
+
+function agentic.turn()
+  local settings = snippet_of("agentic")
+  local provider = settings.acp_providers[settings.provider]
+  local command = vim.list_extend({ provider.command }, provider.args)
+  local environment = vim.tbl_extend("force", { PATH = vim.env.PATH }, provider.env)
+  return turn(command, { fs = { readTextFile = false, writeTextFile = false } }, {}, environment)
+end
+
+-- Versions before 2026-03 offer their files; here they are made to offer none, as newer ones do.
+function agentic.real_turn()
+  local Client, record, session = require("agentic.acp.acp_client"), new_record(), nil
+  local config = require("agentic.config")
+  local handle, request = Client._handle_notification, Client._send_request
+  Client._handle_notification = function(self, id, method, params)
+    note(record, { id = id, method = method, params = params })
+    return handle(self, id, method, params)
+  end
+  Client._send_request = function(self, method, params, callback)
+    if method == "initialize" then
+      params.clientCapabilities.fs = { readTextFile = false, writeTextFile = false }
+    end
+    return request(self, method, params, callback)
+  end
+  local client = Client:new(config.acp_providers[config.provider], function() end)
+  assert(vim.wait(30000, function() return client.state == "ready" end, 5), "no connection")
+  client:create_session({
+    on_session_update = function() end,
+    on_error = function(why) record.stop = vim.inspect(why) end,
+    on_request_permission = function(request, answer) answer(allowed(request.options)) end,
+  }, function(result) session = assert(result).sessionId end)
+  assert(vim.wait(30000, function() return session ~= nil end, 5), "no session")
+  client:send_prompt(session, { { type = "text", text = "Edit it." } }, function(result, why)
+    record.stop = result and result.stopReason or vim.inspect(why)
+  end)
+  assert(vim.wait(30000, function() return record.stop ~= nil end, 5), "the turn does not end")
+  client:stop()
+  return record
+end
+
 -- A turn with `open.txt` open in a buffer, with a line above it that is not saved if `typed`.
 local function check(what, run, typed, expected)
   local work = ("%s/%s"):format(temp, (what:gsub("%W+", "-")))
   write(work .. "/open.txt", "one\ntwo\n")
+  write(work .. "/bytes.txt", "\239\187\191caf\195\169\r\n\r\nhere")
   vim.cmd.cd(work)
   vim.cmd.edit("open.txt")
   if typed then
@@ -235,6 +304,9 @@ local function check(what, run, typed, expected)
   equal(record.stop, "end_turn", what .. ": the stop reason")
   equal(read("open.txt"), expected.disk, what .. ": open.txt")
   equal(read("below/new.txt"), "new\n", what .. ": below/new.txt")
+  equal(read("bytes.txt"), "\239\187\191caf\195\169\r\n\r\nthere", what .. ": bytes.txt")
+  local asked = { "Edit open.txt", "Write below/new.txt", "Edit open.txt", "Edit bytes.txt" }
+  equal(record.permissions, expected.permissions or asked, what .. ": the permission requests")
   equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), expected.buffer, what .. ": the buffer")
   equal(record.requests, expected.requests, what .. ": the requests to the client")
   equal(record.notices, expected.notices or {}, what .. ": the notices")
@@ -252,7 +324,8 @@ local function cases()
   check("codecompanion that offers its files", function() return run(files) end, false, {
     disk = "1\n2\n",
     buffer = { "1", "two", "" },
-    requests = { "read open.txt", "read open.txt", "write open.txt", "read open.txt" },
+    -- The permission request shows the change, so it reads the file as well.
+    requests = { "read open.txt", "read open.txt", "read open.txt", "write open.txt", "read open.txt" },
     notices = { "The client's files are not used" },
   })
 
@@ -261,17 +334,27 @@ local function cases()
     run = avante.real_turn
     dofile(here .. "/../../editors/nvim/avante.lua")
   end
-  local edit = { "read open.txt", "write open.txt", "read open.txt" }
+  local edit = { "read open.txt", "read open.txt", "write open.txt", "read open.txt" }
   check("avante", run, false, {
     disk = "1\n2\n",
     buffer = { "1", "2" },
-    requests = vim.iter({ "read open.txt", edit, "write new.txt", "read new.txt", edit }):flatten():totable(),
+    -- nuncio itself writes the file with CRLF.
+    requests = vim.iter({ "read open.txt", edit, "write new.txt", "read new.txt", edit, "read bytes.txt", "read bytes.txt" })
+      :flatten()
+      :totable(),
   })
   check("avante with unsaved lines", run, true, {
     disk = "typed\n1\n2\n",
     buffer = { "typed", "one", "two" },
-    requests = { "read open.txt", "read open.txt", "write open.txt" },
+    requests = { "read open.txt", "read open.txt", "read open.txt", "write open.txt" },
   })
+
+  run, real = agentic.turn, checkout("AGENTIC_NVIM")
+  if real then
+    run = agentic.real_turn
+    dofile(here .. "/../../editors/nvim/agentic.lua")
+  end
+  check("agentic with unsaved lines", run, true, { disk = "1\n2\n", buffer = { "typed", "one", "two" }, requests = {} })
 end
 
 local ok, why = xpcall(cases, debug.traceback)

@@ -3,6 +3,7 @@
 mod background;
 mod config_check;
 mod doctor;
+mod editor;
 mod import;
 mod input;
 mod resume;
