@@ -38,6 +38,7 @@ const FILES: &[File] = &[
     file("/console/ask.js", SCRIPT, include_bytes!("web/ask.js")),
     file("/console/review.js", SCRIPT, include_bytes!("web/review.js")),
     file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
+    file("/console/completion.js", SCRIPT, include_bytes!("web/completion.js")),
     file("/console/queue.js", SCRIPT, include_bytes!("web/queue.js")),
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),
     file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),

@@ -21,7 +21,7 @@ const lost = new Map();
 const view = new ConversationView({ observes: () => isObserver, retry });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
 const ask = new Ask({ observes: () => isObserver, failed });
-const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state });
+const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const more = new Menu("More", {
   glyph: "more",

@@ -9,6 +9,9 @@ const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,
 const terminal = ({ agent, cwd, status }) =>
   h("li", { class: status, title: cwd }, h("div", { class: "session" }, h("span", { class: "dot" }), h("span", { class: "title" }, agent), h("span", { class: "when" }, status), h("span", { class: "where" }, base(cwd))));
 
+/** The name of a hosted agent; null for nuncio's own agent. */
+const hosted = (agent) => (agent && agent !== "nuncio" ? agent : null);
+
 export class Sessions {
   /**
    * `hooks`: `changed()` is called when the list changed; `deleted(id)` when a session was deleted;
@@ -71,7 +74,7 @@ export class Sessions {
     const known = this.rows.get(info.sessionId);
     const row = known || { id: info.sessionId, asks: new Set() };
     const updatedMs = Date.parse(info.updatedAt) || Date.now();
-    Object.assign(row, { title: info.title, cwd: info.cwd, status: info.status || "none", waiting: !!info.waiting, updatedMs });
+    Object.assign(row, { title: info.title, cwd: info.cwd, agent: hosted(info.agent), status: info.status || "none", waiting: !!info.waiting, updatedMs });
     this.rows.set(row.id, row);
     return row;
   }
@@ -156,6 +159,11 @@ export class Sessions {
   /** The working directories of the listed sessions, the latest first. */
   get directories() {
     return [...new Set(this.ordered.map((row) => row.cwd).filter(Boolean))];
+  }
+
+  /** The id of the latest session of nuncio's own agent in a directory; null if there is none. */
+  similar(directory) {
+    return this.ordered.find((row) => row.cwd === directory && !row.agent)?.id ?? null;
   }
 
   select(id) {
