@@ -15,7 +15,7 @@ import { Workspaces } from "./workspaces.js";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, toDelete = null;
+let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, toDelete = null, toRename = null;
 const lost = new Map();
 
 const view = new ConversationView({ observes: () => isObserver, retry });
@@ -28,9 +28,10 @@ const more = new Menu("More", {
   className: "bare",
   choices: () => [
     { id: "copy", name: "Copy the session's id" },
+    ...(isObserver ? [] : [{ id: "rename", name: "Rename…" }, { id: "fork", name: "Fork", hint: "A new session with the same conversation" }]),
     ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Cancels the running turn; the session is kept" }, { id: "delete", name: "Delete…", danger: true }]),
   ],
-  choose: (id) => ({ copy: copyId, close, delete: askDelete })[id](),
+  choose: (id) => ({ copy: copyId, rename: askName, fork, close, delete: askDelete })[id](),
 });
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
@@ -69,13 +70,14 @@ function show(id, isNew = false) {
   if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
 }
 
-/** Closes the shown session with its permission question, its menu and its delete dialog. */
+/** Closes the shown session with its permission question, its menu and its dialogs. */
 function leave() {
   live?.close();
   live = null;
   ask.update(new Map());
   more.close();
   at("deleting").close("keep");
+  at("renaming").close("keep");
 }
 
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
@@ -157,6 +159,31 @@ async function retry(turnId) {
 }
 
 const close = () => call("POST", route(live.id, "/close"), {}).catch(failed);
+
+function askName() {
+  toRename = live.id;
+  at("new-title").value = live.state.title || "";
+  at("renaming").returnValue = "";
+  at("renaming").showModal();
+  at("new-title").select();
+}
+
+at("keep-title").addEventListener("click", () => at("renaming").close("keep"));
+at("renaming").addEventListener("close", async () => {
+  const title = at("new-title").value.trim(), id = toRename;
+  if (at("renaming").returnValue === "rename" && title && id) await call("PATCH", route(id), { title }).catch(failed);
+});
+
+/** Opens a new session with the history of the shown one. */
+async function fork() {
+  const { id } = live;
+  try {
+    const { sessionId } = await post(route(id, "/fork"), {});
+    if (id === live?.id) location.hash = `#/session/${sessionId}`;
+  } catch (error) {
+    failed(error);
+  }
+}
 
 function askDelete() {
   toDelete = live.id;
@@ -292,6 +319,7 @@ const KEYS = {
   "?": () => at("keys").showModal(),
   w: () => workspaces.show(),
   c: () => ((location.hash = "#/"), composer.input.focus()),
+  s: () => (at("open-drawer").checkVisibility() && drawer(true), at("search").focus()),
   j: () => sessions.move(1),
   k: () => sessions.move(-1),
 };
