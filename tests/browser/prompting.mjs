@@ -3,8 +3,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { becomes, equal, ok } from "./harness.mjs";
-import { overhang, rests, text, texts } from "./pages.mjs";
+import { overhang, text, texts } from "./pages.mjs";
 
+const SLOW = Array.from({ length: 400 }, (_, index) => `word${index}`).join(" ");
 const names = (page) => texts(page, ".completion .name");
 
 export const prompting = (browser, server) => ({
@@ -70,5 +71,29 @@ export const prompting = (browser, server) => ({
     ok((await page.locator(".completion [aria-selected=true] .name").innerText()).endsWith("/0"), "the second suggestion is not active");
     await page.keyboard.press("Escape");
     equal(await page.inputValue("#prompt"), "@one", "the text after Escape");
+  },
+
+  async "a queued message is edited with buttons on a narrow page; Escape keeps it and the turn"() {
+    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const page = await browser.open(server, id, { viewport: { width: 300, height: 600 } });
+    await server.prompt(id);
+    await page.locator(".message.assistant.growing").waitFor();
+    const parts = [{ type: "text", text: "Look at this" }, { type: "resource", uri: "file:///notes.md", mimeType: "text/markdown", text: "# Notes" }];
+    await server.call("POST", `/v1/sessions/${id}/messages`, { role: "user", parts, delivery: "queue" });
+    await page.locator("#queue", { hasText: "Look at this · 1 attachment" }).waitFor();
+    await page.getByLabel("Edit this message").click();
+    equal(await page.inputValue("#queue textarea"), "Look at this", "the text in the field");
+    await page.fill("#queue textarea", "Dropped");
+    await page.keyboard.press("Escape");
+    await page.locator("#queue textarea").waitFor({ state: "detached" });
+    equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Edit this message", "the focus");
+    await page.keyboard.press("Enter");
+    await page.fill("#queue textarea", "Look at that");
+    equal(await overhang(page), 0, "sideways");
+    await page.locator("#queue").getByRole("button", { name: "Save" }).click();
+    await page.locator("#queue", { hasText: "Look at that · 1 attachment" }).waitFor();
+    ok(!(await page.locator("#stop").isHidden()), "the turn does not run");
+    await server.call("POST", `/v1/sessions/${id}/cancel`, {});
+    await page.locator(".note", { hasText: "Stopped" }).waitFor();
   },
 });
