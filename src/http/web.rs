@@ -45,6 +45,8 @@ const FILES: &[File] = &[
     file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),
     file("/console/markdown.js", SCRIPT, include_bytes!("web/markdown.js")),
     file("/console/diff.js", SCRIPT, include_bytes!("web/diff.js")),
+    file("/console/patch.js", SCRIPT, include_bytes!("web/patch.js")),
+    file("/console/changes.js", SCRIPT, include_bytes!("web/changes.js")),
     file("/console/fields.js", SCRIPT, include_bytes!("web/fields.js")),
     file("/console/dom.js", SCRIPT, include_bytes!("web/dom.js")),
 ];

@@ -3,6 +3,7 @@
 
 import { ApiError, backoff, call, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
+import { Changes } from "./changes.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { Live } from "./live.js";
@@ -23,6 +24,7 @@ const queue = new QueueList({ observes: () => isObserver, failed, restore: (text
 const ask = new Ask({ observes: () => isObserver, failed });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
+const changes = new Changes({ failed });
 const more = new Menu("More", {
   glyph: "more",
   className: "bare",
@@ -76,6 +78,7 @@ function leave() {
   live = null;
   ask.update(new Map());
   more.close();
+  changes.close();
   at("deleting").close("keep");
   at("renaming").close("keep");
 }
@@ -317,6 +320,7 @@ addEventListener("hashchange", () => {
 const KEYS = {
   "/": () => composer.input.focus(),
   "?": () => at("keys").showModal(),
+  d: () => live && changes.show(live.id),
   w: () => workspaces.show(),
   c: () => ((location.hash = "#/"), composer.input.focus()),
   s: () => (at("open-drawer").checkVisibility() && drawer(true), at("search").focus()),
@@ -354,6 +358,7 @@ function drawer(open) {
 at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
 at("scrim").addEventListener("click", () => drawer(false));
 at("show-workspaces").addEventListener("click", () => workspaces.show());
+at("show-changes").addEventListener("click", () => live && changes.show(live.id));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 
 // A hidden tab keeps only one event stream, since browsers limit the connections to a server.

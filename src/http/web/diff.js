@@ -107,17 +107,20 @@ export function draw(lines, limit = 60, isExact = false) {
  * The counterpart of a changed line, if a single line replaces a single line. The difference
  * between the two lines is marked.
  */
-function pair(lines, index) {
+export function pair(lines, index) {
   const [sign] = lines[index];
   const other = sign === "-" ? index + 1 : sign === "+" ? index - 1 : -1;
-  if (other < 0 || !lines[other] || lines[other][0] === sign || lines[other][0] === " ") return null;
+  if (other < 0 || !"-+".includes(lines[other]?.[0] ?? " ") || lines[other][0] === sign) return null;
   const outer = lines[sign === "-" ? index - 1 : index + 1], beyond = lines[sign === "-" ? index + 2 : index - 2];
   return outer?.[0] === sign || beyond?.[0] === lines[other][0] ? null : lines[other][1];
 }
 
 const SIGNS = { "-": ["removed", "removed"], "+": ["added", "added"], " ": [undefined, ""] };
 
-function row([sign, text, before, after], twin, show) {
+/**
+ * Draws a line as a row of the table. `twin` is its counterpart, or null; `show` draws its text.
+ */
+export function row([sign, text, before, after], twin, show) {
   const [name, word] = SIGNS[sign];
   const code = h("td", { class: "text" }, word && h("span", { class: "hidden" }, `${word}: `), twin === null ? show(text) : marked(text, twin, show));
   return h("tr", { class: name }, h("td", { class: "number old" }, before), h("td", { class: "number" }, after), h("td", { class: "sign", "aria-hidden": "true" }, sign), code);
