@@ -1,6 +1,6 @@
 // Cases about the list of sessions and the menu of a session.
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { becomes, equal, ok } from "./harness.mjs";
 import { rests, text, texts } from "./pages.mjs";
@@ -95,5 +95,27 @@ export const sessions = (browser, server) => ({
     await browser.go(page, id);
     equal(await texts(page, ".said"), ["Start"], "prompts of the first session");
     ok((await text(page, "#title")).includes("New"), "the title");
+  },
+
+  async "a session is exported as Markdown and as JSON lines"() {
+    writeFileSync(join(server.project, "exported.txt"), "old\n");
+    const edit = { name: "edit", input: { file_path: "exported.txt", old_string: "old", new_string: "new" } };
+    const id = await server.session([{ thinking: "Hm.", text: "I *see*.", tool_calls: [edit, { name: "bash", input: { command: "echo '```'" } }] }, { text: "Done." }], { title: "Über: the/export", mode: "auto" });
+    await server.prompt(id, "Export <b>this</b>");
+    const page = await browser.open(server, id);
+    await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await rests(page);
+    const saved = async (name) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click("#more button").then(() => page.locator(".menu:popover-open button", { hasText: name }).click())]);
+      return [download.suggestedFilename(), readFileSync(await download.path(), "utf8")];
+    };
+    const [name, text] = await saved("Export as Markdown");
+    equal(name, "Über-the-export.md", "the name of the file");
+    for (const part of ["# Über: the/export\n", "## You\n\nExport <b>this</b>\n", "## Assistant\n\nI *see*.\n", "```diff\n-old\n+new\n```", "````\n```\n", "Done.\n"]) ok(text.includes(part), `${JSON.stringify(part)} is not in ${text}`);
+    ok(!text.includes("Hm."), "the thoughts are exported");
+    const [other, lines] = await saved("Export as JSON lines");
+    equal(other, "Über-the-export.jsonl", "the name of the other file");
+    const values = lines.trimEnd().split("\n").map((line) => JSON.parse(line));
+    equal([values[0].sessionId, values.slice(1).map((value) => value.role).filter((role) => role !== "thought")], [id, ["user", "assistant", "tool", "tool", "assistant"]], "the lines");
   },
 });

@@ -6,6 +6,7 @@ import { Ask } from "./ask.js";
 import { Changes } from "./changes.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
+import { fileName, jsonLines, markdown } from "./export.js";
 import { Live } from "./live.js";
 import { Menu } from "./menu.js";
 import { QueueList } from "./queue.js";
@@ -30,10 +31,12 @@ const more = new Menu("More", {
   className: "bare",
   choices: () => [
     { id: "copy", name: "Copy the session's id" },
+    { id: "markdown", name: "Export as Markdown" },
+    { id: "lines", name: "Export as JSON lines" },
     ...(isObserver ? [] : [{ id: "rename", name: "Rename…" }, { id: "fork", name: "Fork", hint: "A new session with the same conversation" }]),
     ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Cancels the running turn; the session is kept" }, { id: "delete", name: "Delete…", danger: true }]),
   ],
-  choose: (id) => ({ copy: copyId, rename: askName, fork, close, delete: askDelete })[id](),
+  choose: (id) => ({ copy: copyId, markdown: exportMarkdown, lines: exportLines, rename: askName, fork, close, delete: askDelete })[id](),
 });
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
@@ -151,6 +154,20 @@ function usage({ usage: last, spent }) {
 async function copyId() {
   await navigator.clipboard?.writeText(live.id).catch(() => {});
   toast("Copied");
+}
+
+/** Offers a text as a file. */
+function download(text, name, type) {
+  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+const exportMarkdown = () => download(markdown(live.state), fileName(live.state.title, "md"), "text/markdown");
+
+async function exportLines() {
+  const { id, state } = live;
+  await jsonLines(id).then((text) => download(text, fileName(state.title, "jsonl"), "application/jsonl")).catch(failed);
 }
 
 /** Runs the prompt of a turn again: as a retry, or for a hosted agent as a new message. */
