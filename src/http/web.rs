@@ -29,6 +29,7 @@ const FILES: &[File] = &[
     file("/console/conversation.css", CSS, include_bytes!("web/conversation.css")),
     file("/console/icon.svg", "image/svg+xml", include_bytes!("web/icon.svg")),
     file("/console/app.js", SCRIPT, include_bytes!("web/app.js")),
+    file("/console/actions.js", SCRIPT, include_bytes!("web/actions.js")),
     file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
     file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
     file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),

@@ -1,14 +1,13 @@
 // The console: reads the token, shows the session list and one session, and dispatches events and
 // keys.
 
-import { ApiError, backoff, call, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
+import { Actions } from "./actions.js";
+import { ApiError, backoff, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Changes } from "./changes.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
-import { fileName, jsonLines, markdown } from "./export.js";
 import { Live } from "./live.js";
-import { Menu } from "./menu.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { ConversationView } from "./view.js";
@@ -17,7 +16,7 @@ import { Workspaces } from "./workspaces.js";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, toDelete = null, toRename = null;
+let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null;
 const lost = new Map();
 
 const view = new ConversationView({ observes: () => isObserver, retry });
@@ -26,18 +25,7 @@ const ask = new Ask({ observes: () => isObserver, failed });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const changes = new Changes({ failed });
-const more = new Menu("More", {
-  glyph: "more",
-  className: "bare",
-  choices: () => [
-    { id: "copy", name: "Copy the session's id" },
-    { id: "markdown", name: "Export as Markdown" },
-    { id: "lines", name: "Export as JSON lines" },
-    ...(isObserver ? [] : [{ id: "rename", name: "Rename…" }, { id: "fork", name: "Fork", hint: "A new session with the same conversation" }]),
-    ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Cancels the running turn; the session is kept" }, { id: "delete", name: "Delete…", danger: true }]),
-  ],
-  choose: (id) => ({ copy: copyId, markdown: exportMarkdown, lines: exportLines, rename: askName, fork, close, delete: askDelete })[id](),
-});
+const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
 
@@ -80,10 +68,8 @@ function leave() {
   live?.close();
   live = null;
   ask.update(new Map());
-  more.close();
+  actions.close();
   changes.close();
-  at("deleting").close("keep");
-  at("renaming").close("keep");
 }
 
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
@@ -151,25 +137,6 @@ function usage({ usage: last, spent }) {
   node.setAttribute("aria-label", text);
 }
 
-async function copyId() {
-  await navigator.clipboard?.writeText(live.id).catch(() => {});
-  toast("Copied");
-}
-
-/** Offers a text as a file. */
-function download(text, name, type) {
-  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
-const exportMarkdown = () => download(markdown(live.state), fileName(live.state.title, "md"), "text/markdown");
-
-async function exportLines() {
-  const { id, state } = live;
-  await jsonLines(id).then((text) => download(text, fileName(state.title, "jsonl"), "application/jsonl")).catch(failed);
-}
-
 /** Runs the prompt of a turn again: as a retry, or for a hosted agent as a new message. */
 async function retry(turnId) {
   const { id, state } = live;
@@ -178,45 +145,10 @@ async function retry(turnId) {
   await again.catch(failed);
 }
 
-const close = () => call("POST", route(live.id, "/close"), {}).catch(failed);
-
-function askName() {
-  toRename = live.id;
-  at("new-title").value = live.state.title || "";
-  at("renaming").returnValue = "";
-  at("renaming").showModal();
-  at("new-title").select();
+/** Shows a session, or the page of a new one, as if the user had opened its link. */
+function go(id) {
+  location.hash = id ? `#/session/${id}` : "#/";
 }
-
-at("keep-title").addEventListener("click", () => at("renaming").close("keep"));
-at("renaming").addEventListener("close", async () => {
-  const title = at("new-title").value.trim(), id = toRename;
-  if (at("renaming").returnValue === "rename" && title && id) await call("PATCH", route(id), { title }).catch(failed);
-});
-
-/** Opens a new session with the history of the shown one. */
-async function fork() {
-  const { id } = live;
-  try {
-    const { sessionId } = await post(route(id, "/fork"), {});
-    if (id === live?.id) location.hash = `#/session/${sessionId}`;
-  } catch (error) {
-    failed(error);
-  }
-}
-
-function askDelete() {
-  toDelete = live.id;
-  at("deleting").returnValue = "";
-  at("deleting").showModal();
-}
-
-at("deleting").addEventListener("close", async () => {
-  const id = toDelete;
-  toDelete = null;
-  if (at("deleting").returnValue !== "delete" || !id || id !== live?.id) return;
-  await call("DELETE", route(id)).then(() => id === live?.id && (location.hash = "#/")).catch(failed);
-});
 
 // Errors -------------------------------------------------------------------------------------------------------------------------
 
@@ -386,6 +318,6 @@ addEventListener("visibilitychange", () => {
 });
 
 for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(node.dataset.icon));
-at("more").append(...more.nodes);
+at("more").append(...actions.menu.nodes);
 if (takeToken()) start();
 else login();
