@@ -49,6 +49,7 @@ const FILES: &[File] = &[
     file("/console/patch.js", SCRIPT, include_bytes!("web/patch.js")),
     file("/console/changes.js", SCRIPT, include_bytes!("web/changes.js")),
     file("/console/export.js", SCRIPT, include_bytes!("web/export.js")),
+    file("/console/results.js", SCRIPT, include_bytes!("web/results.js")),
     file("/console/fields.js", SCRIPT, include_bytes!("web/fields.js")),
     file("/console/dom.js", SCRIPT, include_bytes!("web/dom.js")),
 ];
