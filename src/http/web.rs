@@ -42,6 +42,7 @@ const FILES: &[File] = &[
     file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
     file("/console/completion.js", SCRIPT, include_bytes!("web/completion.js")),
     file("/console/queue.js", SCRIPT, include_bytes!("web/queue.js")),
+    file("/console/comparisons.js", SCRIPT, include_bytes!("web/comparisons.js")),
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),
     file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),
     file("/console/markdown.js", SCRIPT, include_bytes!("web/markdown.js")),

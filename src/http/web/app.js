@@ -5,6 +5,7 @@ import { Actions } from "./actions.js";
 import { ApiError, backoff, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Changes } from "./changes.js";
+import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { Live } from "./live.js";
@@ -24,6 +25,7 @@ const queue = new QueueList({ observes: () => isObserver, failed, restore: (text
 const ask = new Ask({ observes: () => isObserver, failed });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
+const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
 const changes = new Changes({ failed });
 const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
@@ -81,6 +83,7 @@ function gone(error) {
 }
 
 function changed() {
+  comparisons.changed();
   if (!live) {
     document.title = title("nuncio");
     ask.update(new Map());
@@ -270,6 +273,7 @@ const KEYS = {
   "/": () => composer.input.focus(),
   "?": () => at("keys").showModal(),
   d: () => live && changes.show(live.id),
+  v: () => comparisons.show(),
   w: () => workspaces.show(),
   c: () => ((location.hash = "#/"), composer.input.focus()),
   s: () => (at("open-drawer").checkVisibility() && drawer(true), at("search").focus()),
@@ -306,6 +310,7 @@ function drawer(open) {
 
 at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
 at("scrim").addEventListener("click", () => drawer(false));
+at("show-comparisons").addEventListener("click", () => comparisons.show());
 at("show-workspaces").addEventListener("click", () => workspaces.show());
 at("show-changes").addEventListener("click", () => live && changes.show(live.id));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
