@@ -8,6 +8,7 @@ import { answer, answerBy, answerByClick, answerWith, asks, asksNot, conversatio
 import { changes } from "./changes.mjs";
 import { decisions } from "./decisions.mjs";
 import { hub } from "./hub.mjs";
+import { long } from "./long.mjs";
 import { prompting } from "./prompting.mjs";
 import { reading } from "./reading.mjs";
 import { sessions } from "./sessions.mjs";
@@ -627,7 +628,7 @@ const CASES = {
   },
 };
 
-Object.assign(CASES, decisions(browser, server, program), prompting(browser, server), changes(browser, server), sessions(browser, server), reading(browser, server), hub(browser, server, program));
+Object.assign(CASES, decisions(browser, server, program), prompting(browser, server), changes(browser, server), long(browser, server), sessions(browser, server), reading(browser, server), hub(browser, server, program));
 
 const only = process.argv[3];
 let passed = 0, failed = 0;

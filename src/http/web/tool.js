@@ -75,7 +75,6 @@ export class ToolView {
     this.row.addEventListener("click", () => this.toggle());
     this.body = h("div", { class: "body" });
     this.root = h("div", { class: "tool" }, this.row, this.body);
-    this.open = null;
   }
 
   get command() {
@@ -83,14 +82,14 @@ export class ToolView {
   }
 
   toggle() {
-    this.open = !this.isOpen;
+    this.item.isOpen = !this.isOpen;
     this.drawn = null;
     this.update();
   }
 
   /** Whether the row is open. Tool calls with a diff are open by default. */
   get isOpen() {
-    return this.open ?? known.diffs(this.item).length > 0;
+    return this.item.isOpen ?? known.diffs(this.item).length > 0;
   }
 
   get isDenied() {
