@@ -46,6 +46,7 @@ const FILES: &[File] = &[
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),
     file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),
     file("/console/markdown.js", SCRIPT, include_bytes!("web/markdown.js")),
+    file("/console/highlight.js", SCRIPT, include_bytes!("web/highlight.js")),
     file("/console/diff.js", SCRIPT, include_bytes!("web/diff.js")),
     file("/console/patch.js", SCRIPT, include_bytes!("web/patch.js")),
     file("/console/changes.js", SCRIPT, include_bytes!("web/changes.js")),

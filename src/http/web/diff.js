@@ -1,6 +1,7 @@
 // The difference of two texts, by lines, as nodes.
 
 import { add, exact, h } from "./dom.js";
+import { highlight, languageOf } from "./highlight.js";
 
 const CONTEXT = 3;
 const EDITS_MAX = 1500;
@@ -66,6 +67,12 @@ function script(a, b) {
   return steps.reverse();
 }
 
+/** Returns what draws a line of a file. */
+export function coloured(path) {
+  const language = languageOf(path);
+  return (text) => highlight(text, language);
+}
+
 /** How many lines were added and removed. */
 export function count(lines) {
   return { added: lines.filter(([sign]) => sign === "+").length, removed: lines.filter(([sign]) => sign === "-").length };
@@ -73,9 +80,11 @@ export function count(lines) {
 
 /**
  * A table of the changed lines with some lines around them. At most `limit` rows; a button shows
- * the rest. `isExact` makes every character visible, for permission questions.
+ * the rest. `isExact` makes every character visible, for permission questions; otherwise the lines
+ * are highlighted as those of `path`.
  */
-export function draw(lines, limit = 60, isExact = false) {
+export function draw(lines, limit = 60, isExact = false, path = "") {
+  const show = isExact ? exact : coloured(path);
   const shown = new Array(lines.length).fill(false);
   lines.forEach(([sign], index) => {
     if (sign === " ") return;
@@ -90,7 +99,7 @@ export function draw(lines, limit = 60, isExact = false) {
     }
     if (gap && rows.length) rows.push(h("tr", { class: "gap" }, h("td", { colSpan: 4 }, "⋯")));
     gap = false;
-    rows.push(row(line, pair(lines, index), isExact ? exact : (text) => text));
+    rows.push(row(line, pair(lines, index), show));
   });
   const body = h("tbody", {}, rows.slice(0, limit));
   const table = h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": "Changed lines" }, h("table", {}, body));

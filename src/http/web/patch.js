@@ -1,6 +1,6 @@
 // A unified diff as a list of files. Each file is drawn when it is opened, and in pieces.
 
-import { pair, row } from "./diff.js";
+import { coloured, pair, row } from "./diff.js";
 import { add, h, icon } from "./dom.js";
 
 const FILES_SHOWN = 200;
@@ -121,12 +121,12 @@ function linesFrom(text, file, place, count) {
 /** Draws the first lines of a file, with a button for more. */
 function hunks(text, file) {
   if (file.from === null) return h("p", { class: "muted" }, file.word || "No changed lines");
-  const body = h("tbody");
+  const body = h("tbody"), show = coloured(file.path);
   const more = h("button", { type: "button", class: "quiet all" });
   let drawn = 0, place = { at: file.from, old: 0, now: 0 };
   const draw = (count) => {
     const { lines, next } = linesFrom(text, file, place, count);
-    add(body, lines.map((line, index) => (line[0] === "@" ? h("tr", { class: "gap" }, h("td", { colSpan: 4 }, line[1])) : row(line, pair(lines, index), (one) => one))));
+    add(body, lines.map((line, index) => (line[0] === "@" ? h("tr", { class: "gap" }, h("td", { colSpan: 4 }, line[1])) : row(line, pair(lines, index), show))));
     drawn += lines.length;
     place = next;
     more.hidden = place.at >= file.to;

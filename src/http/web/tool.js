@@ -32,7 +32,7 @@ export function contents(list, { cut = true, isExact = false } = {}) {
       last = one.path;
       return [h("p", { class: "muted path" }, one.path), contents([one], { cut })];
     }
-    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact);
+    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact, one.path);
     const output = isExact ? exactOutput : plainOutput;
     if (one.type === "terminal") return output(one.output ?? "");
     const part = one.content;
