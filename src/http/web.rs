@@ -28,6 +28,7 @@ const FILES: &[File] = &[
     file("/console/style.css", CSS, include_bytes!("web/style.css")),
     file("/console/conversation.css", CSS, include_bytes!("web/conversation.css")),
     file("/console/icon.svg", "image/svg+xml", include_bytes!("web/icon.svg")),
+    file("/console/manifest.webmanifest", "application/manifest+json", include_bytes!("web/manifest.webmanifest")),
     file("/console/app.js", SCRIPT, include_bytes!("web/app.js")),
     file("/console/actions.js", SCRIPT, include_bytes!("web/actions.js")),
     file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
@@ -41,6 +42,7 @@ const FILES: &[File] = &[
     file("/console/review.js", SCRIPT, include_bytes!("web/review.js")),
     file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
     file("/console/completion.js", SCRIPT, include_bytes!("web/completion.js")),
+    file("/console/notify.js", SCRIPT, include_bytes!("web/notify.js")),
     file("/console/queue.js", SCRIPT, include_bytes!("web/queue.js")),
     file("/console/comparisons.js", SCRIPT, include_bytes!("web/comparisons.js")),
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),
@@ -59,7 +61,7 @@ const FILES: &[File] = &[
 /// Content security policy: the page loads files from this server, connects to it and shows images.
 /// It cannot create scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+     manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-cache"),

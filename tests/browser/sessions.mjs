@@ -118,4 +118,61 @@ export const sessions = (browser, server) => ({
     const values = lines.trimEnd().split("\n").map((line) => JSON.parse(line));
     equal([values[0].sessionId, values.slice(1).map((value) => value.role).filter((role) => role !== "thought")], [id, ["user", "assistant", "tool", "tool", "assistant"]], "the lines");
   },
+
+  async "a session that waits is reported, once the user has turned it on"() {
+    const waits = () => server.session([{ tool_calls: [{ name: "bash", input: { command: "true" } }] }, { text: "Done." }], { title: "It waits" });
+    const page = await browser.page();
+    await page.addInitScript(() => {
+      window.reported = [];
+      window.Notification = class extends EventTarget {
+        static permission = sessionStorage.getItem("granted") || "default";
+        static async requestPermission() {
+          sessionStorage.setItem("granted", (this.permission = "granted"));
+          return this.permission;
+        }
+        constructor(title, { tag }) {
+          super();
+          window.reported.push([title, tag]);
+          window.last = this;
+        }
+        close() {}
+      };
+    });
+    await page.goto(`${server.url}/#token=${server.token}`);
+    await page.waitForSelector("body.ready");
+    const [first, second, shown] = [await waits(), await waits(), await waits()];
+    const row = (id) => page.locator(`#sessions .waiting a[href$="${id}"]`);
+    await server.prompt(first);
+    await row(first).waitFor();
+    const reported = () => page.evaluate(() => window.reported);
+    equal(await reported(), [], "reports before it is on");
+    await page.click("#notify");
+    await page.locator("#notify[aria-pressed=true]").waitFor();
+    await browser.go(page, shown);
+    await server.prompt(shown);
+    await row(shown).waitFor();
+    await server.prompt(second);
+    await row(second).waitFor();
+    equal(await reported(), [["It waits waits for you", second]], "reports");
+    await page.evaluate(() => window.last.dispatchEvent(new Event("click")));
+    await page.waitForFunction((id) => location.hash.endsWith(id), second);
+    await page.reload();
+    await page.waitForSelector("body.ready");
+    equal([await reported(), await page.getAttribute("#notify", "aria-pressed")], [[], "true"], "after a reload");
+    await page.click("#notify");
+    equal(await page.getAttribute("#notify", "aria-pressed"), "false", "turned off");
+    for (const id of [first, second, shown]) await server.call("POST", `/v1/sessions/${id}/cancel`, {});
+  },
+
+  async "the console can be installed"() {
+    const page = await browser.open(server);
+    const href = await page.getAttribute("link[rel=manifest]", "href");
+    const response = await fetch(server.url + href);
+    equal(response.headers.get("content-type"), "application/manifest+json", "content type");
+    const { start_url: start, display, icons } = await response.json();
+    equal([start, display, icons.length], ["/", "standalone", 1], "the manifest");
+    equal((await fetch(server.url + icons[0].src)).status, 200, "the icon");
+    const { errors } = await (await page.context().newCDPSession(page)).send("Page.getAppManifest");
+    equal(errors, [], "faults that the browser finds");
+  },
 });

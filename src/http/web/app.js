@@ -9,6 +9,7 @@ import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { Live } from "./live.js";
+import { Notifier } from "./notify.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { ConversationView } from "./view.js";
@@ -27,6 +28,7 @@ const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
 const changes = new Changes({ failed });
+const notifier = new Notifier(at("notify"), { go, toast, shown: () => live?.id ?? null });
 const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
@@ -84,6 +86,7 @@ function gone(error) {
 
 function changed() {
   comparisons.changed();
+  if (started) notifier.changed(sessions.ordered);
   if (!live) {
     document.title = title("nuncio");
     ask.update(new Map());
@@ -250,6 +253,7 @@ async function start() {
   composer.learn(status);
   fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
   at("directory").placeholder = status.cwd || "A directory that this token can use";
+  notifier.begin(sessions.ordered);
   show(wanted());
   started = true;
 }
