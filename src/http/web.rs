@@ -43,6 +43,8 @@ const FILES: &[File] = &[
     file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
     file("/console/completion.js", SCRIPT, include_bytes!("web/completion.js")),
     file("/console/notify.js", SCRIPT, include_bytes!("web/notify.js")),
+    file("/console/phone.js", SCRIPT, include_bytes!("web/phone.js")),
+    file("/console/qr.js", SCRIPT, include_bytes!("web/qr.js")),
     file("/console/queue.js", SCRIPT, include_bytes!("web/queue.js")),
     file("/console/comparisons.js", SCRIPT, include_bytes!("web/comparisons.js")),
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),

@@ -44,7 +44,7 @@ const CASES = {
     const again = await fetch(`${server.url}/console/app.js`, { headers: { "if-none-match": response.headers.get("etag") } });
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
-    for (const name of ["app", "actions", "api", "state", "live", "sessions", "groups", "view", "tool", "ask", "review", "queue", "notify", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
+    for (const name of ["app", "actions", "api", "state", "live", "sessions", "groups", "view", "tool", "ask", "review", "queue", "notify", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
       const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
       ok(script.startsWith("// "), `${name}.js does not say what it is`);
       ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);

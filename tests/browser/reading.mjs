@@ -258,6 +258,18 @@ export const reading = (browser, server) => ({
         await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
         await rests(page);
         equal(await violations(page), [], `a conversation, ${what}`);
+        await page.keyboard.press("Escape");
+        for (const [key, ready] of [["d", ".changes p"], ["v", ".comparisons form"], ["w", "#workspace-list li"]]) {
+          await page.locator("#scroller").focus();
+          await page.keyboard.press(key);
+          await page.locator(ready).first().waitFor();
+          equal(await violations(page), [], `the dialog of ${key}, ${what}`);
+          await page.keyboard.press("Escape");
+        }
+        await page.locator("#prompt").fill("/");
+        await page.locator("#prompt").press("End");
+        await page.locator(".completion li").first().waitFor();
+        equal(await violations(page), [], `suggestions, ${what}`);
         await browser.closePages();
       }
     }

@@ -5,6 +5,31 @@ import { join } from "node:path";
 import { becomes, equal, ok } from "./harness.mjs";
 import { rests, text, texts } from "./pages.mjs";
 
+/** The QR code of the text "nuncio". */
+const KNOWN_CODE = [
+  "#######..#.#..#######",
+  "#.....#..####.#.....#",
+  "#.###.#.#.#...#.###.#",
+  "#.###.#.#.#.#.#.###.#",
+  "#.###.#.#..##.#.###.#",
+  "#.....#.#...#.#.....#",
+  "#######.#.#.#.#######",
+  "........#.###........",
+  "#.#####..#..#.#####..",
+  "#..#.#.#....#..#.####",
+  ".##.#.#.##.#.#..####.",
+  "#.##.#...##....####.#",
+  "....#.##..##.#..#..##",
+  "........#..#####.#..#",
+  "#######...#.#.##...#.",
+  "#.....#.#.#####.###.#",
+  "#.###.#.#...#...#..#.",
+  "#.###.#.##..#..##.#..",
+  "#.###.#.#.##.#...#...",
+  "#.....#...#......##..",
+  "#######.####.#.##..#.",
+];
+
 const titles = (page) => texts(page, "#sessions .title");
 
 export const sessions = (browser, server) => ({
@@ -174,5 +199,28 @@ export const sessions = (browser, server) => ({
     equal((await fetch(server.url + icons[0].src)).status, 200, "the icon");
     const { errors } = await (await page.context().newCDPSession(page)).send("Page.getAppManifest");
     equal(errors, [], "faults that the browser finds");
+  },
+
+  async "a QR code has the address with the token, and leaves with its dialog"() {
+    const page = await browser.open(server);
+    await page.locator("#welcome").click();
+    await page.keyboard.press("?");
+    await page.click("#show-phone");
+    await page.locator(".qr").waitFor();
+    ok((await text(page, ".phone")).includes("reachable only from this computer"), "the note about the loopback address");
+    const [drawn, size, known] = await page.evaluate(async () => {
+      const { encode } = await import("/console/qr.js");
+      const rows = (text) => encode(text).map((row) => row.map((isDark) => (isDark ? "#" : ".")).join(""));
+      const svg = document.querySelector(".qr");
+      const width = Number(svg.getAttribute("viewBox").split(" ")[2]) - 8;
+      return [[...svg.firstChild.getAttribute("d").matchAll(/M/g)].length, width, rows("nuncio")];
+    });
+    const modules = await page.evaluate(async (url) => (await import("/console/qr.js")).encode(url), `${server.url}/#token=${server.token}`);
+    equal([size, drawn], [modules.length, modules.flat().filter(Boolean).length], "the drawn code");
+    // jsQR reads this code as "nuncio".
+    equal(known, KNOWN_CODE, "a known code");
+    equal(await page.evaluate(async () => (await import("/console/qr.js")).encode("x".repeat(300))), null, "a text that is too long");
+    await page.keyboard.press("Escape");
+    await page.locator(".qr").waitFor({ state: "detached" });
   },
 });

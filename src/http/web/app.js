@@ -10,6 +10,7 @@ import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { Live } from "./live.js";
 import { Notifier } from "./notify.js";
+import { Phone } from "./phone.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { ConversationView } from "./view.js";
@@ -28,6 +29,7 @@ const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
 const changes = new Changes({ failed });
+const phone = new Phone();
 const notifier = new Notifier(at("notify"), { go, toast, shown: () => live?.id ?? null });
 const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
@@ -317,6 +319,7 @@ at("scrim").addEventListener("click", () => drawer(false));
 at("show-comparisons").addEventListener("click", () => comparisons.show());
 at("show-workspaces").addEventListener("click", () => workspaces.show());
 at("show-changes").addEventListener("click", () => live && changes.show(live.id));
+at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show()));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 
 // A hidden tab keeps only one event stream, since browsers limit the connections to a server.
