@@ -28,21 +28,34 @@ const FILES: &[File] = &[
     file("/console/style.css", CSS, include_bytes!("web/style.css")),
     file("/console/conversation.css", CSS, include_bytes!("web/conversation.css")),
     file("/console/icon.svg", "image/svg+xml", include_bytes!("web/icon.svg")),
+    file("/console/manifest.webmanifest", "application/manifest+json", include_bytes!("web/manifest.webmanifest")),
     file("/console/app.js", SCRIPT, include_bytes!("web/app.js")),
+    file("/console/actions.js", SCRIPT, include_bytes!("web/actions.js")),
     file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
     file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
     file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),
     file("/console/sessions.js", SCRIPT, include_bytes!("web/sessions.js")),
+    file("/console/groups.js", SCRIPT, include_bytes!("web/groups.js")),
     file("/console/view.js", SCRIPT, include_bytes!("web/view.js")),
     file("/console/tool.js", SCRIPT, include_bytes!("web/tool.js")),
     file("/console/ask.js", SCRIPT, include_bytes!("web/ask.js")),
     file("/console/review.js", SCRIPT, include_bytes!("web/review.js")),
     file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
+    file("/console/completion.js", SCRIPT, include_bytes!("web/completion.js")),
+    file("/console/notify.js", SCRIPT, include_bytes!("web/notify.js")),
+    file("/console/phone.js", SCRIPT, include_bytes!("web/phone.js")),
+    file("/console/qr.js", SCRIPT, include_bytes!("web/qr.js")),
     file("/console/queue.js", SCRIPT, include_bytes!("web/queue.js")),
+    file("/console/comparisons.js", SCRIPT, include_bytes!("web/comparisons.js")),
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),
     file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),
     file("/console/markdown.js", SCRIPT, include_bytes!("web/markdown.js")),
+    file("/console/highlight.js", SCRIPT, include_bytes!("web/highlight.js")),
     file("/console/diff.js", SCRIPT, include_bytes!("web/diff.js")),
+    file("/console/patch.js", SCRIPT, include_bytes!("web/patch.js")),
+    file("/console/changes.js", SCRIPT, include_bytes!("web/changes.js")),
+    file("/console/export.js", SCRIPT, include_bytes!("web/export.js")),
+    file("/console/results.js", SCRIPT, include_bytes!("web/results.js")),
     file("/console/fields.js", SCRIPT, include_bytes!("web/fields.js")),
     file("/console/dom.js", SCRIPT, include_bytes!("web/dom.js")),
 ];
@@ -50,7 +63,7 @@ const FILES: &[File] = &[
 /// Content security policy: the page loads files from this server, connects to it and shows images.
 /// It cannot create scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+     manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-cache"),

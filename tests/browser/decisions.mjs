@@ -12,16 +12,19 @@ const write = (path) => ({ name: "write", input: { file_path: path, content: `${
 
 const primary = async (page) => (await text(page, "#ask .primary")).replace(/\s+/g, " ");
 
-/** An ACP agent in a few lines, whose one call has this result. */
-const agent = (result) => `
+/** An ACP agent in a few lines, whose calls have these results: `[title, kind, input, result]`. */
+const agent = (calls) => `
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
 const update = (fields) => send({ method: "session/update", params: { sessionId: "one", update: fields } });
 const answers = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities: {} }),
   "session/new": () => ({ sessionId: "one" }),
   "session/prompt": () => {
-    update({ sessionUpdate: "tool_call", toolCallId: "a", title: "tickets: search", kind: "other", status: "in_progress", rawInput: { query: "panic", limits: { first: 5 } } });
-    update({ sessionUpdate: "tool_call_update", toolCallId: "a", status: "completed", rawOutput: ${JSON.stringify(result)} });
+    for (const [index, [title, kind, rawInput, rawOutput, status = "completed"]] of ${JSON.stringify(calls)}.entries()) {
+      const toolCallId = "call-" + index;
+      update({ sessionUpdate: "tool_call", toolCallId, title, kind, status: "in_progress", rawInput });
+      update({ sessionUpdate: "tool_call_update", toolCallId, status, rawOutput });
+    }
     return { stopReason: "end_turn" };
   },
 };
@@ -31,7 +34,25 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 });
 `;
 
-export const decisions = (browser, server, program) => ({
+export const decisions = (browser, server, program) => {
+  /** A page with a session of an agent whose turn made these calls. */
+  async function hosted(calls) {
+    const host = await Server.start(program, [], `[agents]\nallowed = ["other"]\n[agents.other]\nkind = "acp"\ncommand = ["node", "agent.cjs"]\n`);
+    try {
+      writeFileSync(join(host.project, "agent.cjs"), agent(calls));
+      execFileSync(program, ["trust", host.project], { env: { ...process.env, NUNCIO_HOME: host.home }, stdio: ["ignore", "pipe", "pipe"] });
+      const page = await browser.open(host, (await host.call("POST", "/v1/sessions", { agent: "other" })).sessionId);
+      await page.fill("#prompt", "Work");
+      await page.click("#send");
+      await page.locator(".tool.completed, .tool.failed").nth(calls.length - 1).waitFor();
+      await rests(page);
+      return page;
+    } finally {
+      await host.down("SIGTERM");
+    }
+  }
+
+  return {
   async "a choice about one file is not overridden by a key for all"() {
     const host = await Server.start(program, [{ tool_calls: [write("one.txt"), write("two.txt")] }, { text: "Done." }], '[review]\nmode = "request"\n');
     try {
@@ -134,22 +155,45 @@ export const decisions = (browser, server, program) => ({
 
   async "the result of a hosted agent is drawn, not shown as JSON"() {
     const result = { items: [{ title: "Empty input panics", open: true }, { title: "Stack overflow", open: false }], note: "two\nlines" };
-    const host = await Server.start(program, [], `[agents]\nallowed = ["other"]\n[agents.other]\nkind = "acp"\ncommand = ["node", "agent.cjs"]\n`);
-    try {
-      writeFileSync(join(host.project, "agent.cjs"), agent(result));
-      execFileSync(program, ["trust", host.project], { env: { ...process.env, NUNCIO_HOME: host.home }, stdio: ["ignore", "pipe", "pipe"] });
-      const page = await browser.open(host, (await host.call("POST", "/v1/sessions", { agent: "other" })).sessionId);
-      await page.fill("#prompt", "Search");
-      await page.click("#send");
-      await page.locator(".tool.completed").waitFor();
-      await rests(page);
-      await page.click(".tool .row");
-      const shown = await text(page, ".tool .body");
-      for (const part of ["query", "panic", "Empty input panics", "Stack overflow", "two\nlines"]) ok(shown.includes(part), `${part} is not in ${shown}`);
-      ok(!/[{}"]/.test(shown), `JSON is shown: ${shown}`);
-    } finally {
-      await host.down("SIGTERM");
-    }
+    const page = await hosted([["tickets: search", "other", { query: "panic", limits: { first: 5 } }, result]]);
+    await page.click(".tool .row");
+    const shown = await text(page, ".tool .body");
+    for (const part of ["query", "panic", "Empty input panics", "Stack overflow", "two\nlines"]) ok(shown.includes(part), `${part} is not in ${shown}`);
+    ok(!/[{}"]/.test(shown), `JSON is shown: ${shown}`);
+  },
+
+  async "results of Claude Code, Codex and OpenCode are drawn by their shape"() {
+    const hostile = `<img src=x onerror="window.hacked=1">`;
+    const todos = [{ content: `Read ${hostile}`, status: "completed", activeForm: "Reading" }, { content: "Write it", status: "in_progress" }, { content: "Test it", status: "pending" }];
+    const links = [{ title: `A ${hostile} [page]`, url: "https://elsewhere.test/a b" }, { title: "Bad", url: "javascript:window.hacked=1" }];
+    const calls = [
+      ["TodoWrite", "other", { todos }, "Todos have been modified successfully."],
+      ["todowrite", "think", { todos }, JSON.stringify(todos)],
+      ["Task Look", "other", { description: "Look", prompt: "Look for **bugs**.", subagent_type: "Explore" }, "Found `one` bug."],
+      ["ExitPlanMode", "other", { plan: "# The plan\n\n1. First" }, "User has approved your plan."],
+      ["MultiEdit a.txt", "edit", { file_path: "a.txt", edits: [{ old_string: "old", new_string: "new" }, { old_string: "red", new_string: "blue" }] }, "Applied 2 edits"],
+      ["WebSearch weather", "fetch", { query: "weather" }, `Web search results for query: "weather"\n\nLinks: ${JSON.stringify(links)}\n\nIt is **sunny**.`],
+      ["BashOutput", "other", { bash_id: "1" }, "<status>completed</status>\n<exit_code>0</exit_code>\n<stdout>\none\ntwo\n</stdout>\n<system-reminder>Hidden</system-reminder>"],
+      ["Read a.txt", "read", { file_path: "a.txt" }, "<tool_use_error>No such file</tool_use_error>", "failed"],
+      ["apply_patch", "edit", { patchText: "*** Begin Patch\n*** Update File: b.txt\n-one\n+two\n*** End Patch" }, "Success."],
+    ];
+    const page = await hosted(calls);
+    for (const row of await page.locator(".tool .row").all()) if ((await row.getAttribute("aria-expanded")) === "false") await row.click();
+    const body = (at) => page.locator(".tool .body").nth(at);
+    const list = ["done: Read " + hostile, "now: Write it", "open: Test it"];
+    for (const at of [0, 1]) equal(await body(at).locator(".todos li").allTextContents(), list, `tasks of ${calls[at][0]}`);
+    equal([await body(2).locator("details strong").textContent(), await body(2).locator("> .markdown code").textContent()], ["bugs", "one"], "the subagent");
+    equal(await body(3).locator("h3, li").allTextContents(), ["The plan", "First"], "the plan");
+    equal([await body(4).locator(".diff .added .text").allTextContents(), await page.locator(".tool .meta").nth(4).innerText()], [["added: new", "added: blue"], "+2 −2"], "the edits");
+    equal(await body(5).locator("a").evaluateAll((links) => links.map((link) => [link.href, link.textContent])), [["https://elsewhere.test/a%20b", `A ${hostile} [page]`]], "the links");
+    equal(await body(5).locator("strong").textContent(), "sunny", "the summary of the search");
+    equal(await body(6).locator("dt").allTextContents(), ["status", "exit code", "stdout"], "the parts");
+    equal([await body(6).locator("pre").textContent(), (await body(6).textContent()).includes("Hidden")], ["one\ntwo", false], "the output");
+    ok((await body(7).innerText()).includes("No such file"), "the error");
+    ok((await body(8).innerText()).includes("+two"), "the patch");
+    const shown = await page.locator("#conversation").innerText();
+    ok(!/\[\{"|tool_use_error|modified successfully/.test(shown), `raw data is shown: ${shown}`);
+    equal([await page.locator("#conversation img").count(), await page.evaluate(() => window.hacked ?? null)], [0, null], "what the text did");
   },
 
   async "code in a table is not broken within a word"() {
@@ -173,4 +217,5 @@ export const decisions = (browser, server, program) => ({
     await becomes(broken, [], "words that are broken");
     equal(await page.evaluate(() => document.querySelector("#scroller").scrollWidth - document.querySelector("#scroller").clientWidth), 0, "sideways");
   },
-});
+  };
+};

@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Server, becomes, equal } from "./harness.mjs";
+import { Server, becomes, equal, ok } from "./harness.mjs";
 import { answer, rests, text, texts } from "./pages.mjs";
 
 const QUIET = ["ignore", "pipe", "pipe"];
@@ -99,6 +99,54 @@ export const hub = (browser, server, program) => ({
       await page.keyboard.press("Escape");
       await page.keyboard.press("c");
       await page.locator(".picker.agent", { hasText: "inner" }).waitFor();
+    } finally {
+      await host.down("SIGTERM");
+    }
+  },
+
+  async "agents are compared side by side, and one result is taken"() {
+    const hostile = `<img src=x onerror="window.hacked=1">`;
+    const write = { name: "write", input: { file_path: "answer.txt", content: `${hostile}\n` } };
+    const ask = { name: "bash", input: { command: "pwd >a" } };
+    const host = await Server.start(program, [{ tool_calls: [write, ask] }, { text: `I *wrote* ${hostile}.` }]);
+    try {
+      const directory = repository(host, "compared");
+      const page = await browser.open(host);
+      await page.fill("#directory", directory);
+      await page.locator("#welcome").click();
+      await page.keyboard.press("v");
+      const form = page.locator("form.new");
+      await form.getByLabel("Task").fill("Write the answer");
+      equal(await form.getByLabel("Directory in the repository").inputValue(), directory, "the directory");
+      await form.getByLabel("nuncio").fill("2");
+      await form.getByLabel("Mode").selectOption("accept-edits");
+      await form.getByRole("button", { name: "Start" }).click();
+      const columns = page.locator(".compared");
+      await page.locator(".compared.waiting", { hasText: "Waiting for you" }).nth(1).waitFor();
+      equal(await columns.locator("h3").allTextContents(), ["nuncio 1", "nuncio 2"], "agents");
+      ok(await columns.first().getByRole("button", { name: "Take this result" }).isDisabled(), "a result is offered during the turn");
+      const { permissions } = await host.call("GET", "/v1/permissions");
+      for (const { permissionId } of permissions) await host.call("POST", `/v1/permissions/${permissionId}`, { outcome: "allow_once" });
+      await page.locator(".compared", { hasText: "Done" }).nth(1).waitFor();
+      await columns.nth(1).locator(".file", { hasText: "answer.txt" }).waitFor();
+      equal(await columns.nth(1).locator(".file > summary").allTextContents(), ["a+1 −1", "answer.txtnew+1"], "the files");
+      equal(await columns.nth(1).locator(".answer em").textContent(), "wrote", "the answer");
+      equal([await page.locator(".comparisons img").count(), await page.evaluate(() => window.hacked ?? null)], [0, null], "what the text did");
+      const taken = async (at) => {
+        await columns.nth(at).getByRole("button", { name: "Take this result" }).click();
+        await columns.nth(at).locator(".outcome:not(:empty)").waitFor();
+        return columns.nth(at).locator(".outcome").innerText();
+      };
+      ok((await taken(0)).startsWith(`Applied to ${directory} as commit`), "the first result is not applied");
+      equal(readFileSync(join(directory, "answer.txt"), "utf8"), `${hostile}\n`, "the file of the user");
+      ok((await taken(1)).includes("conflicts in a"), "the conflict with the first result is not named");
+      await page.setViewportSize({ width: 300, height: 600 });
+      equal(await page.evaluate(() => [...document.querySelectorAll("dialog[open] *")].filter((node) => node.getBoundingClientRect().right > 301).length), 0, "elements beyond the right edge");
+      await page.getByRole("button", { name: "Back" }).click();
+      await page.locator(".earlier .task", { hasText: "Write the answer" }).click();
+      await page.locator(".compared", { hasText: "Done" }).nth(1).waitFor();
+      await columns.first().getByRole("button", { name: "Open session" }).click();
+      await page.locator(".message.user", { hasText: "Write the answer" }).waitFor();
     } finally {
       await host.down("SIGTERM");
     }

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { equal, ok } from "./harness.mjs";
-import { answerBy, asks, rests, text, texts } from "./pages.mjs";
+import { answerBy, asks, faint, rests, text, texts } from "./pages.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
@@ -153,6 +153,51 @@ export const reading = (browser, server) => ({
       "em(em strong(strong) em)", "strong(bold em(it) bold)", "snake_case_name and 2 * 3 * 4", "strong(a code(**) b)", "**not closed em(here)", "del(gone strong(bold) gone)", "a*b*", "strong(\u201cquoted\u201d) andem(in)word"], "what is drawn");
   },
 
+  async "code is highlighted in blocks and diffs, and stays text"() {
+    const hostile = `<img src=x onerror="window.hacked=1">`;
+    const code = `// comment ${hostile}\nfn main() {\n    let name = "text ${hostile.replaceAll('"', "'")}";\n    print(42);\n}\n`;
+    const write = { name: "write", input: { file_path: "colours.rs", content: code } };
+    const edit = { name: "edit", input: { file_path: "colours.rs", old_string: "let name", new_string: "const NAME: &'static str" } };
+    const answer = `\`\`\`rust\n${code}\`\`\`\n\n\`\`\`unknown\nlet x = "1";\n\`\`\``;
+    const id = await server.session([{ text: answer, tool_calls: [write] }, { tool_calls: [edit] }, { text: "Done." }], { mode: "auto" });
+    await server.prompt(id);
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await browser.open(server, id, { colorScheme });
+      await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+      await rests(page);
+      const block = page.locator(".markdown .code").first();
+      equal(await block.locator("code").textContent(), code.trimEnd(), "the code");
+      equal(await block.locator(".t-keyword").allTextContents(), ["fn", "let"], "keywords");
+      equal([await block.locator(".t-call").allTextContents(), await block.locator(".t-number").allTextContents()], [["main", "print"], ["42"]], "calls and numbers");
+      equal(await page.locator(".markdown .code").nth(1).locator("span[class^=t-]").count(), 0, "colours in an unknown language");
+      ok((await page.locator(".diff .added .t-keyword").allTextContents()).includes("const"), "no colours in a diff");
+      equal(await faint(page), [], `faint texts when ${colorScheme}`);
+      equal([await page.locator("#conversation img").count(), await page.evaluate(() => window.hacked ?? null)], [0, null], "what the text did");
+    }
+  },
+
+  async "tokens of code are found in linear time"() {
+    const page = await browser.open(server);
+    const [found, slow] = await page.evaluate(async () => {
+      const { tokens } = await import("/console/highlight.js");
+      const show = ([text, name]) => tokens(text, name).map(([kind, part]) => (kind ? `${kind}(${part})` : part)).join("");
+      const cases = [["&'a str 'x' // c", "rs"], ["x = '''a\n# b''' # c", "py"], [`echo a#b "$#" # c`, "sh"], ["SELECT x -- c", "sql"], [`<a b="c">it's</a>`, "html"], ["+a\n-b\n c", "diff"], ["no language", "none"], ["`a\n${1}`", "ts"]];
+      const texts = { quotes: '"', backslashes: '"\\', apostrophes: "'a", comments: "/*", html: "<!--", hashes: " #", words: "a$", numbers: "1.", triple: `"""'`, lua: "--[[" };
+      const slow = [];
+      for (const [name, text] of Object.entries(texts)) {
+        for (const language of ["js", "rs", "py", "sh", "html", "sql", "lua", "yaml"]) {
+          const started = performance.now();
+          tokens(text.repeat(59_000 / text.length), language);
+          if (performance.now() - started > 300) slow.push(`${name} as ${language}`);
+        }
+      }
+      return [cases.map(show), slow];
+    });
+    const wanted = ["&'a str string('x') comment(// c)", "x = string('''a\n# b''') comment(# c)", `keyword(echo) a#b string("$#") comment(# c)`, "keyword(SELECT) x comment(-- c)", `keyword(<a) b=string("c")keyword(>)it'skeyword(</a)keyword(>)`, "plus(+a\n)minus(-b\n) c", "no language", "string(`a\n${1}`)"];
+    equal(found, wanted, "tokens");
+    equal(slow, [], "what took long");
+  },
+
   async "a command that was stopped did not fail"() {
     const page = await browser.open(server, await server.session([bash("false"), bash("echo begun; sleep 1000"), { text: "Done." }]));
     await page.fill("#prompt", "Run it");
@@ -213,6 +258,18 @@ export const reading = (browser, server) => ({
         await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
         await rests(page);
         equal(await violations(page), [], `a conversation, ${what}`);
+        await page.keyboard.press("Escape");
+        for (const [key, ready] of [["d", ".changes p"], ["v", ".comparisons form"], ["w", "#workspace-list li"]]) {
+          await page.locator("#scroller").focus();
+          await page.keyboard.press(key);
+          await page.locator(ready).first().waitFor();
+          equal(await violations(page), [], `the dialog of ${key}, ${what}`);
+          await page.keyboard.press("Escape");
+        }
+        await page.locator("#prompt").fill("/");
+        await page.locator("#prompt").press("End");
+        await page.locator(".completion li").first().waitFor();
+        equal(await violations(page), [], `suggestions, ${what}`);
         await browser.closePages();
       }
     }

@@ -1,12 +1,16 @@
 // The console: reads the token, shows the session list and one session, and dispatches events and
 // keys.
 
-import { ApiError, backoff, call, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
+import { Actions } from "./actions.js";
+import { ApiError, backoff, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
+import { Changes } from "./changes.js";
+import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { Live } from "./live.js";
-import { Menu } from "./menu.js";
+import { Notifier } from "./notify.js";
+import { Phone } from "./phone.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { ConversationView } from "./view.js";
@@ -15,23 +19,19 @@ import { Workspaces } from "./workspaces.js";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, toDelete = null;
+let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null;
 const lost = new Map();
 
 const view = new ConversationView({ observes: () => isObserver, retry });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
 const ask = new Ask({ observes: () => isObserver, failed });
-const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state });
+const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
-const more = new Menu("More", {
-  glyph: "more",
-  className: "bare",
-  choices: () => [
-    { id: "copy", name: "Copy the session's id" },
-    ...(isObserver ? [] : [{ id: "close", name: "Close", hint: "Cancels the running turn; the session is kept" }, { id: "delete", name: "Delete…", danger: true }]),
-  ],
-  choose: (id) => ({ copy: copyId, close, delete: askDelete })[id](),
-});
+const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
+const changes = new Changes({ failed });
+const phone = new Phone();
+const notifier = new Notifier(at("notify"), { go, toast, shown: () => live?.id ?? null });
+const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
 
@@ -69,13 +69,13 @@ function show(id, isNew = false) {
   if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
 }
 
-/** Closes the shown session with its permission question, its menu and its delete dialog. */
+/** Closes the shown session with its permission question, its menu and its dialogs. */
 function leave() {
   live?.close();
   live = null;
   ask.update(new Map());
-  more.close();
-  at("deleting").close("keep");
+  actions.close();
+  changes.close();
 }
 
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
@@ -87,6 +87,8 @@ function gone(error) {
 }
 
 function changed() {
+  comparisons.changed();
+  if (started) notifier.changed(sessions.ordered);
   if (!live) {
     document.title = title("nuncio");
     ask.update(new Map());
@@ -143,11 +145,6 @@ function usage({ usage: last, spent }) {
   node.setAttribute("aria-label", text);
 }
 
-async function copyId() {
-  await navigator.clipboard?.writeText(live.id).catch(() => {});
-  toast("Copied");
-}
-
 /** Runs the prompt of a turn again: as a retry, or for a hosted agent as a new message. */
 async function retry(turnId) {
   const { id, state } = live;
@@ -156,20 +153,10 @@ async function retry(turnId) {
   await again.catch(failed);
 }
 
-const close = () => call("POST", route(live.id, "/close"), {}).catch(failed);
-
-function askDelete() {
-  toDelete = live.id;
-  at("deleting").returnValue = "";
-  at("deleting").showModal();
+/** Shows a session, or the page of a new one, as if the user had opened its link. */
+function go(id) {
+  location.hash = id ? `#/session/${id}` : "#/";
 }
-
-at("deleting").addEventListener("close", async () => {
-  const id = toDelete;
-  toDelete = null;
-  if (at("deleting").returnValue !== "delete" || !id || id !== live?.id) return;
-  await call("DELETE", route(id)).then(() => id === live?.id && (location.hash = "#/")).catch(failed);
-});
 
 // Errors -------------------------------------------------------------------------------------------------------------------------
 
@@ -268,6 +255,7 @@ async function start() {
   composer.learn(status);
   fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
   at("directory").placeholder = status.cwd || "A directory that this token can use";
+  notifier.begin(sessions.ordered);
   show(wanted());
   started = true;
 }
@@ -290,8 +278,11 @@ addEventListener("hashchange", () => {
 const KEYS = {
   "/": () => composer.input.focus(),
   "?": () => at("keys").showModal(),
+  d: () => live && changes.show(live.id),
+  v: () => comparisons.show(),
   w: () => workspaces.show(),
   c: () => ((location.hash = "#/"), composer.input.focus()),
+  s: () => (at("open-drawer").checkVisibility() && drawer(true), at("search").focus()),
   j: () => sessions.move(1),
   k: () => sessions.move(-1),
 };
@@ -325,7 +316,10 @@ function drawer(open) {
 
 at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
 at("scrim").addEventListener("click", () => drawer(false));
+at("show-comparisons").addEventListener("click", () => comparisons.show());
 at("show-workspaces").addEventListener("click", () => workspaces.show());
+at("show-changes").addEventListener("click", () => live && changes.show(live.id));
+at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show()));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 
 // A hidden tab keeps only one event stream, since browsers limit the connections to a server.
@@ -336,6 +330,6 @@ addEventListener("visibilitychange", () => {
 });
 
 for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(node.dataset.icon));
-at("more").append(...more.nodes);
+at("more").append(...actions.menu.nodes);
 if (takeToken()) start();
 else login();

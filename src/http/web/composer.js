@@ -1,6 +1,7 @@
 // The prompt editor: text, attached files, and the settings of the session.
 
 import { ApiError, call, get, post, session as route } from "./api.js";
+import { Completion } from "./completion.js";
 import { at, base, fill, h, icon } from "./dom.js";
 import { Menu } from "./menu.js";
 
@@ -19,7 +20,7 @@ export class Composer {
   /**
    * `hooks`: `create(cwd, settings)` creates a session and returns its id; `failed(error)` reports
    * an error; `isBusy()` returns whether a turn runs; `state()` returns the state of the shown
-   * session.
+   * session; `similar(directory)` returns the id of a session of nuncio's own agent there, or null.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], agents: [], wanted: {}, drafts: sessionStorage });
@@ -43,6 +44,7 @@ export class Composer {
       this.picker.value = "";
     });
     at("stop").addEventListener("click", () => performance.now() - this.stopSinceMs > TOO_SOON_MS && this.stop());
+    this.completion = new Completion(this.input, { session: (kind) => this.completes(kind), typed: () => this.typed() });
     this.drops();
     this.pickers();
   }
@@ -114,6 +116,16 @@ export class Composer {
     this.draw();
   }
 
+  /**
+   * The session whose commands or files are suggested. A new session has none yet: another one in its
+   * directory has the same files, and the same commands unless another agent is chosen.
+   */
+  completes(kind) {
+    if (this.id) return this.id;
+    const isNative = this.current("agent") === NATIVE;
+    return kind === "path" || isNative ? this.hooks.similar?.(this.directory.value.trim()) ?? null : null;
+  }
+
   // Drafts -----------------------------------------------------------------------------------------------------------------------
 
   /** Switches to a session; null for a new one. */
@@ -127,6 +139,7 @@ export class Composer {
 
   leave(id) {
     for (const menu of Object.values(this.menus)) menu.close();
+    this.completion.close();
     this.id = id;
     this.known = null;
     this.files = [];
@@ -209,6 +222,7 @@ export class Composer {
   }
 
   key(event) {
+    if (this.completion.key(event)) return;
     if (event.key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
     event.preventDefault();
     this.submit(event.ctrlKey || event.metaKey ? "steer" : "queue");
@@ -218,6 +232,7 @@ export class Composer {
     if (this.isEmpty || this.sending) return;
     const text = this.input.value, files = this.files, busy = this.hooks.isBusy();
     this.sending = true;
+    this.completion.close();
     this.input.value = "";
     this.files = [];
     this.typed();

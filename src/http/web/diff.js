@@ -1,6 +1,7 @@
 // The difference of two texts, by lines, as nodes.
 
 import { add, exact, h } from "./dom.js";
+import { highlight, languageOf } from "./highlight.js";
 
 const CONTEXT = 3;
 const EDITS_MAX = 1500;
@@ -66,6 +67,12 @@ function script(a, b) {
   return steps.reverse();
 }
 
+/** Returns what draws a line of a file. */
+export function coloured(path) {
+  const language = languageOf(path);
+  return (text) => highlight(text, language);
+}
+
 /** How many lines were added and removed. */
 export function count(lines) {
   return { added: lines.filter(([sign]) => sign === "+").length, removed: lines.filter(([sign]) => sign === "-").length };
@@ -73,9 +80,11 @@ export function count(lines) {
 
 /**
  * A table of the changed lines with some lines around them. At most `limit` rows; a button shows
- * the rest. `isExact` makes every character visible, for permission questions.
+ * the rest. `isExact` makes every character visible, for permission questions; otherwise the lines
+ * are highlighted as those of `path`.
  */
-export function draw(lines, limit = 60, isExact = false) {
+export function draw(lines, limit = 60, isExact = false, path = "") {
+  const show = isExact ? exact : coloured(path);
   const shown = new Array(lines.length).fill(false);
   lines.forEach(([sign], index) => {
     if (sign === " ") return;
@@ -90,7 +99,7 @@ export function draw(lines, limit = 60, isExact = false) {
     }
     if (gap && rows.length) rows.push(h("tr", { class: "gap" }, h("td", { colSpan: 4 }, "⋯")));
     gap = false;
-    rows.push(row(line, pair(lines, index), isExact ? exact : (text) => text));
+    rows.push(row(line, pair(lines, index), show));
   });
   const body = h("tbody", {}, rows.slice(0, limit));
   const table = h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": "Changed lines" }, h("table", {}, body));
@@ -107,17 +116,20 @@ export function draw(lines, limit = 60, isExact = false) {
  * The counterpart of a changed line, if a single line replaces a single line. The difference
  * between the two lines is marked.
  */
-function pair(lines, index) {
+export function pair(lines, index) {
   const [sign] = lines[index];
   const other = sign === "-" ? index + 1 : sign === "+" ? index - 1 : -1;
-  if (other < 0 || !lines[other] || lines[other][0] === sign || lines[other][0] === " ") return null;
+  if (other < 0 || !"-+".includes(lines[other]?.[0] ?? " ") || lines[other][0] === sign) return null;
   const outer = lines[sign === "-" ? index - 1 : index + 1], beyond = lines[sign === "-" ? index + 2 : index - 2];
   return outer?.[0] === sign || beyond?.[0] === lines[other][0] ? null : lines[other][1];
 }
 
 const SIGNS = { "-": ["removed", "removed"], "+": ["added", "added"], " ": [undefined, ""] };
 
-function row([sign, text, before, after], twin, show) {
+/**
+ * Draws a line as a row of the table. `twin` is its counterpart, or null; `show` draws its text.
+ */
+export function row([sign, text, before, after], twin, show) {
   const [name, word] = SIGNS[sign];
   const code = h("td", { class: "text" }, word && h("span", { class: "hidden" }, `${word}: `), twin === null ? show(text) : marked(text, twin, show));
   return h("tr", { class: name }, h("td", { class: "number old" }, before), h("td", { class: "number" }, after), h("td", { class: "sign", "aria-hidden": "true" }, sign), code);

@@ -11,7 +11,7 @@ export class Live {
    * state; `observes()` returns true if the token has the observer role.
    */
   constructor(id, hooks) {
-    Object.assign(this, { id, hooks, ready: false, closed: false, stream: null });
+    Object.assign(this, { id, hooks, hasHistory: false, ready: false, closed: false, stream: null });
     this.state = new SessionState(id);
     this.history();
   }
@@ -40,10 +40,12 @@ export class Live {
   };
 
   history() {
-    this.ready = false;
+    this.ready = this.hasHistory = false;
     this.start({
       types: FACTS,
       synced: () => {
+        this.hasHistory = true;
+        this.hooks.changed();
         this.stream.close();
         this.live();
       },

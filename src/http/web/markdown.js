@@ -2,6 +2,7 @@
 // become links.
 
 import { add, exact, h, icon } from "./dom.js";
+import { highlight } from "./highlight.js";
 
 // The text is untrusted model output: every expression runs in linear time, and nesting is limited.
 const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
@@ -170,7 +171,7 @@ export function code(text, language, isExact = false) {
     setTimeout(() => copy.replaceChildren(icon("copy", 14)), 1200);
   });
   const name = language && h("span", { class: "language" }, language.slice(0, 24));
-  return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, isExact ? exact(text) : text)));
+  return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, isExact ? exact(text) : highlight(text, language))));
 }
 
 /** A code span ends at the next run of backticks of the same length. */

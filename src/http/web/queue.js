@@ -3,6 +3,12 @@
 import { call, post, session as route } from "./api.js";
 import { at, fill, h, icon } from "./dom.js";
 
+/** The text of a message in a line, with the number of its attachments. */
+function summary({ text, parts }) {
+  const attached = parts.filter((part) => part.type !== "text").length;
+  return [text, attached && `${attached} ${attached === 1 ? "attachment" : "attachments"}`].filter(Boolean).join(" · ");
+}
+
 export class QueueList {
   /**
    * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
@@ -33,7 +39,7 @@ export class QueueList {
 
   row(id, entry) {
     const steers = entry.delivery === "steer";
-    if (this.editing === id) return h("li", {}, this.field(id, entry));
+    if (this.editing === id) return h("li", { class: "editing" }, this.field(id, entry));
     const button = (name, glyph, does) => h("button", { type: "button", class: "bare", title: name, "aria-label": name, onclick: does }, icon(glyph, 13));
     const buttons = !this.hooks.observes() && [
       button("Edit this message", "edit", () => this.edit(id)),
@@ -42,7 +48,7 @@ export class QueueList {
       !this.isBusy && h("button", { type: "button", class: "plain", onclick: () => this.send(id, entry) }, "Send now"),
       button("Remove this message", "cross", () => this.remove(id)),
     ];
-    return h("li", {}, h("span", { class: "muted" }, steers ? "steers" : "queued"), h("span", { class: "text" }, entry.text), buttons);
+    return h("li", {}, h("span", { class: "muted" }, steers ? "steers" : "queued"), h("span", { class: "text", title: entry.text }, summary(entry)), buttons);
   }
 
   field(id, entry) {
@@ -57,12 +63,17 @@ export class QueueList {
         this.save(id, entry, field.value);
       }
     });
-    return field;
+    const save = h("button", { type: "button", class: "plain", onclick: () => this.save(id, entry, field.value) }, "Save");
+    const cancel = h("button", { type: "button", class: "quiet", onclick: () => this.edit(null) }, "Cancel");
+    return [field, save, cancel];
   }
 
+  /** Shows the field of a message; null closes it and returns the focus to its button. */
   edit(id) {
+    const before = this.editing;
     this.editing = id;
     this.update(this.id, this.queued, this.isBusy);
+    if (!id && before) this.root.children[[...this.queued.keys()].indexOf(before)]?.querySelector("button")?.focus();
   }
 
   async save(id, entry, text) {

@@ -1,13 +1,19 @@
 // The list of sessions: loaded once, then updated by the stream of all sessions.
 
 import { follow, get } from "./api.js";
-import { ago, at, base, fill, h } from "./dom.js";
+import { ago, at, base, fill, h, icon } from "./dom.js";
+import { grouped, matches, workspaceOf } from "./groups.js";
 
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*,agent.status";
+/** Maximum number of rows that a search loads. */
+const SEARCHED_MAX = 1000;
 
 /** The row of an agent in a terminal. */
 const terminal = ({ agent, cwd, status }) =>
   h("li", { class: status, title: cwd }, h("div", { class: "session" }, h("span", { class: "dot" }), h("span", { class: "title" }, agent), h("span", { class: "when" }, status), h("span", { class: "where" }, base(cwd))));
+
+/** The name of a hosted agent; null for nuncio's own agent. */
+const hosted = (agent) => (agent && agent !== "nuncio" ? agent : null);
 
 export class Sessions {
   /**
@@ -16,11 +22,14 @@ export class Sessions {
    * `refused(error)` when the stream was refused; `failed(error)` when a request failed.
    */
   constructor(hooks) {
-    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), reader: {} });
+    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), folded: new Set(), isSearching: false, reader: {} });
     // The agents in terminals, by session id.
     this.terminals = new Map();
     this.list = at("sessions");
     this.list.addEventListener("keydown", (event) => this.key(event));
+    this.search = at("search");
+    this.search.addEventListener("input", () => this.searched().catch(this.hooks.failed));
+    this.search.addEventListener("keydown", (event) => this.searchKey(event));
     at("more-sessions").addEventListener("click", () => this.page().catch(this.hooks.failed));
     // Update the displayed times, for example from "5m" to "6m".
     setInterval(() => this.draw(), 30_000);
@@ -52,7 +61,8 @@ export class Sessions {
   forget() {
     this.stream?.close();
     Object.assign(this, { stream: null, current: null, next: null, reader: {} });
-    for (const known of [this.rows, this.terminals]) known.clear();
+    for (const known of [this.rows, this.terminals, this.folded]) known.clear();
+    this.search.value = "";
     this.draw();
   }
 
@@ -71,7 +81,7 @@ export class Sessions {
     const known = this.rows.get(info.sessionId);
     const row = known || { id: info.sessionId, asks: new Set() };
     const updatedMs = Date.parse(info.updatedAt) || Date.now();
-    Object.assign(row, { title: info.title, cwd: info.cwd, status: info.status || "none", waiting: !!info.waiting, updatedMs });
+    Object.assign(row, { title: info.title, cwd: info.cwd, agent: hosted(info.agent), status: info.status || "none", waiting: !!info.waiting, updatedMs });
     this.rows.set(row.id, row);
     return row;
   }
@@ -118,6 +128,7 @@ export class Sessions {
     if (body.type.startsWith("session.")) {
       row.title = body.title || row.title;
       row.cwd = body.cwd || row.cwd;
+      row.agent = hosted(body.agent) || row.agent;
     }
     if (body.type === "turn.started") row.status = "busy";
     else if (body.type === "session.closed") row.status = "none";
@@ -158,15 +169,49 @@ export class Sessions {
     return [...new Set(this.ordered.map((row) => row.cwd).filter(Boolean))];
   }
 
+  /** The id of the latest session of nuncio's own agent in a directory; null if there is none. */
+  similar(directory) {
+    return this.ordered.find((row) => row.cwd === directory && !row.agent)?.id ?? null;
+  }
+
   select(id) {
     this.current = id;
     this.draw();
   }
 
+  /** Loads older sessions, since the server does not search, and shows those that match. */
+  async searched() {
+    this.draw();
+    if (this.isSearching) return;
+    this.isSearching = true;
+    try {
+      while (this.query && this.next && this.rows.size < SEARCHED_MAX) await this.page();
+    } finally {
+      this.isSearching = false;
+    }
+  }
+
+  get query() {
+    return this.search.value.trim();
+  }
+
+  searchKey(event) {
+    if (event.isComposing) return;
+    if (event.key === "Escape" && this.search.value) this.search.value = "";
+    else if (event.key === "Escape") this.search.blur();
+    else if (event.key === "ArrowDown" || event.key === "Enter") this.list.querySelector("a")?.focus();
+    else return;
+    event.preventDefault();
+    this.draw();
+  }
+
   draw() {
-    const rows = this.ordered;
-    for (const id of this.nodes.keys()) if (!this.rows.has(id)) this.nodes.delete(id);
-    const nodes = rows.map((row) => this.node(row));
+    const { query } = this;
+    const rows = query ? this.ordered.filter((row) => matches(row, query)) : this.ordered;
+    const entries = grouped(rows, (project) => !query && this.folded.has(project), Date.now());
+    const keys = new Set(entries.map((entry) => entry.key));
+    for (const key of this.nodes.keys()) if (!keys.has(key)) this.nodes.delete(key);
+    const nodes = entries.map((entry) => this.entry(entry));
     const focused = document.activeElement;
     if (nodes.some((node, index) => this.list.children[index] !== node) || this.list.children.length !== nodes.length) {
       this.list.replaceChildren(...nodes);
@@ -174,7 +219,32 @@ export class Sessions {
     }
     fill(at("terminals"), [...this.terminals.values()].map(terminal));
     at("no-sessions").hidden = rows.length > 0;
+    at("no-sessions").textContent = query ? "No session matches." : "Sessions appear here.";
     at("more-sessions").hidden = !this.next;
+  }
+
+  entry(entry) {
+    if (entry.kind === "row") return this.node(entry.row);
+    let parts = this.nodes.get(entry.key);
+    if (!parts && entry.kind === "day") parts = { item: h("li", { class: "day" }, entry.label) };
+    if (!parts) {
+      parts = { name: h("span", { class: "name" }), count: h("span", { class: "count" }) };
+      parts.fold = h("button", { type: "button", title: entry.project, onclick: () => this.toggle(entry.project) }, h("span", { class: "fold" }, icon("chevron", 12)), parts.name, parts.count);
+      parts.item = h("li", { class: "project" }, parts.fold);
+    }
+    this.nodes.set(entry.key, parts);
+    if (entry.kind === "day") return parts.item;
+    parts.name.textContent = entry.name;
+    parts.count.textContent = entry.folded ? entry.count : "";
+    parts.item.classList.toggle("waiting", entry.folded && entry.waits);
+    parts.fold.setAttribute("aria-expanded", String(!entry.folded));
+    return parts.item;
+  }
+
+  /** Folds or unfolds a project. */
+  toggle(project) {
+    if (!this.folded.delete(project)) this.folded.add(project);
+    this.draw();
   }
 
   node(row) {
@@ -189,7 +259,7 @@ export class Sessions {
     const word = row.waiting ? "waiting for you" : row.status;
     const set = (node, text) => node.textContent !== text && (node.textContent = text);
     set(parts.title, row.title || "Untitled");
-    set(parts.where, row.waiting ? "Waiting for you" : base(row.cwd));
+    set(parts.where, [row.waiting && "Waiting for you", row.agent, workspaceOf(row.cwd)].filter(Boolean).join(" · "));
     set(parts.when, ago(row.updatedMs));
     set(parts.word, word === "none" ? "" : word);
     parts.link.title = row.cwd;

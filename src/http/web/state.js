@@ -74,11 +74,18 @@ export class SessionState {
     return item;
   }
 
+  /** The items of a turn that has started and not ended. */
+  itemsOf(turnId) {
+    const recent = this.turn?.id === turnId ? this.items.slice(this.turn.from) : this.items;
+    return recent.filter((item) => item.turnId === turnId);
+  }
+
   endTurn(event, end) {
     const took = this.turn ? event.atMs - this.turn.startedMs : 0;
+    const items = this.itemsOf(event.turnId);
     this.turn = null;
-    for (const item of this.items) {
-      if (item.turnId !== event.turnId || item.done) continue;
+    for (const item of items) {
+      if (item.done) continue;
       if (item.kind === "message" || item.kind === "tool") this.touch(Object.assign(item, { done: true }));
     }
     if (end) this.lastEnd = this.add({ kind: "end", took, isLast: true, ...end }, event);
@@ -111,7 +118,7 @@ const HANDLERS = {
   "mode.changed": (state, body) => (state.mode = body.mode),
 
   "turn.started"(state, body, event) {
-    state.turn = { id: event.turnId, by: body.by, startedMs: event.atMs, seq: event.seq };
+    state.turn = { id: event.turnId, by: body.by, startedMs: event.atMs, seq: event.seq, from: state.items.length };
     if (state.lastEnd) state.touch(state.lastEnd).isLast = false;
     state.lastEnd = null;
   },
@@ -122,8 +129,8 @@ const HANDLERS = {
   "turn.failed": (state, body, event) => state.endTurn(event, { severity: "error", text: body.message, hint: body.hint }),
   "turn.cancelled"(state, _, event) {
     // A tool call that ended because the turn was stopped is not shown as failed.
-    for (const item of state.items) {
-      if (item.kind === "tool" && item.turnId === event.turnId && item.status === "failed" && isCancelled(item)) state.touch(item).stopped = true;
+    for (const item of state.itemsOf(event.turnId)) {
+      if (item.kind === "tool" && item.status === "failed" && isCancelled(item)) state.touch(item).stopped = true;
     }
     state.endTurn(event, { severity: "info", text: "Stopped" });
   },

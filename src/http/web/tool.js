@@ -5,6 +5,7 @@ import { base, duration, exact, fill, h, icon } from "./dom.js";
 import { code } from "./markdown.js";
 import * as diff from "./diff.js";
 import * as fields from "./fields.js";
+import * as known from "./results.js";
 
 const PREVIEW_LINES = 6;
 const OUTPUT_CHARS_MAX = 200_000;
@@ -24,8 +25,14 @@ export function image(part) {
 
 /** Content as nodes. `isExact` makes every character visible, for permission questions. */
 export function contents(list, { cut = true, isExact = false } = {}) {
+  const paths = new Set(list.filter((one) => one.type === "diff").map((one) => one.path));
+  let last = null;
   return list.map((one) => {
-    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact);
+    if (one.type === "diff" && paths.size > 1 && one.path !== last && !isExact) {
+      last = one.path;
+      return [h("p", { class: "muted path" }, one.path), contents([one], { cut })];
+    }
+    if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact, one.path);
     const output = isExact ? exactOutput : plainOutput;
     if (one.type === "terminal") return output(one.output ?? "");
     const part = one.content;
@@ -68,7 +75,6 @@ export class ToolView {
     this.row.addEventListener("click", () => this.toggle());
     this.body = h("div", { class: "body" });
     this.root = h("div", { class: "tool" }, this.row, this.body);
-    this.open = null;
   }
 
   get command() {
@@ -76,14 +82,14 @@ export class ToolView {
   }
 
   toggle() {
-    this.open = !this.isOpen;
+    this.item.isOpen = !this.isOpen;
     this.drawn = null;
     this.update();
   }
 
   /** Whether the row is open. Tool calls with a diff are open by default. */
   get isOpen() {
-    return this.open ?? this.item.content.some((one) => one.type === "diff");
+    return this.item.isOpen ?? known.diffs(this.item).length > 0;
   }
 
   get isDenied() {
@@ -117,7 +123,7 @@ export class ToolView {
     const { item } = this;
     const { details = {}, decision } = item;
     const facts = [];
-    const changes = item.content.filter((one) => one.type === "diff");
+    const changes = known.diffs(item);
     if (changes.length && item.status === "completed") {
       const counts = changes.map((one) => diff.count(diff.compare(one.oldText ?? "", one.newText)));
       const sum = (key) => counts.reduce((all, one) => all + one[key], 0);
@@ -133,12 +139,22 @@ export class ToolView {
     return facts.flatMap((fact, index) => (index ? [" ", fact] : [fact]));
   }
 
-  /** The results as nodes. A file, a page or the output of a command is shown as it is, even if it is JSON. */
+  /**
+   * The input and the results as nodes. A file, a page or the output of a command is shown as it is,
+   * even if it is JSON.
+   */
   results() {
     const { item } = this;
     const isText = item.content.every((one) => one.type === "content" && one.content.type === "text");
+    const special = isText && known.draw(item, plain(textOf(item)));
+    if (special) return special;
+    const changes = known.diffs(item);
+    if (changes.length && isText) return [contents(changes), item.status === "failed" && contents(item.content)];
+    const hasInput = !changes.length && item.about === "other" && Object.keys(item.input ?? {}).length > 0;
+    const input = hasInput && h("div", { class: "input" }, fields.draw(item.input));
     const value = isText && !["read", "execute", "fetch"].includes(item.about) ? fields.parsed(textOf(item)) : undefined;
-    return value === undefined ? contents(item.content) : fields.draw(value);
+    const none = !item.content.length && h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet");
+    return [input, value === undefined ? contents(item.content) : fields.draw(value), none];
   }
 
   draw() {
@@ -161,11 +177,10 @@ export class ToolView {
       fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? plainOutput(text) : h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
       return;
     }
-    const path = item.content.find((one) => one.type === "diff")?.path ?? item.locations?.[0]?.path;
-    const where = path && !item.title.includes(base(path)) ? h("p", { class: "muted path" }, path) : null;
-    const hasInput = !item.content.some((one) => one.type === "diff") && item.about === "other" && Object.keys(item.input ?? {}).length > 0;
-    const input = hasInput ? h("div", { class: "input" }, fields.draw(item.input)) : null;
-    fill(this.body, where, input, this.results(), !item.content.length && h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
+    const changed = new Set(known.diffs(item).map((one) => one.path));
+    const path = [...changed][0] ?? item.locations?.[0]?.path;
+    const where = path && changed.size < 2 && !item.title.includes(base(path)) ? h("p", { class: "muted path" }, path) : null;
+    fill(this.body, where, this.results());
   }
 }
 

@@ -1,10 +1,16 @@
-// The conversation: one node per item. Changed items are drawn at most once per frame.
+// The conversation: one node per item, for a window of the items. Changed items are drawn at most
+// once per frame.
 
 import { add, announce, at, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
 import { ToolView, image } from "./tool.js";
 
 const NEAR_PX = 60;
+/** Distance from the end of the window at which more items are drawn, in pixels. */
+const EARLY_PX = 800;
+/** Number of items that are drawn at once, and maximum number of nodes. */
+const PAGE = 100;
+const NODES_MAX = 400;
 /** Drawing takes at most 1/SHARE of the time. */
 const SHARE = 6;
 
@@ -85,6 +91,7 @@ class PlainView {
 
 const VIEWS = { message: MessageView, tool: ToolView, notice: NoteView, end: NoteView };
 
+/** Draws the items from `from` up to `to`, which the user moves by scrolling. */
 export class ConversationView {
   /**
    * `hooks`: `observes()` returns true if the token has the observer role; `retry(turnId)` runs a
@@ -98,6 +105,9 @@ export class ConversationView {
     this.latest = at("latest");
     this.stuck = true;
     this.views = new Map();
+    this.from = this.to = this.length = 0;
+    this.earlier = h("button", { type: "button", class: "quiet earlier-items", hidden: true, onclick: () => this.extend(-PAGE) }, "Show earlier messages");
+    this.root.before(this.earlier);
     this.scheduled = false;
     this.cost = 0;
     this.drawnAt = 0;
@@ -111,8 +121,9 @@ export class ConversationView {
   /** Shows another session. */
   show(live) {
     this.live = live;
-    this.views.clear();
-    this.root.replaceChildren();
+    this.begin(0);
+    this.length = 0;
+    this.earlier.hidden = true;
     this.stuck = true;
     this.latest.hidden = true;
     this.root.setAttribute("aria-busy", "true");
@@ -132,17 +143,17 @@ export class ConversationView {
     this.scheduled = false;
     if (!this.live) return;
     const started = performance.now();
-    const { state, ready } = this.live;
-    const fresh = [];
-    const items = [...state.changed];
+    const { state, ready, hasHistory } = this.live;
+    // A long history is drawn once, not while it is read.
+    if (!hasHistory) return;
+    const { items } = state;
+    const changed = [...state.changed];
     state.changed.clear();
-    for (const item of items) {
-      const known = this.views.get(item);
-      const view = this.drawn(item, known);
-      if (!known) fresh.push(view.root);
+    for (const item of changed) {
+      if (this.views.has(item)) this.drawn(item);
       if (ready && item.done && item.kind === "message" && item.role === "assistant") announce(item.text);
     }
-    add(this.root, fresh);
+    this.follow(items);
     this.root.setAttribute("aria-busy", String(!ready));
     this.tick();
     this.keep();
@@ -150,9 +161,73 @@ export class ConversationView {
     this.cost = this.drawnAt - started;
   }
 
+  /** Draws new items at the end of the window, and removes its first nodes if it becomes long. */
+  follow(items) {
+    const wasWhole = this.to === this.length;
+    this.length = items.length;
+    if (this.stuck) {
+      if (!this.views.size || items.length - this.to > NODES_MAX) this.begin(Math.max(0, items.length - PAGE));
+      this.insert(items, this.to, items.length, null);
+      this.remove(items, this.from, this.to - NODES_MAX);
+    } else if (wasWhole) {
+      // The user reads: nothing that may be visible is removed.
+      this.insert(items, this.to, Math.min(items.length, this.from + 2 * NODES_MAX), null);
+    }
+  }
+
+  /** Removes all nodes; the window begins at an item. */
+  begin(from) {
+    this.views.clear();
+    this.root.replaceChildren();
+    this.from = this.to = from;
+  }
+
+  /** Draws the items from `from` up to `to` before a node, and makes them part of the window. */
+  insert(items, from, to, before) {
+    if (from >= to) return;
+    const roots = items.slice(from, to).map((item) => this.drawn(item).root);
+    const group = document.createDocumentFragment();
+    add(group, roots);
+    this.root.insertBefore(group, before);
+    this.from = Math.min(this.from, from);
+    this.to = Math.max(this.to, to);
+    this.earlier.hidden = this.from === 0;
+  }
+
+  /** Removes the nodes of items at the start or at the end of the window. */
+  remove(items, from, to) {
+    if (from >= to) return;
+    for (const item of items.slice(from, to)) {
+      this.views.get(item)?.root.remove();
+      this.views.delete(item);
+    }
+    if (from === this.from) this.from = to;
+    else this.to = from;
+    this.earlier.hidden = this.from === 0;
+  }
+
+  /** Moves the window by a number of items. What the user sees stays in its place. */
+  extend(count) {
+    const items = this.live?.state.items ?? [], { from, to } = this;
+    const anchor = count < 0 ? this.root.firstElementChild : this.root.lastElementChild;
+    if (!anchor) return;
+    this.stuck &&= count > 0;
+    const before = anchor.getBoundingClientRect().top;
+    this.scroller.style.overflowAnchor = "none";
+    if (count < 0) {
+      this.insert(items, Math.max(0, from + count), from, anchor);
+      this.remove(items, this.from + NODES_MAX, this.to);
+    } else {
+      this.insert(items, to, Math.min(items.length, to + count), null);
+      this.remove(items, this.from, this.to - NODES_MAX);
+    }
+    this.scroller.scrollTop += anchor.getBoundingClientRect().top - before;
+    this.scroller.style.overflowAnchor = "";
+  }
+
   /** Draws an item. If that fails, its plain text is shown, so that the others are still drawn. */
-  drawn(item, known) {
-    let view = known;
+  drawn(item) {
+    let view = this.views.get(item);
     try {
       view ||= new VIEWS[item.kind](item, this.hooks);
       view.update();
@@ -180,8 +255,12 @@ export class ConversationView {
 
   scrolled() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
-    this.stuck = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const below = scrollHeight - scrollTop - clientHeight;
+    const isWhole = this.to >= (this.live?.state.items.length ?? 0);
+    this.stuck = isWhole && below < NEAR_PX;
     this.latest.hidden = this.stuck;
+    if (scrollTop < EARLY_PX && this.from > 0 && !this.stuck) this.extend(-PAGE);
+    else if (below < EARLY_PX && !isWhole) this.extend(PAGE);
   }
 
   /** Keeps the view scrolled to the end if it was at the end. */
@@ -189,9 +268,14 @@ export class ConversationView {
     if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
+  /** Shows the last items. */
   toEnd() {
     this.stuck = true;
     this.latest.hidden = true;
+    if (this.live && this.to < this.live.state.items.length) {
+      this.begin(0);
+      this.draw();
+    }
     this.keep();
   }
 }

@@ -111,7 +111,7 @@ export class Workspaces {
 const hasWork = ({ changes, unmergedCommits }) => changes.modified.count + changes.untracked.count + unmergedCommits > 0;
 
 /** What was taken into the user's working tree, or why nothing was. */
-function applied({ applied: done, commit, directory, files, conflicts, deleted }) {
+export function applied({ applied: done, commit, directory, files, conflicts, deleted }) {
   const named = ({ count, paths }) => `${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`;
   if (conflicts.count) return `Nothing was changed, because of conflicts in ${named(conflicts)}`;
   if (!done) return `${directory} already has all changes`;

@@ -1,0 +1,84 @@
+// The dialog with the changed files of a session and their diff.
+
+import { get, session as route } from "./api.js";
+import { fill, h } from "./dom.js";
+import * as patch from "./patch.js";
+
+/** Maximum size of the diff that the server returns, in bytes. */
+const DIFF_BYTES_MAX = 256 * 1024;
+
+/** A button that copies a text, and says so. */
+export function copyButton(label, text) {
+  const button = h("button", { type: "button", class: "plain" }, label);
+  button.addEventListener("click", async () => {
+    const copied = await navigator.clipboard?.writeText(text()).then(() => true, () => false);
+    button.textContent = copied ? "Copied" : "Not copied";
+    setTimeout(() => (button.textContent = label), 1500);
+  });
+  return button;
+}
+
+/** Draws the changes in a result of a session: the sums, the files, and what is missing. */
+export function drawResult({ cwd, workspaceId, changes, diff }) {
+  const where = workspaceId ? "since the workspace was created" : `uncommitted in ${cwd}`;
+  if (diff === undefined || diff === null) return h("p", { class: "muted" }, `The changes cannot be read: ${cwd} is not in a git repository.`);
+  const files = patch.parse(diff);
+  if (!files.length) return h("p", { class: "muted" }, changes ? h("pre", { class: "output" }, changes) : `${workspaceId ? "No changes" : "No changes are"} ${where}.`);
+  const sum = (key) => files.reduce((all, file) => all + file[key], 0);
+  const isCut = new TextEncoder().encode(diff).length > DIFF_BYTES_MAX - 4;
+  return [
+    h("p", { class: "total" }, `${files.length} ${files.length === 1 ? "file" : "files"} `, patch.sums({ added: sum("added"), removed: sum("removed") }), h("span", { class: "muted" }, ` ${where}`)),
+    isCut && [h("p", { class: "cut", role: "note" }, "The diff is longer than 256 KiB: the rest is not shown."), h("details", { class: "file" }, h("summary", {}, "All changed files"), h("pre", { class: "output" }, changes))],
+    patch.draw(diff, files),
+  ];
+}
+
+export class Changes {
+  /** `hooks`: `failed(error)` reports an error. */
+  constructor(hooks) {
+    Object.assign(this, { hooks, id: null, asked: 0, diff: "" });
+    this.body = h("div", { class: "changes" });
+    this.copy = copyButton("Copy", () => this.diff);
+    this.refresh = h("button", { type: "button", class: "plain", onclick: () => this.load() }, "Refresh");
+    const close = h("form", { method: "dialog" }, this.copy, this.refresh, h("span", { class: "space" }), h("button", { class: "plain" }, "Close"));
+    this.dialog = h("dialog", { class: "page", "aria-labelledby": "changes-title" }, h("h2", { id: "changes-title" }, "Changes"), this.body, close);
+    this.dialog.addEventListener("close", () => this.empty());
+    document.body.append(this.dialog);
+  }
+
+  /** Shows the changes of a session. */
+  show(id) {
+    this.id = id;
+    this.empty();
+    this.dialog.showModal();
+    return this.load();
+  }
+
+  close() {
+    this.dialog.close();
+  }
+
+  empty() {
+    this.asked++;
+    this.diff = "";
+    this.copy.hidden = true;
+    this.body.replaceChildren();
+  }
+
+  async load() {
+    this.empty();
+    fill(this.body, h("p", { class: "muted" }, "Reading…"));
+    const { asked } = this;
+    try {
+      const result = await get(route(this.id, "/result?diff=true"));
+      if (asked !== this.asked) return;
+      this.diff = result.diff || "";
+      this.copy.hidden = !this.diff;
+      fill(this.body, drawResult(result));
+    } catch (error) {
+      if (asked !== this.asked) return;
+      this.dialog.close();
+      this.hooks.failed(error);
+    }
+  }
+}

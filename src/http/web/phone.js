@@ -1,0 +1,37 @@
+// The dialog with a QR code of the console's address, for a phone.
+
+import { address } from "./api.js";
+import { fill, h } from "./dom.js";
+import { encode } from "./qr.js";
+
+const SPACE = "http://www.w3.org/2000/svg";
+/** Empty modules around a code, which scanners need. */
+const MARGIN = 4;
+const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
+
+/** Draws a QR code, dark on white in all colour schemes. */
+function draw(rows) {
+  const size = rows.length + 2 * MARGIN;
+  const svg = document.createElementNS(SPACE, "svg"), path = document.createElementNS(SPACE, "path");
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": "QR code of the console's address", "shape-rendering": "crispEdges" })) svg.setAttribute(name, value);
+  path.setAttribute("d", rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + MARGIN} ${y + MARGIN}h1v1h-1z` : ""))).join(""));
+  svg.append(path);
+  return svg;
+}
+
+export class Phone {
+  constructor() {
+    this.body = h("div");
+    this.dialog = h("dialog", { class: "phone", "aria-labelledby": "phone-title" }, h("h2", { id: "phone-title" }, "Open on a phone"), this.body, h("form", { method: "dialog" }, h("button", { class: "plain" }, "Close")));
+    // The code contains the token: it is removed with the dialog.
+    this.dialog.addEventListener("close", () => fill(this.body));
+    document.body.append(this.dialog);
+  }
+
+  show() {
+    const url = address(), rows = encode(url), { origin, hostname } = new URL(url);
+    const reach = LOOPBACK.test(hostname) ? `${origin} is reachable only from this computer: serve on another address, or through a proxy or a tunnel.` : `The phone must be able to reach ${origin}.`;
+    fill(this.body, rows ? draw(rows) : h("p", {}, "The address is too long for a code."), h("p", {}, "The code contains your token: whoever scans it has your access."), h("p", {}, reach));
+    this.dialog.showModal();
+  }
+}
