@@ -8,7 +8,7 @@ export const FACTS =
  * Whether an event is a delta. Deltas have their own seq, since they may arrive again after other
  * events.
  */
-const isDelta = (body) => body.type === "message.delta" || body.type === "tool.updated";
+const isDelta = (body) => ["message.delta", "tool.input", "tool.updated"].includes(body.type);
 
 const textOf = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
 
@@ -25,6 +25,8 @@ export class SessionState {
     this.asks = new Map();
     /** Queued messages. */
     this.queued = new Map();
+    /** The call whose input the model is writing: `{name, bytes, path}`. */
+    this.writing = null;
     this.plan = [];
     this.usage = null;
     this.spent = { input: 0, output: 0, cost: null };
@@ -81,6 +83,7 @@ export class SessionState {
   }
 
   endTurn(event, end) {
+    this.writing = null;
     const took = this.turn ? event.atMs - this.turn.startedMs : 0;
     const items = this.itemsOf(event.turnId);
     this.turn = null;
@@ -160,7 +163,11 @@ const HANDLERS = {
   },
   "message.removed": (state, body) => state.queued.delete(body.messageId),
 
+  "tool.input": (state, body) => (state.writing = state.turn && body),
+  "step.completed": (state) => (state.writing = null),
+
   "tool.started"(state, body, event) {
+    state.writing = null;
     const { toolCallId: id, name, title, kind: about, input, locations = [] } = body;
     const item = { kind: "tool", id, name, title, about, input, locations, status: "pending", content: [], done: false };
     state.tools.set(id, state.add(item, event));

@@ -248,7 +248,9 @@ export class ConversationView {
     this.working.hidden = !open;
     if (!open) return;
     const waits = state.asks.size > 0;
-    const text = `${waits ? "Waiting for you" : "Working"} · ${duration(Date.now() - state.turn.startedMs)}`;
+    const { writing } = state;
+    const work = writing ? `Writing ${writing.path ?? writing.name}, ${Math.ceil(writing.bytes / 1000)} kB` : "Working";
+    const text = `${waits ? "Waiting for you" : work} · ${duration(Date.now() - state.turn.startedMs)}`;
     if (this.working.lastChild.textContent !== text) this.working.lastChild.textContent = text;
     this.working.classList.toggle("waiting", waits);
   }
