@@ -23,8 +23,7 @@ pub(super) async fn terminate(mut ending: ChildExit) -> Option<i32> {
 }
 
 /// Logs the lines of a server's stderr, within limits, reads the others, and keeps the last line.
-/// Never returns, because a server can close stderr and continue.
-pub(super) async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, last_line: &Mutex<String>) -> T {
+pub(super) async fn log_stderr(name: &str, errors: impl AsyncRead + Unpin, last_line: &Mutex<String>) {
     let mut reader = BufReader::new(errors);
     let (mut line, mut lines) = (Vec::new(), 0);
     while let Ok(bytes) = reader.fill_buf().await {
@@ -48,5 +47,4 @@ pub(super) async fn log_stderr<T>(name: &str, errors: impl AsyncRead + Unpin, la
             line.clear();
         }
     }
-    std::future::pending().await
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::Either;
+use futures_util::FutureExt;
+use futures_util::future::{Either, FusedFuture};
 use parking_lot::Mutex;
 use rmcp::service::RoleClient;
 use rmcp::transport::IntoTransport;
@@ -208,17 +209,23 @@ impl Supervision<'_> {
                     let end = self.serve_process(transport, &mut ending, start).await;
                     (end, terminate(ending).await)
                 };
+                let mut errors = std::pin::pin!(log_stderr(&self.launch.name, errors, &last_line).fuse());
                 let (end, code) = tokio::select! {
                     ended = work => ended,
-                    never = log_stderr(&self.launch.name, errors, &last_line) => never,
+                    // A server can close stderr and continue.
+                    never = errors.as_mut().then(|()| std::future::pending()) => never,
                     never = self.report_garbage(&garbage) => never,
                 };
+                if !matches!(end, RunEnd::Stopped) && !errors.is_terminated() {
+                    // The last line, which the process may have written before it ended.
+                    let _ = timeout(MCP_REST, errors).await;
+                }
                 match (end, code) {
                     (RunEnd::Stopped, _) => RunEnd::Stopped,
                     (_, Some(NOT_FOUND)) => RunEnd::Hopeless(format!("{} was not found", command[0])),
                     (RunEnd::Failed(why), code) => {
                         let code = code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
-                        let line = last_line.into_inner();
+                        let line = last_line.lock().clone();
                         let shown = if line.is_empty() { garbage.describe_first().unwrap_or_default() } else { line };
                         let why = if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") };
                         RunEnd::Failed(hint.iter().fold(why, |why, hint| format!("{why} ({hint})")))
