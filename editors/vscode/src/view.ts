@@ -73,7 +73,7 @@ export class Conversation implements vscode.Disposable {
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <link rel="stylesheet" href="${uri("webview.css")}">
 </head>
-<body class="home" data-session="${(this.session ?? "").replace(/[^\w.-]/g, "")}">
+<body class="home${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-session="${(this.session ?? "").replace(/[^\w.-]/g, "")}">
 ${page}
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>
@@ -217,7 +217,7 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
 
   private adopt(panel: vscode.WebviewPanel, session: string | null): void {
     const conversation = new Conversation(panel.webview, this.api, this.hooks, this.extension, session);
-    panel.iconPath = vscode.Uri.joinPath(this.extension, "media", "icon.svg");
+    panel.iconPath = vscode.Uri.joinPath(this.extension, "media", "extension.png");
     this.panels.set(panel, conversation);
     panel.onDidDispose(() => {
       conversation.dispose();

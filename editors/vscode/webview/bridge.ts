@@ -139,9 +139,9 @@ export function follow(path: string, callbacks: Callbacks) {
   };
 }
 
-addEventListener("message", ({ data, source }) => {
-  // Only VS Code's own frame posts to this one.
-  if (source !== null && source !== window.parent) return;
+addEventListener("message", ({ data, origin }) => {
+  // VS Code's own frame, which has the same origin, posts the messages of the extension host.
+  if (origin !== window.origin) return;
   if (data?.type === "result") {
     const waiting = pending.get(data.id);
     pending.delete(data.id);

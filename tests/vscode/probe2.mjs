@@ -1,0 +1,12 @@
+import { Browser, Editor, until } from "./harness.mjs";
+const editor = await Editor.start(process.argv[2], process.argv[3], { steps: [{ text: "The **first** answer, piece by piece.", chunk_chars: 2, delay_ms: 15 }] });
+const browser = await Browser.start();
+const w = await browser.open(editor);
+w.page.on('pageerror', e=>console.log('PAGEERROR', e.stack)); w.page.on('requestfailed', r=>console.log('FAILED', r.url().slice(0,200), r.failure()?.errorText));w.page.on("console", m => !/spdlog|PolicyGate|AgentHost/.test(m.text()) && console.log("CONSOLE", m.type(), m.text().slice(0,300), m.location().url.slice(-60)));
+const item = w.page.locator('.activitybar a[aria-label^="nuncio"]');
+await item.waitFor(); await item.click();
+const end=Date.now()+8000;
+while(Date.now()<end) await new Promise(r=>setTimeout(r,100));
+for (const f of w.page.frames()) console.log(f.url().slice(-80), await f.evaluate(()=>[document.body?.className, document.documentElement.innerHTML.length, document.scripts.length, [...document.scripts].map(s=>s.src), document.querySelectorAll('svg.icon').length, document.querySelector('meta[http-equiv]')?.content, [...document.styleSheets].map(s=>s.href)]).catch(e=>e.message));
+await w.screenshot("home");
+await browser.close(); await editor.down();
