@@ -95,7 +95,7 @@ export class Editor {
     return ["--config", join(this.dir, "config.yaml"), "--extensions-dir", join(this.dir, "extensions"), "--user-data-dir", join(this.dir, "user")];
   }
 
-  /** Changes settings of VS Code. */
+  /** Changes settings of VS Code; a window reads them when it is loaded. */
   configure(settings) {
     Object.assign(this.settings, settings);
     const isMachine = (name) => /^nuncio\.(command|args|env)$/.test(name);
@@ -206,6 +206,11 @@ export class Window {
     await this.page.context().close();
   }
 
+  async reload() {
+    await this.page.reload();
+    await this.page.waitForSelector(".monaco-workbench");
+  }
+
   /** Runs a command of the palette by its title. */
   async command(title) {
     const { page } = this;
@@ -214,6 +219,15 @@ export class Window {
     await input.waitFor();
     await input.fill(`>${title}`);
     await page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: title }).first().click();
+  }
+
+  /** Chooses a colour theme. */
+  async theme(name) {
+    await this.command("Preferences: Color Theme");
+    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: name }).first();
+    await row.waitFor();
+    await row.click();
+    await this.page.locator(".quick-input-widget:visible").waitFor({ state: "detached" }).catch(() => {});
   }
 
   /** Opens a file in an editor. */
@@ -272,6 +286,21 @@ export class Window {
   /** Waits until no turn runs. */
   async rests(frame) {
     await frame.locator("#working").waitFor({ state: "hidden" });
+  }
+
+  /** Returns the row of a session in the tree, which is expanded. */
+  async tree(title) {
+    const header = this.page.locator('.pane-header[aria-label^="Sessions"]');
+    if ((await header.getAttribute("aria-expanded")) === "false") await header.click();
+    const row = this.page.locator(".pane", { has: header }).locator(".monaco-list-row", { hasText: title }).first();
+    await row.waitFor();
+    return row;
+  }
+
+  /** Chooses an entry of a row's context menu. */
+  async menu(row, entry) {
+    await row.click({ button: "right" });
+    await this.page.locator(".monaco-menu .action-item", { hasText: entry }).first().click();
   }
 
   async text(frame, selector) {

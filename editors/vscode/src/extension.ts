@@ -37,7 +37,6 @@ class Extension {
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
   private needsLogin = false;
-  private hasSettled = false;
   readonly parts: vscode.Disposable[];
 
   constructor(
@@ -101,9 +100,7 @@ class Extension {
     }
     await this.showProblem();
     void setContext("nuncio.running", running);
-    // The first start without nuncio explains itself; later the view does.
-    if (problem === "missing" && !this.hasSettled) void this.firstStart();
-    this.hasSettled ||= running || problem !== null;
+    if (problem === "missing" || this.needsLogin) await this.firstStart();
   }
 
   private async showProblem(): Promise<void> {
@@ -120,6 +117,7 @@ class Extension {
     this.status.draw();
   }
 
+  /** Opens the walkthrough when nuncio cannot be used, once. */
   private async firstStart(): Promise<void> {
     if (this.context.globalState.get("walkthrough")) return;
     await this.context.globalState.update("walkthrough", true);
