@@ -18,7 +18,7 @@ export const CASES = {
     await window.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click();
     await welcome(window, "The program nuncio was not found").waitFor();
     equal(editor.nuncios(), [], "processes");
-    await window.page.locator(".tab", { hasText: /Walkthrough|Start with nuncio/ }).first().waitFor();
+    await window.page.locator(".gettingStartedContainer", { hasText: "Start with nuncio" }).waitFor();
     await window.screenshot("missing");
   },
 

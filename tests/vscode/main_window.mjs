@@ -20,11 +20,13 @@ async function asks(frame) {
 /** Answers the request with a button. Input that comes too soon is ignored: it is repeated. */
 async function answer(frame, name) {
   const id = await asks(frame);
-  await until(async () => {
-    if ((await frame.locator("#ask").getAttribute("data-id")) !== id) return true;
-    await frame.locator("#ask .answers button", { hasText: name }).first().click({ timeout: 1000 }).catch(() => {});
+  const press = ([id, name]) => {
+    const ask = document.getElementById("ask");
+    if (ask.dataset.id !== id) return true;
+    [...ask.querySelectorAll(".answers button")].find((button) => button.textContent.startsWith(name))?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
     return false;
-  }, `the answer ${name}`);
+  };
+  await until(() => frame.evaluate(press, [id, name]), `the answer ${name}`);
 }
 
 /** Stops the turn. A click that comes too soon is ignored: it is repeated. */
@@ -194,6 +196,7 @@ export const CASES = {
     await frame.locator(".message.assistant", { hasText: "To be kept." }).waitFor();
     await window.rests(frame);
     await frame.locator("#prompt").fill("a draft");
+    await window.stores("a draft");
     await window.reload();
     const again = await window.nuncio();
     await again.locator(".message.assistant", { hasText: "To be kept." }).waitFor();

@@ -11,7 +11,7 @@ import { EditorFiles } from "./files";
 import type { NuncioEvent } from "./follow";
 import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
-import { Sessions } from "./sessions";
+import { type Node, Sessions } from "./sessions";
 import { StatusItem } from "./status";
 import { type Compose, type Conversation, Conversations } from "./view";
 
@@ -36,6 +36,7 @@ class Extension {
   private readonly proposals: Proposals;
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
+  private readonly tree: vscode.TreeView<Node>;
   private needsLogin = false;
   readonly parts: vscode.Disposable[];
 
@@ -56,8 +57,9 @@ class Extension {
     }, log);
     this.api = new Api(this.agent);
     this.sessions = new Sessions(this.api);
+    this.tree = vscode.window.createTreeView("nuncio.sessions", { treeDataProvider: this.sessions });
     this.active = new ActiveSession(this.api);
-    this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri);
+    this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri, context.workspaceState);
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), (error) => this.failed(error));
     this.status = new StatusItem(this.agent, this.active, this.sessions);
     this.changes = new ChangedFiles(this.active);
@@ -70,7 +72,7 @@ class Extension {
     subscriptions.push(
       vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
       vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
-      vscode.window.registerTreeDataProvider("nuncio.sessions", this.sessions),
+      this.tree,
       vscode.window.registerTreeDataProvider("nuncio.changes", this.changes),
       vscode.window.registerTreeDataProvider("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
@@ -128,7 +130,15 @@ class Extension {
     if (this.conversations.current !== view) return;
     this.active.show(session);
     this.sessions.shown = session;
-    this.sessionsChanged();
+    this.sessions.redraw();
+    this.select();
+  }
+
+  /** Selects the shown session in the tree. */
+  private select(): void {
+    const node = this.sessions.node(this.sessions.shown);
+    const isSelected = this.tree.selection.some((one) => one.kind === "session" && one.row === (node?.kind === "session" && node.row));
+    if (node && !isSelected && this.tree.visible) this.tree.reveal(node, { select: true, focus: false }).then(undefined, () => {});
   }
 
   private sessionsChanged(): void {

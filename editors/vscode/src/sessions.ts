@@ -20,7 +20,7 @@ export interface SessionRow {
   asks: Set<string>;
 }
 
-type Node = { kind: "session"; row: SessionRow } | { kind: "others" } | { kind: "more" };
+export type Node = { kind: "session"; row: SessionRow } | { kind: "others" } | { kind: "more" };
 
 export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
@@ -75,6 +75,11 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         refused: () => void this.load().catch(() => {}),
       },
     );
+    this.changed.fire();
+  }
+
+  /** Draws the tree again. */
+  redraw(): void {
     this.changed.fire();
   }
 
@@ -160,6 +165,16 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (here.length < rows.length) here.push({ kind: "others" });
     if (this.next) here.push({ kind: "more" });
     return here;
+  }
+
+  getParent(node: Node): Node | undefined {
+    return node.kind === "session" && !this.isHere(node.row) ? { kind: "others" } : undefined;
+  }
+
+  /** Returns the node of a session. */
+  node(id: string | null): Node | null {
+    const row = id ? this.rows.get(id) : undefined;
+    return row && !this.hidden.has(row.id) ? { kind: "session", row } : null;
   }
 
   getTreeItem(node: Node): vscode.TreeItem {

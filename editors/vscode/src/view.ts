@@ -16,11 +16,20 @@ export interface Compose {
   submit?: boolean;
 }
 
+/** What a webview keeps over a reload: the session that it shows, and drafts. */
+export interface ViewState {
+  session?: string | null;
+  storage?: Record<string, string>;
+}
+
 export interface ViewHooks {
   /** A webview shows another session; null for the page of a new session. */
   shown(view: Conversation, session: string | null): void;
   prompted(): void;
 }
+
+const STATE = "conversation";
+const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
 /** Serves one webview. */
 export class Conversation implements vscode.Disposable {
@@ -40,9 +49,10 @@ export class Conversation implements vscode.Disposable {
     private readonly api: Api,
     private readonly hooks: ViewHooks,
     private readonly extension: vscode.Uri,
-    session: string | null,
+    private readonly state: ViewState,
+    private readonly keep: (state: ViewState) => void,
   ) {
-    this.session = session;
+    this.session = state.session ?? null;
     const dist = vscode.Uri.joinPath(extension, "dist");
     webview.options = { enableScripts: true, localResourceRoots: [dist] };
     this.listener = webview.onDidReceiveMessage((message) => void this.receive(message));
@@ -73,7 +83,7 @@ export class Conversation implements vscode.Disposable {
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <link rel="stylesheet" href="${uri("webview.css")}">
 </head>
-<body class="home${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-session="${(this.session ?? "").replace(/[^\w.-]/g, "")}">
+<body class="home${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-state="${escaped(JSON.stringify(this.state))}">
 ${page}
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>
@@ -96,6 +106,8 @@ ${page}
       case "shown":
         this.session = typeof message.session === "string" ? message.session : null;
         return this.hooks.shown(this, this.session);
+      case "state":
+        return this.keep(message.state);
       case "starting":
         // The page was loaded again: its streams are gone.
         this.isReady = false;
@@ -192,6 +204,7 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
     private readonly api: Api,
     private readonly hooks: ViewHooks,
     private readonly extension: vscode.Uri,
+    private readonly memento: vscode.Memento,
   ) {}
 
   dispose(): void {
@@ -199,9 +212,11 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
     for (const conversation of this.panels.values()) conversation.dispose();
   }
 
-  resolveWebviewView(view: vscode.WebviewView, context: vscode.WebviewViewResolveContext<{ session?: string }>): void {
+  resolveWebviewView(view: vscode.WebviewView): void {
     this.sidebar?.conversation.dispose();
-    const conversation = new Conversation(view.webview, this.api, this.hooks, this.extension, context.state?.session ?? null);
+    // VS Code stores the state of a webview only when it closes the window in good order.
+    const keep = (state: ViewState) => void this.memento.update(STATE, state);
+    const conversation = new Conversation(view.webview, this.api, this.hooks, this.extension, this.memento.get<ViewState>(STATE, {}), keep);
     const sidebar = { view, conversation };
     this.sidebar = sidebar;
     view.onDidDispose(() => {
@@ -211,12 +226,12 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
     for (const does of this.pending.splice(0)) does(conversation);
   }
 
-  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: { session?: string } | undefined): Promise<void> {
-    this.adopt(panel, state?.session ?? null);
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: ViewState | undefined): Promise<void> {
+    this.adopt(panel, state ?? {});
   }
 
-  private adopt(panel: vscode.WebviewPanel, session: string | null): void {
-    const conversation = new Conversation(panel.webview, this.api, this.hooks, this.extension, session);
+  private adopt(panel: vscode.WebviewPanel, state: ViewState): void {
+    const conversation = new Conversation(panel.webview, this.api, this.hooks, this.extension, state, () => {});
     panel.iconPath = vscode.Uri.joinPath(this.extension, "media", "extension.png");
     this.panels.set(panel, conversation);
     panel.onDidDispose(() => {
@@ -230,7 +245,7 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
   openPanel(session: string | null, title: string): void {
     for (const [panel, conversation] of this.panels) if (session && conversation.session === session) return panel.reveal();
     const options = { enableScripts: true, retainContextWhenHidden: true };
-    this.adopt(vscode.window.createWebviewPanel(Conversations.panel, title, vscode.ViewColumn.Beside, options), session);
+    this.adopt(vscode.window.createWebviewPanel(Conversations.panel, title, vscode.ViewColumn.Active, options), { session });
   }
 
   /** Returns the conversation in the active tab, or the one of the side bar. */

@@ -1,11 +1,22 @@
 // Replaces the console's api.js in the webview: the same exports, answered by the extension host.
 
 import type { RestError } from "../src/rest";
+import type { ViewState } from "../src/view";
 
 declare function acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): any; setState(state: unknown): void };
 
 /** The connection to the extension host. */
 export const host = acquireVsCodeApi();
+
+/** What is kept over a reload of the window: the shown session, and drafts. */
+const kept: ViewState = JSON.parse(document.body.dataset.state || "{}");
+export const state = (): Readonly<ViewState> => kept;
+
+export function keep(change: ViewState): void {
+  Object.assign(kept, change);
+  host.setState(kept);
+  host.postMessage({ type: "state", state: kept });
+}
 
 const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
 

@@ -1,7 +1,7 @@
 // The webview: the console's application on a page without its session list, which the tree view
 // shows. Takes commands of the extension host.
 
-import { host } from "./bridge";
+import { host, keep, state } from "./bridge";
 
 const at = (id: string) => document.getElementById(id)!;
 
@@ -28,7 +28,7 @@ function report(): void {
   const session = id ? decodeURIComponent(id) : null;
   if (session === shown) return;
   shown = session;
-  host.setState({ ...host.getState(), session });
+  keep({ session });
   host.postMessage({ type: "shown", session });
 }
 for (const name of ["pushState", "replaceState"] as const) {
@@ -98,7 +98,7 @@ addEventListener("message", ({ data }) => {
   else if (data?.type === "focus") whenReady(() => (document.hasFocus() ? at("prompt").focus() : (wanted = at("prompt"))));
 });
 
-const restored = host.getState()?.session ?? (document.body.dataset.session || null);
+const restored = state().session;
 if (restored) history.replaceState(null, "", `#/session/${encodeURIComponent(restored)}`);
 host.postMessage({ type: "starting" });
 import("console/app.js").then(

@@ -1,11 +1,11 @@
-// Replaces `sessionStorage` in the console's modules: the drafts are kept in the webview's state,
-// which VS Code restores after a reload of the window. esbuild injects this module.
+// Replaces `sessionStorage` in the console's modules: drafts are part of the webview's state, which
+// is restored after a reload of the window. esbuild injects this module.
 
-import { host } from "./bridge";
+import { keep, state } from "./bridge";
 
-const saved: Record<string, string> = { ...host.getState()?.storage };
+const saved: Record<string, string> = { ...state().storage };
 
-const save = () => host.setState({ ...host.getState(), storage: { ...saved } });
+const save = () => keep({ storage: { ...saved } });
 
 const methods = {
   getItem: (key: string) => saved[key] ?? null,
