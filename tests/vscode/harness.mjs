@@ -314,13 +314,19 @@ export class Window {
     await frame.locator("#working").waitFor({ state: "hidden" });
   }
 
-  /** Returns the row of a session in the tree, which is expanded. */
-  async tree(title) {
-    const header = this.page.locator('.pane-header[aria-label^="Sessions"]');
+  /** Returns a row of a tree view, which is expanded. */
+  async row(view, text) {
+    const header = this.page.locator(`.pane-header[aria-label^="${view}"]`);
+    await header.waitFor();
     if ((await header.getAttribute("aria-expanded")) === "false") await header.click();
-    const row = this.page.locator(".pane", { has: header }).locator(".monaco-list-row", { hasText: title }).first();
+    const row = this.page.locator(".pane", { has: header }).locator(".monaco-list-row", { hasText: text }).first();
     await row.waitFor();
     return row;
+  }
+
+  /** Returns the row of a session. */
+  tree(title) {
+    return this.row("Sessions", title);
   }
 
   /** Chooses an entry of a row's context menu. */

@@ -109,6 +109,57 @@ export const CASES = {
     equal(editor.read("poem.txt"), "roses\r\nare blue\r\n", "after it");
   },
 
+  async "the user's own text on the right side of the diff is written"({ window, editor }) {
+    writeFileSync(editor.file("own.txt"), "roses\nare red\n");
+    editor.model([read("own.txt"), edit("own.txt", "red", "blue"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await diffTab(window, "own.txt").click();
+    const right = window.page.locator(".editor-group-container.active .editor.modified .view-line", { hasText: "are" });
+    await right.click();
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type("ish");
+    await window.page.locator(".editor-group-container.active .editor.modified .view-line", { hasText: "blueish" }).waitFor();
+    await titleAction(window, "Allow This Change").click();
+    const refused = window.page.locator(".notification-toast", { hasText: "not a review of changes" });
+    const isOlder = await until(async () => ((await refused.count()) ? "older" : !(await diffTab(window, "own.txt").count()) && "done"), "the answer");
+    if (isOlder === "older") {
+      await answer(frame, "Reject");
+      await window.rests(frame);
+      return "this nuncio takes no own text for a change";
+    }
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("own.txt"), "roses\nare blueish\n", "the file");
+  },
+
+  async "a changed file is listed with its diff, and reverted"({ window, editor }) {
+    writeFileSync(editor.file("back.txt"), "before\n");
+    editor.model([read("back.txt"), edit("back.txt", "before", "after"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    const row = await window.row("Changed Files", "back.txt");
+    await row.click();
+    await window.page.locator(".tab.active", { hasText: "back.txt (changes of the turn)" }).waitFor();
+    await row.hover();
+    await row.locator('.actions a[aria-label^="Revert File"]').click();
+    await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Revert" }).click();
+    await until(() => editor.read("back.txt") === "before\n", "reverted");
+    await window.page.locator(".tab.active .tab-actions a").first().click();
+  },
+
+  async "the mode of a session is picked"({ window, editor }) {
+    editor.model([{ text: "Short." }]);
+    const frame = await window.fresh();
+    await window.prompt("Hello");
+    await window.rests(frame);
+    await window.command("nuncio: Choose Mode…");
+    await window.choose("Only reads");
+    await window.page.locator(".statusbar-item", { hasText: /nuncio · plan/ }).waitFor();
+    await frame.locator("#pickers .picker.mode", { hasText: "Plan" }).waitFor();
+  },
+
   async "a change is rejected in the conversation, and its tab closes"({ window, editor }) {
     writeFileSync(editor.file("kept.txt"), "kept\n");
     editor.model([read("kept.txt"), edit("kept.txt", "kept", "lost"), { text: "Understood." }]);

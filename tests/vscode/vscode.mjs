@@ -21,9 +21,10 @@ async function runCases(cases, options, before) {
     browser.complaints.length = 0;
     try {
       await before?.(window);
-      await run({ window, editor, browser });
+      const skipped = await run({ window, editor, browser });
       if (browser.complaints.length) throw new Error(`the page reports ${browser.complaints.join("; ")}`);
       passed++;
+      if (skipped) console.log(`      not tested: ${skipped}`);
       console.log(`ok    ${name} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`);
     } catch (error) {
       failed++;

@@ -1,7 +1,7 @@
 // Builds dist/: the extension host's program and the webview, which is the console with another
 // api.js. `node scripts/build.mjs [--dev]`; --dev keeps names and adds source maps.
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -39,6 +39,13 @@ const bridge = {
   },
 };
 
+/** Returns the texts of the extension host, as the bundle from which translators start. */
+function texts() {
+  const sources = readdirSync(join(root, "src")).map((name) => readFileSync(join(root, "src", name), "utf8"));
+  const found = sources.flatMap((source) => [...source.matchAll(/\bt\(\s*("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text)));
+  return Object.fromEntries([...new Set(found)].sort().map((text) => [text, text]));
+}
+
 const common = { bundle: true, minify: !dev, sourcemap: dev ? "inline" : false, legalComments: "none", logLevel: "warning", logLimit: 5, absWorkingDir: root };
 
 rmSync(join(root, "dist"), { recursive: true, force: true });
@@ -48,4 +55,6 @@ await Promise.all([
   esbuild.build({ ...common, entryPoints: ["webview/main.ts"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "chrome128", plugins: [bridge], inject: ["webview/storage.ts"] }),
   esbuild.build({ ...common, entryPoints: ["webview/webview.css"], outfile: "dist/webview.css", loader: { ".css": "css" }, target: "chrome128", plugins: [bridge] }),
 ]);
+mkdirSync(join(root, "l10n"), { recursive: true });
+writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(texts(), null, 2)}\n`);
 writeFileSync(join(root, "dist/LICENSES.txt"), "Contains @agentclientprotocol/sdk (Apache-2.0) and zod (MIT).\n");

@@ -81,7 +81,7 @@ export class Agent implements vscode.Disposable {
     if (!vscode.workspace.isTrusted) return this.set({ running: false, problem: "untrusted", detail: "" });
     const settings = vscode.workspace.getConfiguration("nuncio");
     const env = settings.get<Record<string, string>>("env", {});
-    const found = await findProgram({ command: settings.get<string>("command", "").trim(), env, extensionDirectory: this.extensionDirectory });
+    const found = await findProgram({ command: settings.get<string>("command", "").trim().replace(/^~(?=\/)/, homedir()), env, extensionDirectory: this.extensionDirectory });
     if (attempt !== this.attempt || this.disposed) return;
     if ("problem" in found) {
       this.log.error(`nuncio cannot be started: ${found.problem} ${found.detail}`);

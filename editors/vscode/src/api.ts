@@ -50,7 +50,7 @@ export class Api {
     // `session/prompt` answers at the end of the turn. A message answers when it is in the log.
     if (method === "session/prompt") [method, params] = ["_nuncio/session/message", toMessage(params)];
     if (method === "_nuncio/permission/answer") params = this.answer(String(params.permissionId), params);
-    if (method === "session/new") params = { mcpServers: [], ...params, cwd: params.cwd || defaultDirectory() };
+    if (method === "session/new") params = newSession(params);
     if (method === "session/resume") params = { cwd: "", mcpServers: [], ...params };
     const id = String(params.sessionId ?? "");
     if (mapped.notification) {
@@ -86,11 +86,19 @@ function toMessage({ prompt, sessionId }: Params): Params {
   return { sessionId, role: "user", parts: (prompt as unknown[]).map(flat) };
 }
 
+/** Completes params of `session/new`: in a folder of the window, the other folders are used, too. */
+function newSession(params: Params): Params {
+  const cwd = String(params.cwd || defaultDirectory());
+  const folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file").map(({ uri }) => uri.fsPath);
+  const others = folders.includes(cwd) ? folders.filter((folder) => folder !== cwd) : [];
+  return { mcpServers: [], ...(others.length && { additionalDirectories: others }), ...params, cwd };
+}
+
 /** Returns the directory of a new session: the folder of the active editor, or the first folder. */
 export function defaultDirectory(): string {
   const active = vscode.window.activeTextEditor?.document.uri;
   const folder = (active && vscode.workspace.getWorkspaceFolder(active)) ?? vscode.workspace.workspaceFolders?.[0];
-  return folder?.uri.scheme === "file" || folder?.uri.scheme === "vscode-remote" ? folder.uri.fsPath : homedir();
+  return folder?.uri.scheme === "file" ? folder.uri.fsPath : homedir();
 }
 
 /** Returns the REST path of a session. */

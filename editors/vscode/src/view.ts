@@ -49,6 +49,7 @@ export class Conversation implements vscode.Disposable {
     private readonly api: Api,
     private readonly hooks: ViewHooks,
     private readonly extension: vscode.Uri,
+    private readonly place: "sidebar" | "editor",
     private readonly state: ViewState,
     private readonly keep: (state: ViewState) => void,
   ) {
@@ -83,7 +84,7 @@ export class Conversation implements vscode.Disposable {
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <link rel="stylesheet" href="${uri("webview.css")}">
 </head>
-<body class="home${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-state="${escaped(JSON.stringify(this.state))}">
+<body class="home in-${this.place}${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-state="${escaped(JSON.stringify(this.state))}">
 ${page}
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>
@@ -216,7 +217,7 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
     this.sidebar?.conversation.dispose();
     // VS Code stores the state of a webview only when it closes the window in good order.
     const keep = (state: ViewState) => void this.memento.update(STATE, state);
-    const conversation = new Conversation(view.webview, this.api, this.hooks, this.extension, this.memento.get<ViewState>(STATE, {}), keep);
+    const conversation = new Conversation(view.webview, this.api, this.hooks, this.extension, "sidebar", this.memento.get<ViewState>(STATE, {}), keep);
     const sidebar = { view, conversation };
     this.sidebar = sidebar;
     view.onDidDispose(() => {
@@ -231,7 +232,7 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
   }
 
   private adopt(panel: vscode.WebviewPanel, state: ViewState): void {
-    const conversation = new Conversation(panel.webview, this.api, this.hooks, this.extension, state, () => {});
+    const conversation = new Conversation(panel.webview, this.api, this.hooks, this.extension, "editor", state, () => {});
     panel.iconPath = vscode.Uri.joinPath(this.extension, "media", "extension.png");
     this.panels.set(panel, conversation);
     panel.onDidDispose(() => {
@@ -252,10 +253,6 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
   get current(): Conversation | null {
     for (const [panel, conversation] of this.panels) if (panel.active) return conversation;
     return this.sidebar?.conversation ?? null;
-  }
-
-  get isSidebarVisible(): boolean {
-    return !!this.sidebar?.view.visible;
   }
 
   /** Sets the title of the tabs that show a session. */
