@@ -183,9 +183,11 @@ export class Browser {
     const context = await this.chromium.newContext({ viewport: { width, height }, permissions: ["clipboard-read", "clipboard-write"], ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(WAIT_MS);
-    page.on("pageerror", (error) => this.complaints.push(error.stack ?? String(error)));
+    // The workbench has errors of its own.
+    const isOurs = (text) => text.includes("/dist/webview.js");
+    page.on("pageerror", (error) => isOurs(error.stack ?? "") && this.complaints.push(error.stack));
     page.on("console", (message) => {
-      if (message.type() === "error" && message.location().url.includes("nuncio")) this.complaints.push(message.text());
+      if (message.type() === "error" && isOurs(message.location().url)) this.complaints.push(message.text());
     });
     const window = new Window(page, editor);
     await page.goto(editor.url);

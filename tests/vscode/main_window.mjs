@@ -132,6 +132,26 @@ export const CASES = {
     equal(editor.read("own.txt"), "roses\nare blueish\n", "the file");
   },
 
+  async "one hunk is rejected and one accepted in the conversation"({ window, editor }) {
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`);
+    writeFileSync(editor.file("hunks.txt"), `${lines.join("\n")}\n`);
+    const changed = lines.map((line, index) => (index === 2 || index === 25 ? `${line} changed` : line));
+    editor.model([read("hunks.txt"), { tool_calls: [{ name: "write", input: { file_path: "hunks.txt", content: `${changed.join("\n")}\n` } }] }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await asks(frame);
+    if (!(await frame.locator("#ask .part").count())) {
+      await answer(frame, "Reject");
+      await window.rests(frame);
+      return "this nuncio offers no hunks of a change";
+    }
+    await window.screenshot("hunks");
+    await frame.locator("#ask .part").nth(1).locator("input[value=reject]").check();
+    await answer(frame, "Apply the choices");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("hunks.txt"), `${lines.map((line, index) => (index === 2 ? `${line} changed` : line)).join("\n")}\n`, "the file");
+  },
+
   async "a changed file is listed with its diff, and reverted"({ window, editor }) {
     writeFileSync(editor.file("back.txt"), "before\n");
     editor.model([read("back.txt"), edit("back.txt", "before", "after"), { text: "Done." }]);

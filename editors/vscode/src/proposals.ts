@@ -155,12 +155,11 @@ export class Proposals implements vscode.Disposable {
     if (!proposal) return params;
     const option = proposal.options.find((one) => one.optionId === params.optionId);
     const allows = option ? !option.kind.startsWith("reject") : String(params.outcome ?? "").startsWith("allow");
-    const own = (params.edits ?? []) as { path: string }[];
-    const edits = proposal.changes
-      .map((change) => ({ path: change.path, text: this.text(change), newText: change.newText }))
-      .filter(({ path, text, newText }) => text !== newText && !own.some((one) => one.path === path))
-      .map(({ path, text }) => ({ path, text }));
-    return allows && edits.length ? { ...params, edits: [...own, ...edits] } : params;
+    // Choices about parts in the conversation precede the text in a tab.
+    const hasChoices = [params.hunks, params.edits].some((list) => Array.isArray(list) && list.length > 0);
+    if (!allows || hasChoices) return params;
+    const edits = proposal.changes.map((change) => ({ change, text: this.text(change) })).filter(({ change, text }) => text !== change.newText).map(({ change, text }) => ({ path: change.path, text }));
+    return edits.length ? { ...params, edits } : params;
   }
 
   /** Returns the request of the active tab, or of the tab with this address. */
