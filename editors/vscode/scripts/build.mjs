@@ -1,0 +1,60 @@
+// Builds dist/: the extension host's program and the webview, which is the console with another
+// api.js. `node scripts/build.mjs [--dev]`; --dev keeps names and adds source maps.
+
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as esbuild from "esbuild";
+import { routes } from "./routes.mjs";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const repository = join(root, "../..");
+const web = join(repository, "src/http/web");
+const dev = process.argv.includes("--dev");
+
+const schema = (name) => JSON.parse(readFileSync(join(repository, "schema", name), "utf8"));
+
+/** Returns the body of the console's page, without its comments. */
+function page() {
+  const html = readFileSync(join(web, "index.html"), "utf8");
+  return /<body[^>]*>([\s\S]*)<\/body>/.exec(html)[1].replace(/<!--[\s\S]*?-->/g, "").trim();
+}
+
+/** Provides `virtual:routes` and `virtual:page`, which are generated from the repository. */
+const generated = {
+  name: "generated",
+  setup(build) {
+    build.onResolve({ filter: /^virtual:/ }, ({ path }) => ({ path, namespace: "generated" }));
+    build.onLoad({ filter: /routes$/, namespace: "generated" }, () => ({ loader: "json", contents: JSON.stringify(routes(schema("openapi.json"), schema("methods.json"))) }));
+    build.onLoad({ filter: /page$/, namespace: "generated" }, () => ({ loader: "text", contents: page() }));
+  },
+};
+
+/** Replaces the console's api.js by the bridge to the extension host. */
+const bridge = {
+  name: "bridge",
+  setup(build) {
+    build.onResolve({ filter: /^\.\/api\.js$/ }, ({ importer }) => (dirname(importer) === web ? { path: join(root, "webview/bridge.ts") } : null));
+    build.onResolve({ filter: /^console\// }, ({ path }) => ({ path: join(web, path.slice("console/".length)) }));
+  },
+};
+
+/** Returns the texts of the extension host, as the bundle from which translators start. */
+function texts() {
+  const sources = readdirSync(join(root, "src")).map((name) => readFileSync(join(root, "src", name), "utf8"));
+  const found = sources.flatMap((source) => [...source.matchAll(/\bt\(\s*("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text)));
+  return Object.fromEntries([...new Set(found)].sort().map((text) => [text, text]));
+}
+
+const common = { bundle: true, minify: !dev, sourcemap: dev ? "inline" : false, legalComments: "none", logLevel: "warning", logLimit: 5, absWorkingDir: root };
+
+rmSync(join(root, "dist"), { recursive: true, force: true });
+mkdirSync(join(root, "dist"));
+await Promise.all([
+  esbuild.build({ ...common, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", platform: "node", format: "cjs", target: "node20", external: ["vscode"], plugins: [generated, bridge] }),
+  esbuild.build({ ...common, entryPoints: ["webview/main.ts"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "chrome128", plugins: [bridge], inject: ["webview/storage.ts"] }),
+  esbuild.build({ ...common, entryPoints: ["webview/webview.css"], outfile: "dist/webview.css", loader: { ".css": "css" }, target: "chrome128", plugins: [bridge] }),
+]);
+mkdirSync(join(root, "l10n"), { recursive: true });
+writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(texts(), null, 2)}\n`);
+writeFileSync(join(root, "dist/LICENSES.txt"), "Contains @agentclientprotocol/sdk (Apache-2.0) and zod (MIT).\n");

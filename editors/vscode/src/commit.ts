@@ -1,0 +1,73 @@
+// The commit message: a session without tools writes it from the diff into the source-control box.
+
+import * as vscode from "vscode";
+import { type Api, sessionPath } from "./api";
+import type { Sessions } from "./sessions";
+
+const DIFF_CHARS_MAX = 100_000;
+const PROMPT = `Write a commit message for this diff. First line: at most 72 characters, in the imperative. Then, only if the reason is not obvious, an empty line and why the change is made. Answer with the message alone: no quotes, no fences.`;
+
+/** The part of the API of VS Code's git extension that is used. */
+interface Repository {
+  rootUri: vscode.Uri;
+  inputBox: { value: string };
+  diff(cached?: boolean): Promise<string>;
+  state: { indexChanges: unknown[] };
+}
+
+/** Returns the repository of a source control, of the active editor, or the first one. */
+async function repositoryOf(control?: vscode.SourceControl): Promise<Repository | null> {
+  const extension = vscode.extensions.getExtension<{ getAPI(version: 1): { repositories: Repository[] } }>("vscode.git");
+  const git = (await extension?.activate())?.getAPI(1);
+  const repositories = git?.repositories ?? [];
+  const file = vscode.window.activeTextEditor?.document.uri.fsPath ?? "";
+  const root = control?.rootUri?.toString();
+  return repositories.find((one) => one.rootUri.toString() === root) ?? repositories.find((one) => file.startsWith(`${one.rootUri.fsPath}/`)) ?? repositories[0] ?? null;
+}
+
+/** Waits for the end of a turn of the session. */
+function turnEnd(sessions: Sessions, id: string, cancelled: vscode.CancellationToken): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const listeners: vscode.Disposable[] = [];
+    const end = (error?: Error) => {
+      for (const one of listeners) one.dispose();
+      if (error) reject(error);
+      else resolve();
+    };
+    listeners.push(
+      sessions.onEvent(({ sessionId, body }) => {
+        if (sessionId !== id) return;
+        if (body.type === "turn.completed") end();
+        else if (/^turn\.(failed|cancelled|interrupted)$/.test(body.type)) end(new Error(body.message ?? "the turn was stopped"));
+      }),
+      cancelled.onCancellationRequested(() => end(new vscode.CancellationError())),
+    );
+  });
+}
+
+/** Removes fences and quotes around an answer. */
+export const plainMessage = (answer: string) => answer.trim().replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1").trim();
+
+/** Writes a message for the staged changes, or for all changes if none are staged. */
+export async function writeCommitMessage(api: Api, sessions: Sessions, control?: vscode.SourceControl): Promise<void> {
+  const repository = await repositoryOf(control);
+  if (!repository) throw new Error(vscode.l10n.t("this folder has no git repository"));
+  const diff = await repository.diff(repository.state.indexChanges.length > 0);
+  if (!diff.trim()) throw new Error(vscode.l10n.t("there are no changes to describe"));
+  await vscode.window.withProgress({ location: vscode.ProgressLocation.SourceControl, title: vscode.l10n.t("Writing a commit message"), cancellable: true }, async (_, cancelled) => {
+    const { sessionId } = await api.call("POST", "/v1/sessions", { cwd: repository.rootUri.fsPath, mode: "plan", title: "Commit message" });
+    sessions.hidden.add(sessionId);
+    try {
+      await api.call("PATCH", sessionPath(sessionId), { tools: [] });
+      const ended = turnEnd(sessions, sessionId, cancelled);
+      const prompt = [{ type: "text", text: `${PROMPT}\n\n${diff.slice(0, DIFF_CHARS_MAX)}` }];
+      await Promise.all([ended, api.call("POST", sessionPath(sessionId, "/prompt"), { prompt })]);
+      const { answer } = await api.call("GET", sessionPath(sessionId, "/result"));
+      const message = plainMessage(answer);
+      if (message) repository.inputBox.value = message;
+    } finally {
+      await api.call("DELETE", sessionPath(sessionId)).catch(() => {});
+      sessions.hidden.delete(sessionId);
+    }
+  });
+}

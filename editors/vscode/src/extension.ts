@@ -1,0 +1,279 @@
+// Registers the extension: starts nuncio, and connects its views, commands and events.
+
+import * as vscode from "vscode";
+import { ActiveSession } from "./active";
+import { Agent } from "./agent";
+import { Api, ApiError, defaultDirectory, sessionPath } from "./api";
+import { ChangedFiles } from "./changes";
+import { writeCommitMessage } from "./commit";
+import { explanation, fix, FixActions, mention, problems, selection } from "./context";
+import { EditorFiles } from "./files";
+import type { NuncioEvent } from "./follow";
+import { pickAgent, pickOption, pickSession } from "./pickers";
+import { Proposals } from "./proposals";
+import { type Node, Sessions } from "./sessions";
+import { StatusItem } from "./status";
+import { type Compose, type Conversation, Conversations } from "./view";
+
+const setContext = (key: string, value: unknown) => vscode.commands.executeCommand("setContext", key, value);
+
+export function activate(context: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel("nuncio", { log: true });
+  const extension = new Extension(context, log);
+  context.subscriptions.push(log, ...extension.parts);
+  extension.register();
+  void extension.agent.start();
+}
+
+export function deactivate(): void {}
+
+class Extension {
+  readonly agent: Agent;
+  private readonly api: Api;
+  private readonly sessions: Sessions;
+  private readonly active: ActiveSession;
+  private readonly conversations: Conversations;
+  private readonly proposals: Proposals;
+  private readonly status: StatusItem;
+  private readonly changes: ChangedFiles;
+  private readonly tree: vscode.TreeView<Node>;
+  private needsLogin = false;
+  readonly parts: vscode.Disposable[];
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    const files = new EditorFiles();
+    this.agent = new Agent(context.extensionPath, {
+      readFile: (params) => files.read(params),
+      writeFile: (params) => files.write(params),
+      // The user answers in the conversation or in the diff tab. nuncio cancels this request then.
+      requestPermission: (_, cancelled) => new Promise((__, reject) => {
+        const abort = () => reject(new DOMException("answered elsewhere", "AbortError"));
+        if (cancelled.aborted) abort();
+        else cancelled.addEventListener("abort", abort, { once: true });
+      }),
+    }, log);
+    this.api = new Api(this.agent);
+    this.sessions = new Sessions(this.api);
+    this.tree = vscode.window.createTreeView("nuncio.sessions", { treeDataProvider: this.sessions });
+    this.active = new ActiveSession(this.api);
+    this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri, context.workspaceState);
+    this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), (error) => this.failed(error));
+    this.status = new StatusItem(this.agent, this.active, this.sessions);
+    this.changes = new ChangedFiles(this.active);
+    this.parts = [this.agent, this.sessions, this.active, this.conversations, this.proposals, this.status, this.changes];
+  }
+
+  register(): void {
+    const { subscriptions } = this.context;
+    const webviewOptions = { webviewOptions: { retainContextWhenHidden: true } };
+    subscriptions.push(
+      vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
+      vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
+      this.tree,
+      vscode.window.registerTreeDataProvider("nuncio.changes", this.changes),
+      vscode.window.registerTreeDataProvider("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
+      vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => void this.agent.restartNow()),
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (["command", "args", "env"].some((name) => event.affectsConfiguration(`nuncio.${name}`))) void this.agent.restartNow();
+      }),
+      this.agent.onDidChangeState(() => void this.agentChanged()),
+      this.sessions.onDidChange(() => this.sessionsChanged()),
+      this.sessions.onEvent((event) => {
+        this.proposals.take(event);
+        if (event.body.type === "permission.requested") this.notify(event.sessionId, event.body);
+        if (event.body.title && event.body.type.startsWith("session.")) this.conversations.rename(event.sessionId, event.body.title);
+      }),
+      this.active.onDidChange(() => void setContext("nuncio.busy", !!this.active.state?.busy)),
+    );
+    this.commands();
+  }
+
+  // State ------------------------------------------------------------------------------------------------------------------------
+
+  private async agentChanged(): Promise<void> {
+    const { running, problem } = this.agent.state;
+    if (running) {
+      await this.checkLogin();
+      this.sessions.load().catch((error) => this.log.error(`the sessions could not be loaded: ${error}`));
+    }
+    await this.showProblem();
+    void setContext("nuncio.running", running);
+    if (problem === "missing" || this.needsLogin) await this.firstStart();
+  }
+
+  private async showProblem(): Promise<void> {
+    await setContext("nuncio.problem", this.agent.state.problem ?? (this.needsLogin ? "login" : undefined));
+  }
+
+  /** Checks whether the default model has credentials. */
+  private async checkLogin(): Promise<void> {
+    const { state } = await this.agent.request<{ state: string }>("auth/status", {}).catch(() => ({ state: "unknown" }));
+    this.needsLogin = state === "unauthenticated";
+    void setContext("nuncio.hasModel", !this.needsLogin);
+    const { model = null } = await this.api.call("GET", "/v1/status").catch(() => ({}));
+    this.status.defaultModel = model;
+    this.status.draw();
+  }
+
+  /** Opens the walkthrough when nuncio cannot be used, once. */
+  private async firstStart(): Promise<void> {
+    if (this.context.globalState.get("walkthrough")) return;
+    await this.context.globalState.update("walkthrough", true);
+    await vscode.commands.executeCommand("nuncio.walkthrough");
+  }
+
+  private shown(view: Conversation, session: string | null): void {
+    if (this.conversations.current !== view) return;
+    this.active.show(session);
+    this.sessions.shown = session;
+    this.sessions.redraw();
+    this.select();
+  }
+
+  /** Selects the shown session in the tree. */
+  private select(): void {
+    const node = this.sessions.node(this.sessions.shown);
+    const isSelected = this.tree.selection.some((one) => one.kind === "session" && one.row === (node?.kind === "session" && node.row));
+    if (node && !isSelected && this.tree.visible) this.tree.reveal(node, { select: true, focus: false }).then(undefined, () => {});
+  }
+
+  private sessionsChanged(): void {
+    const { waiting } = this.sessions;
+    this.conversations.badge(waiting.length, vscode.l10n.t("{0} sessions wait for an answer", waiting.length));
+  }
+
+  /** Tells a user who looks at another window that a session waits. */
+  private notify(id: string, body: NuncioEvent["body"]): void {
+    if (vscode.window.state.focused || !vscode.workspace.getConfiguration("nuncio").get("notifyWhenWaiting", true)) return;
+    const row = this.sessions.rows.get(id);
+    if (!this.api.isOpened(id) && this.active.id !== id) return;
+    const show = vscode.l10n.t("Show");
+    const text = vscode.l10n.t("nuncio waits for an answer: {0}", body.title || row?.title || vscode.l10n.t("Untitled"));
+    void vscode.window.showInformationMessage(text, show).then(async (chosen) => {
+      if (chosen === show) await this.open(id);
+    });
+  }
+
+  private failed(error: unknown): void {
+    const text = error instanceof ApiError || error instanceof Error ? error.message : String(error);
+    this.log.error(text);
+    void vscode.window.showErrorMessage(`nuncio: ${text}`);
+  }
+
+  // Commands ---------------------------------------------------------------------------------------------------------------------
+
+  private open(id: string | null): Promise<void> {
+    return this.conversations.reveal((conversation) => {
+      conversation.show(id);
+      conversation.focus();
+    });
+  }
+
+  private compose(compose: Compose | null, nothing: string): Promise<void> | undefined {
+    if (compose) return this.conversations.reveal((conversation) => conversation.compose(compose));
+    void vscode.window.showInformationMessage(nothing);
+    return undefined;
+  }
+
+  private commands(): void {
+    const { api, sessions, active } = this;
+    const t = vscode.l10n.t;
+    /** Returns the id of the session of a tree item, or of the shown session. */
+    const idOf = (node?: { row?: { id: string } }) => node?.row?.id ?? active.id;
+    const editor = () => vscode.window.activeTextEditor;
+    type TreeNode = { row?: { id: string } } | undefined;
+    const commands: Record<string, (...args: any[]) => unknown> = {
+      newSession: () => this.open(null),
+      open: () => this.conversations.reveal((conversation) => conversation.focus()),
+      openInEditor: () => this.conversations.openPanel(active.id, active.state?.title || t("nuncio")),
+      pickSession: async () => {
+        const id = await pickSession(sessions);
+        if (id) await this.open(id);
+      },
+      stop: () => active.id && api.call("POST", sessionPath(active.id, "/cancel"), {}),
+      addSelection: () => {
+        const one = editor();
+        return this.compose(one ? selection(one) : null, t("Open a file first."));
+      },
+      addFile: (uri?: vscode.Uri, all?: vscode.Uri[]) => {
+        const file = uri ?? editor()?.document.uri;
+        return this.compose(file ? mention(all?.length ? all : [file]) : null, t("Open a file first."));
+      },
+      addProblems: () => this.compose(problems(editor()?.document.uri) ?? problems(), t("There are no problems.")),
+      explain: () => {
+        const one = editor();
+        return this.compose(one && !one.selection.isEmpty ? explanation(one) : null, t("Select code first."));
+      },
+      fix: async (uri: vscode.Uri, diagnostics: vscode.Diagnostic[]) => this.compose(fix(await vscode.workspace.openTextDocument(uri), diagnostics), ""),
+      commitMessage: (control?: vscode.SourceControl) => writeCommitMessage(api, sessions, control),
+      pickModel: () => pickOption(api, active, "model", t("Model of the session")),
+      pickMode: () => pickOption(api, active, "mode", t("Mode of the session")),
+      pickThinking: () => pickOption(api, active, "thinking", t("Thinking of the session")),
+      pickAgent: async () => {
+        const agent = await pickAgent(api);
+        if (!agent) return;
+        const { sessionId } = await api.call("POST", "/v1/sessions", { cwd: defaultDirectory(), ...(agent === "nuncio" ? {} : { agent }) });
+        await this.open(sessionId);
+      },
+      allow: (uri?: vscode.Uri) => this.proposals.answer(true, uri),
+      reject: (uri?: vscode.Uri) => this.proposals.answer(false, uri),
+      showLog: () => this.log.show(),
+      restart: () => this.agent.restartNow(),
+      openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:nuncio.nuncio"),
+      openConfig: () => this.openConfig(),
+      walkthrough: () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#start`, false),
+      refreshSessions: () => sessions.load(),
+      moreSessions: () => sessions.page(),
+      "session.open": (node: TreeNode) => this.open(idOf(node)),
+      "session.answer": (node: TreeNode) => this.open(node?.row?.id ?? sessions.waiting[0]?.id ?? active.id),
+      "session.rename": async (node: TreeNode) => {
+        const id = idOf(node);
+        const row = id && sessions.rows.get(id);
+        if (!row) return;
+        const title = await vscode.window.showInputBox({ title: t("Rename the session"), value: row.title });
+        if (title?.trim()) await this.agent.request("session/set_title", { sessionId: id, title: title.trim() });
+      },
+      "session.fork": async (node: TreeNode) => {
+        const id = idOf(node);
+        if (!id) return;
+        const { sessionId } = await api.call("POST", sessionPath(id, "/fork"), { cwd: sessions.rows.get(id)?.cwd ?? "" });
+        await this.open(sessionId);
+      },
+      "session.stop": (node: TreeNode) => idOf(node) && api.call("POST", sessionPath(idOf(node)!, "/cancel"), {}),
+      "session.close": (node: TreeNode) => idOf(node) && api.call("POST", sessionPath(idOf(node)!, "/close"), {}),
+      "session.delete": async (node: TreeNode) => {
+        const id = idOf(node);
+        if (!id) return;
+        const remove = t("Delete");
+        const question = t("Delete “{0}”? Its conversation is deleted permanently. Changes in the project are kept.", sessions.rows.get(id)?.title || t("Untitled"));
+        if ((await vscode.window.showWarningMessage(question, { modal: true }, remove)) !== remove) return;
+        await api.call("DELETE", sessionPath(id));
+        if (active.id === id) this.conversations.current?.show(null);
+      },
+      "change.open": (change) => this.changes.open(change),
+      "change.revert": (change) => this.changes.revert(change),
+    };
+    for (const [name, does] of Object.entries(commands)) {
+      const guarded = async (...args: unknown[]) => {
+        try {
+          await does(...args);
+        } catch (error) {
+          if (!(error instanceof vscode.CancellationError)) this.failed(error);
+        }
+      };
+      this.context.subscriptions.push(vscode.commands.registerCommand(`nuncio.${name}`, guarded));
+    }
+  }
+
+  /** Opens nuncio's settings file, which is created if it is missing. */
+  private async openConfig(): Promise<void> {
+    const uri = vscode.Uri.file(await this.agent.configPath());
+    const exists = await vscode.workspace.fs.stat(uri).then(() => true, () => false);
+    if (!exists) await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode("# Settings of nuncio: docs/PROVIDERS.md\n# model = \"anthropic/claude-sonnet-5\"\n"));
+    await vscode.window.showTextDocument(uri);
+  }
+}

@@ -1,0 +1,279 @@
+// The conversation: webviews in the side bar and in editor tabs, which run the console's modules.
+
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import page from "virtual:page";
+import { type Api, ApiError } from "./api";
+import { toRestError } from "./rest";
+
+/** Events are posted to a webview at most once in this time. */
+const BATCH_MS = 12;
+
+/** Text and files for the prompt editor. */
+export interface Compose {
+  text?: string;
+  files?: { name: string; uri: string; text: string }[];
+  submit?: boolean;
+}
+
+/** What a webview keeps over a reload: the session that it shows, and drafts. */
+export interface ViewState {
+  session?: string | null;
+  storage?: Record<string, string>;
+}
+
+export interface ViewHooks {
+  /** A webview shows another session; null for the page of a new session. */
+  shown(view: Conversation, session: string | null): void;
+  prompted(): void;
+}
+
+const STATE = "conversation";
+const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+
+/** Serves one webview. */
+export class Conversation implements vscode.Disposable {
+  /** The shown session; null for the page of a new session. */
+  session: string | null = null;
+  private readonly streams = new Map<number, vscode.Disposable>();
+  private batch = new Map<number, unknown[]>();
+  private flushing: NodeJS.Timeout | null = null;
+  private isReady = false;
+  private queue: unknown[] = [];
+  /** The addresses of files that were added, by the address that the console gives to a file. */
+  private readonly addresses = new Map<string, string>();
+  private readonly listener: vscode.Disposable;
+
+  constructor(
+    readonly webview: vscode.Webview,
+    private readonly api: Api,
+    private readonly hooks: ViewHooks,
+    private readonly extension: vscode.Uri,
+    private readonly place: "sidebar" | "editor",
+    private readonly state: ViewState,
+    private readonly keep: (state: ViewState) => void,
+  ) {
+    this.session = state.session ?? null;
+    const dist = vscode.Uri.joinPath(extension, "dist");
+    webview.options = { enableScripts: true, localResourceRoots: [dist] };
+    this.listener = webview.onDidReceiveMessage((message) => void this.receive(message));
+    webview.html = this.html();
+  }
+
+  dispose(): void {
+    this.listener.dispose();
+    clearTimeout(this.flushing ?? undefined);
+    this.unfollowAll();
+  }
+
+  private unfollowAll(): void {
+    for (const stream of this.streams.values()) stream.dispose();
+    this.streams.clear();
+    this.batch.clear();
+  }
+
+  private html(): string {
+    const uri = (name: string) => this.webview.asWebviewUri(vscode.Uri.joinPath(this.extension, "dist", name)).toString();
+    const nonce = randomBytes(24).toString("base64url");
+    const policy = [`default-src 'none'`, `script-src 'nonce-${nonce}'`, `style-src ${this.webview.cspSource}`, `img-src data:`, `font-src ${this.webview.cspSource}`, `require-trusted-types-for 'script'`, `form-action 'none'`, `base-uri 'none'`].join("; ");
+    return `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta http-equiv="Content-Security-Policy" content="${policy}">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <link rel="stylesheet" href="${uri("webview.css")}">
+</head>
+<body class="home in-${this.place}${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-state="${escaped(JSON.stringify(this.state))}">
+${page}
+<script nonce="${nonce}" src="${uri("webview.js")}"></script>
+</body>
+</html>`;
+  }
+
+  // Messages of the webview ------------------------------------------------------------------------------------------------------
+
+  private async receive(message: any): Promise<void> {
+    switch (message?.type) {
+      case "call":
+        return this.call(message);
+      case "follow":
+        return this.follow(message);
+      case "unfollow":
+        this.streams.get(message.id)?.dispose();
+        this.streams.delete(message.id);
+        this.batch.delete(message.id);
+        return;
+      case "shown":
+        this.session = typeof message.session === "string" ? message.session : null;
+        return this.hooks.shown(this, this.session);
+      case "state":
+        return this.keep(message.state);
+      case "starting":
+        // The page was loaded again: its streams are gone.
+        this.isReady = false;
+        return this.unfollowAll();
+      case "ready":
+        this.isReady = true;
+        for (const waiting of this.queue.splice(0)) void this.webview.postMessage(waiting);
+    }
+  }
+
+  private async call({ id, verb, path, body }: { id: number; verb: string; path: string; body?: any }): Promise<void> {
+    const isPrompt = verb === "POST" && /\/(prompt|messages)$/.test(path);
+    try {
+      const value = await this.api.call(verb, path, isPrompt ? this.addressed(body) : body);
+      void this.webview.postMessage({ type: "result", id, value });
+      if (isPrompt) this.hooks.prompted();
+    } catch (error) {
+      const rest = error instanceof ApiError ? error.rest : toRestError(error);
+      void this.webview.postMessage({ type: "result", id, error: rest });
+    }
+  }
+
+  /** Replaces the addresses of added files by those of the files in the workspace. */
+  private addressed(body: any): any {
+    const replaced = (part: any) => {
+      const address = this.addresses.get(part?.resource?.uri ?? part?.uri);
+      if (!address) return part;
+      return part.resource ? { ...part, resource: { ...part.resource, uri: address } } : { ...part, uri: address };
+    };
+    const list = (parts: any) => (Array.isArray(parts) ? parts.map(replaced) : parts);
+    return { ...body, ...(body.prompt && { prompt: list(body.prompt) }), ...(body.parts && { parts: list(body.parts) }) };
+  }
+
+  private follow({ id, path, after, types }: { id: number; path: string; after: number; types?: string }): void {
+    const session = /^\/v1\/sessions\/([^/]+)\/events$/.exec(path)?.[1];
+    if (!session && path !== "/v1/events") return;
+    const send = (message: unknown) => this.send(id, message);
+    const stream = this.api.agent.follow(
+      { after, types, ...(session ? { sessionId: decodeURIComponent(session) } : {}) },
+      {
+        event: (event, cursor) => send({ event, cursor }),
+        synced: (synced) => send({ synced }),
+        status: (status) => send({ status }),
+        state: (state) => send({ state }),
+        refused: (error) => send({ refused: toRestError(error) }),
+      },
+    );
+    this.streams.set(id, stream);
+  }
+
+  private send(id: number, message: unknown): void {
+    const messages = this.batch.get(id);
+    if (messages) messages.push(message);
+    else this.batch.set(id, [message]);
+    this.flushing ??= setTimeout(() => {
+      this.flushing = null;
+      const streams = [...this.batch].map(([id, messages]) => ({ id, messages }));
+      this.batch = new Map();
+      void this.webview.postMessage({ type: "stream", streams });
+    }, BATCH_MS);
+  }
+
+  // Commands to the webview ------------------------------------------------------------------------------------------------------
+
+  private post(message: unknown): void {
+    if (this.isReady) void this.webview.postMessage(message);
+    else this.queue.push(message);
+  }
+
+  /** Shows a session; null for the page of a new session. */
+  show(session: string | null): void {
+    this.post({ type: "show", session });
+  }
+
+  focus(): void {
+    this.post({ type: "focus" });
+  }
+
+  compose(compose: Compose): void {
+    for (const { name, uri } of compose.files ?? []) this.addresses.set(`file:///${encodeURIComponent(name)}`, uri);
+    this.post({ type: "compose", ...compose });
+  }
+}
+
+/** The webviews of the window; the view of the side bar is created when it is first shown. */
+export class Conversations implements vscode.WebviewViewProvider, vscode.WebviewPanelSerializer, vscode.Disposable {
+  static readonly view = "nuncio.conversation";
+  static readonly panel = "nuncio.panel";
+  private sidebar: { view: vscode.WebviewView; conversation: Conversation } | null = null;
+  private readonly panels = new Map<vscode.WebviewPanel, Conversation>();
+  private pending: ((conversation: Conversation) => void)[] = [];
+
+  constructor(
+    private readonly api: Api,
+    private readonly hooks: ViewHooks,
+    private readonly extension: vscode.Uri,
+    private readonly memento: vscode.Memento,
+  ) {}
+
+  dispose(): void {
+    this.sidebar?.conversation.dispose();
+    for (const conversation of this.panels.values()) conversation.dispose();
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.sidebar?.conversation.dispose();
+    // VS Code stores the state of a webview only when it closes the window in good order.
+    const keep = (state: ViewState) => void this.memento.update(STATE, state);
+    const conversation = new Conversation(view.webview, this.api, this.hooks, this.extension, "sidebar", this.memento.get<ViewState>(STATE, {}), keep);
+    const sidebar = { view, conversation };
+    this.sidebar = sidebar;
+    view.onDidDispose(() => {
+      conversation.dispose();
+      if (this.sidebar === sidebar) this.sidebar = null;
+    });
+    for (const does of this.pending.splice(0)) does(conversation);
+  }
+
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: ViewState | undefined): Promise<void> {
+    this.adopt(panel, state ?? {});
+  }
+
+  private adopt(panel: vscode.WebviewPanel, state: ViewState): void {
+    const conversation = new Conversation(panel.webview, this.api, this.hooks, this.extension, "editor", state, () => {});
+    panel.iconPath = vscode.Uri.joinPath(this.extension, "media", "extension.png");
+    this.panels.set(panel, conversation);
+    panel.onDidDispose(() => {
+      conversation.dispose();
+      this.panels.delete(panel);
+    });
+    panel.onDidChangeViewState(() => panel.active && this.hooks.shown(conversation, conversation.session));
+  }
+
+  /** Opens a conversation in an editor tab. */
+  openPanel(session: string | null, title: string): void {
+    for (const [panel, conversation] of this.panels) if (session && conversation.session === session) return panel.reveal();
+    const options = { enableScripts: true, retainContextWhenHidden: true };
+    this.adopt(vscode.window.createWebviewPanel(Conversations.panel, title, vscode.ViewColumn.Active, options), { session });
+  }
+
+  /** Returns the conversation in the active tab, or the one of the side bar. */
+  get current(): Conversation | null {
+    for (const [panel, conversation] of this.panels) if (panel.active) return conversation;
+    return this.sidebar?.conversation ?? null;
+  }
+
+  /** Sets the title of the tabs that show a session. */
+  rename(session: string, title: string): void {
+    for (const [panel, conversation] of this.panels) if (conversation.session === session) panel.title = title;
+  }
+
+  /** Sets the number of waiting sessions on the icon of the activity bar. */
+  badge(count: number, tooltip: string): void {
+    if (this.sidebar) this.sidebar.view.badge = count ? { value: count, tooltip } : undefined;
+  }
+
+  /** Runs `does` with the conversation of the active tab, or of the side bar, which is opened. */
+  async reveal(does: (conversation: Conversation) => void, focus = true): Promise<void> {
+    for (const [panel, conversation] of this.panels) if (panel.active) return does(conversation);
+    if (this.sidebar) {
+      this.sidebar.view.show(!focus);
+      if (focus) await vscode.commands.executeCommand(`${Conversations.view}.focus`);
+      return does(this.sidebar.conversation);
+    }
+    this.pending.push(does);
+    await vscode.commands.executeCommand(`${Conversations.view}.focus`, { preserveFocus: !focus });
+  }
+}

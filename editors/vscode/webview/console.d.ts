@@ -1,0 +1,31 @@
+declare module "console/app.js";
+declare module "console/state.js" {
+  /** The state of a session, computed from its events. */
+  export class SessionState {
+    constructor(id: string);
+    readonly busy: boolean;
+    readonly asks: Map<string, any>;
+    readonly tools: Map<string, any>;
+    readonly items: any[];
+    readonly changed: Set<any>;
+    turn: any;
+    usage: any;
+    spent: { input: number; output: number; cost: number | null };
+    title: string | null;
+    cwd: string | null;
+    mode: string | null;
+    model: string | null;
+    thinking: string | null;
+    agent?: string;
+    seq: number;
+    on(event: unknown): void;
+  }
+}
+declare module "virtual:routes" {
+  const routes: import("../src/rest").Route[];
+  export default routes;
+}
+declare module "virtual:page" {
+  const page: string;
+  export default page;
+}

