@@ -99,9 +99,9 @@ class Column {
 
 export class Comparisons {
   /**
-   * `hooks`: `row(id)` returns the listed session; `go(id)` opens a session; `directory()` returns the
-   * chosen directory; `modes()` returns the modes; `observes()` returns true if the token has the
-   * observer role; `failed(error)` reports an error.
+   * `hooks`: `row(id)` returns the listed session; `go(id)` opens a session; `directory()` returns
+   * the chosen directory; `modes()` returns the modes; `observes()` returns true if the token has
+   * the observer role; `failed(error)` reports an error.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, columns: [], visit: 0 });
