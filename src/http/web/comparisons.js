@@ -99,9 +99,9 @@ class Column {
 
 export class Comparisons {
   /**
-   * `hooks`: `row(id)` returns the listed session; `go(id)` opens a session; `directory()` returns the
-   * chosen directory; `modes()` returns the modes; `observes()` returns true if the token has the
-   * observer role; `failed(error)` reports an error.
+   * `hooks`: `row(id)` returns the listed session; `go(id)` opens a session; `directory()` returns
+   * the chosen directory; `modes()` returns the modes; `observes()` returns true if the token has
+   * the observer role; `failed(error)` reports an error.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, columns: [], visit: 0 });
@@ -141,9 +141,12 @@ export class Comparisons {
     const form = h("div");
     fill(this.body, form, earlier);
     try {
-      const [{ agents }, { workspaces }] = await Promise.all([get("/v1/agents"), get("/v1/workspaces")]);
+      const { agents } = await get("/v1/agents");
       if (visit !== this.visit) return;
       if (!this.hooks.observes()) fill(form, this.form(agents));
+      // Reading the state of the workspaces takes time.
+      const { workspaces } = await get("/v1/workspaces");
+      if (visit !== this.visit) return;
       const found = comparisonsOf(workspaces);
       fill(earlier, found.length > 0 && h("h3", {}, "Earlier"), h("ul", {}, found.map((one) => this.row(one))));
     } catch (error) {

@@ -7,8 +7,8 @@ const SHOWN_MAX = 50;
 const QUERY_CHARS_MAX = 200;
 
 /**
- * The word at the caret that can be completed, `{kind: "command" | "path", from, query}`, or null. A
- * command is at the start of the text; a path follows `@`.
+ * Returns the word at the caret that can be completed, `{kind: "command" | "path", from, query}`, or
+ * null. A command is at the start of the text; a path follows `@`.
  */
 export function wordAt(text, caret) {
   const before = text.slice(Math.max(0, caret - QUERY_CHARS_MAX), caret);
@@ -19,7 +19,7 @@ export function wordAt(text, caret) {
   return path ? { kind: "path", from: caret - path[1].length - 1, query: path[1] } : null;
 }
 
-/** The rank of a name for a query: 0 for a prefix, 1 for its characters in their order, or null. */
+/** Ranks a name for a query: 0 for a prefix, 1 for its characters in their order, or null. */
 export function rank(name, query) {
   const [text, wanted] = [name.toLowerCase(), query.toLowerCase()];
   if (text.startsWith(wanted)) return 0;
@@ -70,7 +70,7 @@ export class Completion {
     return !this.list.hidden;
   }
 
-  /** Reads the suggestions for the word at the caret, unless Escape closed the list for this word. */
+  /** Reads the suggestions for the word at the caret, unless Escape closed the list for it. */
   update() {
     const { value, selectionStart, selectionEnd } = this.input;
     const word = selectionStart === selectionEnd ? wordAt(value, selectionStart) : null;
@@ -82,7 +82,7 @@ export class Completion {
     this.read();
   }
 
-  /** Sends one request at a time. An answer to an earlier word is dropped, and the next word is sent. */
+  /** Sends one request at a time. An answer to an earlier word is dropped. */
   async read() {
     if (this.isReading) return;
     this.isReading = true;

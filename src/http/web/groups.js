@@ -5,7 +5,7 @@ import { base } from "./dom.js";
 const WORKSPACE = /\/worktrees\/(.+)-[0-9a-f]{8}\/([^/]+)\/?$/;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The name of the workspace that a directory is; null for other directories. */
+/** Returns the name of the workspace that a directory is; null for other directories. */
 export const workspaceOf = (cwd) => WORKSPACE.exec(cwd || "")?.[2] ?? null;
 
 /**
@@ -39,8 +39,8 @@ export function matches(row, query) {
 }
 
 /**
- * Returns the entries of the list, in order: `{kind: "project" | "day" | "row", key, …}`. `rows` are
- * sorted, the latest first. `isFolded(project)` hides the rows of a project.
+ * Returns the entries of the list, in order: `{kind: "project" | "day" | "row", key, …}`. `rows`
+ * are sorted, the latest first. `isFolded(project)` hides the rows of a project.
  */
 export function grouped(rows, isFolded, now) {
   const projectOf = projectsOf(rows);

@@ -94,8 +94,8 @@ export function parse(text) {
 }
 
 /**
- * Reads up to `count` lines of a file from a place in its hunks: `{lines, next}`. A line with the sign
- * "@" starts a hunk.
+ * Reads up to `count` lines of a file from a place in its hunks: `{lines, next}`. A line with the
+ * sign "@" starts a hunk.
  */
 function linesFrom(text, file, place, count) {
   const lines = [];

@@ -140,7 +140,7 @@ export class ToolView {
   }
 
   /**
-   * The input and the results as nodes. A file, a page or the output of a command is shown as it is,
+   * Draws the input and the results. A file, a page or the output of a command is shown as it is,
    * even if it is JSON.
    */
   results() {
