@@ -42,6 +42,15 @@ export const reading = (browser, server) => ({
     }
   },
 
+  async "the file that the model is writing is named, with its size so far"() {
+    const write = { name: "write", input: { file_path: "long.txt", content: "line\n".repeat(1000) } };
+    const page = await browser.open(server, await server.session([{ delay_ms: 1000, tool_calls: [write] }, { text: "Done." }], { mode: "auto" }));
+    await page.fill("#prompt", "Write it");
+    await page.click("#send");
+    await page.locator("#working", { hasText: /Writing long\.txt, [67] kB/ }).waitFor();
+    await page.locator(".message.assistant", { hasText: "Done." }).waitFor();
+  },
+
   async "a question shows each character of a command, in the order of execution"() {
     const command = "echo safe\u202e # \u200btxt\u2066.exe\r\u001b[2Kls -la \u05d0; rm 1 \u05d1";
     const page = await browser.open(server, await server.session([bash(command), { text: "Done." }]));
