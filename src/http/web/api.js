@@ -51,9 +51,6 @@ export function setToken(value) {
   }
 }
 
-/** The address of the console with the token, as `nuncio serve` prints it. */
-export const address = () => `${location.origin}/#token=${encodeURIComponent(token)}`;
-
 const authorized = (headers) => ({ authorization: `Bearer ${token}`, ...headers });
 
 /**

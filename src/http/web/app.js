@@ -19,7 +19,7 @@ import { Workspaces } from "./workspaces.js";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null;
+let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, token = null;
 const lost = new Map();
 
 const view = new ConversationView({ observes: () => isObserver, retry });
@@ -29,7 +29,7 @@ const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
 const changes = new Changes({ failed });
-const phone = new Phone();
+const phone = new Phone(() => `${location.origin}/#token=${encodeURIComponent(token)}`);
 const notifier = new Notifier(at("notify"), { go, toast, shown: () => live?.id ?? null });
 const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
@@ -209,7 +209,7 @@ function forget() {
 }
 
 function login(why) {
-  setToken(null);
+  setToken((token = null));
   forget();
   document.body.classList.remove("ready");
   at("login").hidden = false;
@@ -221,7 +221,7 @@ at("login").addEventListener("submit", async (event) => {
   event.preventDefault();
   const value = at("token").value.trim().replace(/^.*#token=/, "");
   if (!value) return;
-  setToken(value);
+  setToken((token = value));
   at("token").value = "";
   await start();
 });
@@ -270,8 +270,7 @@ at("directory").addEventListener("focus", async () => {
 // Keys, and the window -----------------------------------------------------------------------------------------------------------
 
 addEventListener("hashchange", () => {
-  const token = location.hash.startsWith("#token=");
-  if (token) return forget(), takeToken(), start();
+  if (location.hash.startsWith("#token=")) return forget(), (token = takeToken()), start();
   if (started && wanted() !== (live?.id ?? null)) show(wanted());
 });
 
@@ -331,5 +330,7 @@ addEventListener("visibilitychange", () => {
 
 for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(node.dataset.icon));
 at("more").append(...actions.menu.nodes);
-if (takeToken()) start();
+// Other pages with these modules, such as that of an editor, have no address for a phone.
+at("show-phone").hidden = !document.querySelector("link[rel=manifest]");
+if ((token = takeToken())) start();
 else login();

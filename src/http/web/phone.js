@@ -1,6 +1,5 @@
 // The dialog with a QR code of the console's address, for a phone.
 
-import { address } from "./api.js";
 import { fill, h } from "./dom.js";
 import { encode } from "./qr.js";
 
@@ -20,7 +19,9 @@ function draw(rows) {
 }
 
 export class Phone {
-  constructor() {
+  /** `address()` returns the address of the console with the token, as `nuncio serve` prints it. */
+  constructor(address) {
+    this.address = address;
     this.body = h("div");
     this.dialog = h("dialog", { class: "phone", "aria-labelledby": "phone-title" }, h("h2", { id: "phone-title" }, "Open on a phone"), this.body, h("form", { method: "dialog" }, h("button", { class: "plain" }, "Close")));
     // The code contains the token: it is removed with the dialog.
@@ -29,7 +30,7 @@ export class Phone {
   }
 
   show() {
-    const url = address(), rows = encode(url), { origin, hostname } = new URL(url);
+    const url = this.address(), rows = encode(url), { origin, hostname } = new URL(url);
     const reach = LOOPBACK.test(hostname) ? `${origin} is reachable only from this computer: serve on another address, or through a proxy or a tunnel.` : `The phone must be able to reach ${origin}.`;
     fill(this.body, rows ? draw(rows) : h("p", {}, "The address is too long for a code."), h("p", {}, "The code contains your token: whoever scans it has your access."), h("p", {}, reach));
     this.dialog.showModal();
