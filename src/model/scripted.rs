@@ -40,7 +40,7 @@ struct Step {
     tool_calls: Vec<Call>,
     /// Text that the request must contain.
     expect: Option<String>,
-    /// Delay before each chunk of text or thinking.
+    /// Delay before each chunk of text or thinking, and before each report about a long call.
     #[serde(default)]
     delay_ms: u64,
     #[serde(default = "chunk_chars")]
@@ -170,10 +170,7 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
     };
     let mut chunks = pieces(&step.thinking, Chunk::Thinking);
     chunks.extend(pieces(&step.text, Chunk::Text));
-    chunks.extend(step.tool_calls.iter().filter_map(|call| {
-        let input = call.input.to_string();
-        (input.len() >= REPORTED_BYTES).then(|| call_input(&call.name, &input))
-    }));
+    chunks.extend(step.tool_calls.iter().flat_map(call_reports));
     chunks.extend(step.tool_calls.iter().map(|call| Chunk::ToolCall {
         id: ToolCallId::new().to_string(),
         name: call.name.clone(),
@@ -181,6 +178,14 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
         state: None,
     }));
     Ok((Duration::from_millis(step.delay_ms), complete(chunks, &prompt)))
+}
+
+/// Returns the reports about a long call: at most eight, as if its input arrived in pieces.
+fn call_reports(call: &Call) -> Vec<Chunk> {
+    let input = call.input.to_string();
+    let piece = REPORTED_BYTES.max(input.len().div_ceil(8));
+    let ends = (1..=input.len() / piece).map(|number| input.floor_char_boundary(number * piece));
+    ends.map(|end| call_input(&call.name, &input[..end])).collect()
 }
 
 /// Appends the usage (four bytes per token) and the stop reason.
@@ -213,7 +218,7 @@ fn paced(delay: Duration, chunks: Vec<Chunk>) -> ChunkStream {
     }
     chunks
         .then(move |chunk| async move {
-            if matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_)) {
+            if matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_) | Chunk::CallInput { .. }) {
                 tokio::time::sleep(delay).await;
             }
             Ok(chunk)

