@@ -56,8 +56,11 @@ async function finished(program, args, options) {
 
 /** An installation: the extension, settings, and the data of nuncio. */
 export class Editor {
-  /** `settings`: of VS Code. `trust`: with the question whether the workspace is trusted. */
-  static async start(nuncio, vsix, { settings = {}, env = {}, trust = false, steps = [{ text: "Hello." }] } = {}) {
+  /**
+   * `settings`: of VS Code. `command`: a file in the installation that replaces the program. `trust`:
+   * the workspace is not trusted at first.
+   */
+  static async start(nuncio, vsix, { settings = {}, command = null, trust = false, steps = [{ text: "Hello." }] } = {}) {
     const editor = new Editor();
     editor.nuncio = nuncio;
     editor.dir = realpathSync(mkdtempSync(join(tmpdir(), "vscode-")));
@@ -77,13 +80,13 @@ export class Editor {
       "git.openRepositoryInParentFolders": "never",
       "files.autoSave": "off",
       "window.autoDetectColorScheme": false,
-      "nuncio.command": nuncio,
+      "nuncio.command": command ? join(editor.dir, command) : nuncio,
       "nuncio.args": ["--model", `scripted:${editor.script}`],
       "nuncio.env": { NUNCIO_HOME: editor.data },
       ...settings,
     };
     editor.configure({});
-    editor.env = { ...process.env, HOME: editor.home, SHELL: "/bin/false", VSCODE_PROXY_URI: "", ...env };
+    editor.env = { ...process.env, HOME: editor.home, SHELL: "/bin/false", VSCODE_PROXY_URI: "" };
     editor.trust = trust;
     editor.port = await freePort();
     editor.url = `http://127.0.0.1:${editor.port}/?folder=${encodeURIComponent(editor.project)}`;

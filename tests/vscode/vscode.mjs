@@ -37,8 +37,8 @@ async function runCases(cases, options, before) {
 }
 
 await runCases(mainWindow.CASES, {}, (window) => window.nuncio());
-const withoutProgram = { "nuncio.command": "", "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never", "security.workspace.trust.enabled": true };
-await runCases(firstStart.CASES, { trust: true, settings: withoutProgram });
+const trust = { "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never", "security.workspace.trust.enabled": true };
+await runCases(firstStart.CASES, { trust: true, command: "program", settings: { ...trust, "nuncio.args": [] } });
 await browser.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed || !passed ? 1 : 0);

@@ -10,7 +10,7 @@ import { Follow, type FollowOptions, type FollowSink } from "./follow";
 import { configPath, findProgram, type Program } from "./program";
 import type { Params } from "./rest";
 
-const RESTART_MS = [100, 300, 1000, 3000, 10_000];
+const RESTART_MS = [100, 500, 2000, 5000];
 /** A process that ran for this long is restarted without delay. */
 const STABLE_MS = 10_000;
 /** How long a call waits for nuncio to be started. */

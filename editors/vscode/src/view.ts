@@ -6,8 +6,9 @@ import page from "virtual:page";
 import { type Api, ApiError } from "./api";
 import { toRestError } from "./rest";
 
-/** Events are posted to a webview at most once in this time. */
+/** Events are posted to a webview at most once in this time; those of a history less often. */
 const BATCH_MS = 12;
+const HISTORY_BATCH_MS = 200;
 
 /** Text and files for the prompt editor. */
 export interface Compose {
@@ -37,7 +38,7 @@ export class Conversation implements vscode.Disposable {
   session: string | null = null;
   private readonly streams = new Map<number, vscode.Disposable>();
   private batch = new Map<number, unknown[]>();
-  private flushing: NodeJS.Timeout | null = null;
+  private flushing: { atMs: number; timer: NodeJS.Timeout } | null = null;
   private isReady = false;
   private queue: unknown[] = [];
   /** The addresses of files that were added, by the address that the console gives to a file. */
@@ -62,7 +63,7 @@ export class Conversation implements vscode.Disposable {
 
   dispose(): void {
     this.listener.dispose();
-    clearTimeout(this.flushing ?? undefined);
+    clearTimeout(this.flushing?.timer);
     this.unfollowAll();
   }
 
@@ -145,30 +146,39 @@ ${page}
   private follow({ id, path, after, types }: { id: number; path: string; after: number; types?: string }): void {
     const session = /^\/v1\/sessions\/([^/]+)\/events$/.exec(path)?.[1];
     if (!session && path !== "/v1/events") return;
-    const send = (message: unknown) => this.send(id, message);
+    let isHistory = true;
+    const send = (message: unknown) => this.send(id, message, isHistory ? HISTORY_BATCH_MS : BATCH_MS);
     const stream = this.api.agent.follow(
       { after, types, ...(session ? { sessionId: decodeURIComponent(session) } : {}) },
       {
         event: (event, cursor) => send({ event, cursor }),
-        synced: (synced) => send({ synced }),
+        synced: (synced) => {
+          isHistory = false;
+          send({ synced });
+        },
         status: (status) => send({ status }),
-        state: (state) => send({ state }),
-        refused: (error) => send({ refused: toRestError(error) }),
+        state: (state) => this.send(id, { state }, BATCH_MS),
+        refused: (error) => this.send(id, { refused: toRestError(error) }, BATCH_MS),
       },
     );
     this.streams.set(id, stream);
   }
 
-  private send(id: number, message: unknown): void {
+  /** Posts a message of a stream, with others that come within `delayMs`. */
+  private send(id: number, message: unknown, delayMs: number): void {
     const messages = this.batch.get(id);
     if (messages) messages.push(message);
     else this.batch.set(id, [message]);
-    this.flushing ??= setTimeout(() => {
+    const atMs = Date.now() + delayMs;
+    if (this.flushing && this.flushing.atMs <= atMs) return;
+    clearTimeout(this.flushing?.timer);
+    const flush = () => {
       this.flushing = null;
       const streams = [...this.batch].map(([id, messages]) => ({ id, messages }));
       this.batch = new Map();
       void this.webview.postMessage({ type: "stream", streams });
-    }, BATCH_MS);
+    };
+    this.flushing = { atMs, timer: setTimeout(flush, delayMs) };
   }
 
   // Commands to the webview ------------------------------------------------------------------------------------------------------
