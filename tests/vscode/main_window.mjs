@@ -1,7 +1,7 @@
 // Cases of one window in a trusted folder: conversations, files, permission requests, sessions.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Other } from "./agent.mjs";
 import { equal, ok, until, WAIT_MS } from "./harness.mjs";
 
@@ -327,12 +327,42 @@ export const CASES = {
     await frame.locator(".message.user .chip", { hasText: "code.json" }).waitFor();
     await window.rests(frame);
     await window.page.locator('.tab[data-resource-name="code.json"]').click();
-    await window.command("Go to Next Problem in Files");
-    await window.page.keyboard.press("Escape");
-    await window.page.keyboard.press("Control+.");
-    await window.page.locator(".action-widget .monaco-list-row", { hasText: "Fix this problem with nuncio" }).click();
+    await window.page.locator(".editor-group-container.active .squiggly-error").first().waitFor({ state: "attached" });
+    await focusEditor(window);
+    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Fix this problem with nuncio" });
+    await until(async () => {
+      await window.page.keyboard.press("Escape");
+      await window.command("Go to Next Problem in Files");
+      await window.page.keyboard.press("Escape");
+      await window.page.keyboard.press("Control+.");
+      return action.click({ timeout: 3000 }).then(() => true, () => false);
+    }, "the code action");
     await frame.locator(".message.user", { hasText: "Fix this problem:" }).waitFor();
     await window.rests(frame);
+  },
+
+  async "a command and a path are completed, and a session is exported"({ window, editor }) {
+    writeFileSync(editor.file("completed.txt"), "x\n");
+    editor.model([{ text: "Short." }]);
+    const frame = await window.fresh();
+    await window.prompt("To be exported");
+    await window.rests(frame);
+    const prompt = frame.locator("#prompt");
+    await prompt.pressSequentially("/com");
+    await frame.locator(".completion li", { hasText: "/compact" }).waitFor();
+    await prompt.fill("");
+    await prompt.pressSequentially("See @complet");
+    await frame.locator(".completion li", { hasText: "@completed.txt" }).waitFor();
+    await window.screenshot("completion");
+    await prompt.press("Enter");
+    equal(await prompt.inputValue(), "See @completed.txt ", "the prompt");
+    await prompt.fill("");
+    await frame.locator("#more button").first().click();
+    await frame.locator("#more .menu button", { hasText: "Export as Markdown" }).click();
+    const input = window.page.locator(".quick-input-widget:visible input.input");
+    await until(async () => (await input.inputValue().catch(() => "")).endsWith(".md"), "the dialog");
+    await input.press("Enter");
+    await until(() => readdirSync(editor.project).some((name) => name.endsWith(".md") && editor.read(name).includes("Short.")), "the exported file");
   },
 
   async "the commit message is written into the source-control box"({ window, editor }) {

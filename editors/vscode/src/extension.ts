@@ -226,6 +226,8 @@ class Extension {
       openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:nuncio.nuncio"),
       openConfig: () => this.openConfig(),
       walkthrough: () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#start`, false),
+      workspaces: () => this.conversations.reveal((conversation) => conversation.press("show-workspaces")),
+      comparisons: () => this.conversations.reveal((conversation) => conversation.press("show-comparisons")),
       refreshSessions: () => sessions.load(),
       moreSessions: () => sessions.page(),
       "session.open": (node: TreeNode) => this.open(idOf(node)),

@@ -32,6 +32,13 @@ export interface ViewHooks {
 const STATE = "conversation";
 const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
+/** Asks for a place and saves a text there. */
+async function save(name: string, text: string): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+  const uri = await vscode.window.showSaveDialog({ defaultUri: folder && vscode.Uri.joinPath(folder, name) });
+  if (uri) await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
+}
+
 /** Serves one webview. */
 export class Conversation implements vscode.Disposable {
   /** The shown session; null for the page of a new session. */
@@ -108,6 +115,8 @@ ${page}
       case "shown":
         this.session = typeof message.session === "string" ? message.session : null;
         return this.hooks.shown(this, this.session);
+      case "save":
+        return save(String(message.name), String(message.text));
       case "state":
         return this.keep(message.state);
       case "starting":
@@ -191,6 +200,11 @@ ${page}
   /** Shows a session; null for the page of a new session. */
   show(session: string | null): void {
     this.post({ type: "show", session });
+  }
+
+  /** Presses a button of the console. */
+  press(button: string): void {
+    this.post({ type: "press", button });
   }
 
   focus(): void {
