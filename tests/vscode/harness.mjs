@@ -235,26 +235,28 @@ export class Window {
     await this.page.waitForSelector(".monaco-workbench");
   }
 
-  /** Opens a quick input with a key and enters a text; repeated until the text is there. */
-  async quick(key, text) {
+  /**
+   * Opens a quick input with a key, enters a text and chooses a row. Repeated if the input closes,
+   * because another part of the window took the focus.
+   */
+  async quick(key, text, row) {
     const { page } = this;
+    const rows = page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: row });
     await until(async () => {
       await page.keyboard.press(key);
-      return page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
-    }, `the quick input of ${key}`);
+      const isOpen = await page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
+      return isOpen && rows.first().click({ timeout: 3000 }).then(() => true, () => false);
+    }, `${row} in the quick input`);
   }
 
-  /** Chooses a row of the quick input. */
-  async choose(text) {
-    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first();
-    await row.waitFor();
-    await row.click();
+  /** Chooses a row of the open quick input. */
+  choose(text) {
+    return this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first().click();
   }
 
   /** Runs a command of the palette by its title. */
-  async command(title) {
-    await this.quick("F1", `>${title}`);
-    await this.choose(title);
+  command(title) {
+    return this.quick("F1", `>${title}`, title);
   }
 
   /** Chooses a colour theme. */
@@ -268,8 +270,7 @@ export class Window {
   /** Opens a file in an editor. */
   async openFile(name) {
     const { page } = this;
-    await this.quick("Control+p", name);
-    await this.choose(name);
+    await this.quick("Control+p", name, name);
     await page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
     await page.locator(".editor-instance .monaco-editor textarea, .editor-instance .native-edit-context").first().waitFor({ state: "attached" });
   }
@@ -277,8 +278,14 @@ export class Window {
   /** Opens the view of nuncio, unless it is open, and returns the frame of the console. */
   async nuncio() {
     const item = this.page.locator('.activitybar a[aria-label^="nuncio"]');
+    const header = this.page.locator('.pane-header[aria-label^="Conversation"]');
     await item.waitFor();
-    if (!(await this.page.locator('.activitybar .action-item.checked a[aria-label^="nuncio"]').count())) await item.click();
+    // A click on the icon of the open view would close it.
+    await until(async () => {
+      if (await header.waitFor({ timeout: 1500 }).then(() => true, () => false)) return true;
+      await item.click();
+      return false;
+    }, "the view");
     return this.console();
   }
 

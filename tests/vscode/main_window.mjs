@@ -166,7 +166,9 @@ export const CASES = {
     await row.locator('.actions a[aria-label^="Revert File"]').click();
     await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Revert" }).click();
     await until(() => editor.read("back.txt") === "before\n", "reverted");
-    await window.page.locator(".tab.active .tab-actions a").first().click();
+    const tab = window.page.locator(".tab.active:not(.dirty)", { hasText: "back.txt (changes of the turn)" });
+    await tab.locator(".tab-actions a").first().click();
+    await tab.waitFor({ state: "detached" });
   },
 
   async "the mode of a session is picked"({ window, editor }) {

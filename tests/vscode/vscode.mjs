@@ -5,6 +5,9 @@ import * as firstStart from "./first_start.mjs";
 import { Browser, Editor } from "./harness.mjs";
 import * as mainWindow from "./main_window.mjs";
 
+/** Number of failures after which the other cases are not run. */
+const FAILURES_MAX = 3;
+
 const [nuncio, vsix, word = ""] = process.argv.slice(2);
 const browser = await Browser.start();
 let passed = 0, failed = 0;
@@ -30,6 +33,9 @@ async function runCases(cases, options, before) {
       failed++;
       console.log(`FAIL  ${name}: ${error.stack}`);
       await window.screenshot(`failed-${failed}`).catch(() => {});
+      if (failed >= FAILURES_MAX) break;
+      // A dialog would disturb the other cases.
+      await window.page.keyboard.press("Escape").catch(() => {});
     }
   }
   await window.close();
