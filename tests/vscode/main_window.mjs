@@ -121,13 +121,7 @@ export const CASES = {
     await window.page.keyboard.type("ish");
     await window.page.locator(".editor-group-container.active .editor.modified .view-line", { hasText: "blueish" }).waitFor();
     await titleAction(window, "Allow This Change").click();
-    const refused = window.page.locator(".notification-toast", { hasText: "not a review of changes" });
-    const isOlder = await until(async () => ((await refused.count()) ? "older" : !(await diffTab(window, "own.txt").count()) && "done"), "the answer");
-    if (isOlder === "older") {
-      await answer(frame, "Reject");
-      await window.rests(frame);
-      return "this nuncio takes no own text for a change";
-    }
+    await diffTab(window, "own.txt").waitFor({ state: "detached" });
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
     equal(editor.read("own.txt"), "roses\nare blueish\n", "the file");
   },
@@ -140,11 +134,6 @@ export const CASES = {
     const frame = await window.fresh();
     await window.prompt("Change it");
     await asks(frame);
-    if (!(await frame.locator("#ask .part").count())) {
-      await answer(frame, "Reject");
-      await window.rests(frame);
-      return "this nuncio offers no hunks of a change";
-    }
     await window.screenshot("hunks");
     await frame.locator("#ask .part").nth(1).locator("input[value=reject]").check();
     await answer(frame, "Apply the choices");
@@ -248,12 +237,13 @@ export const CASES = {
     editor.model([slow]);
     const frame = await window.fresh();
     await window.prompt("Count");
-    await frame.locator(".message.assistant", { hasText: "word5 " }).waitFor();
+    await frame.locator(".message.assistant", { hasText: "word30 " }).waitFor();
     const [pid, ...others] = editor.nuncios();
     equal(others, [], "other processes");
     process.kill(pid, "SIGKILL");
     await frame.locator(".note", { hasText: "Interrupted" }).waitFor();
-    ok((await window.text(frame, ".message.assistant .markdown")).includes("word5 "), "the half answer is shown");
+    // The last deltas may not have been written to the log.
+    ok((await window.text(frame, ".message.assistant .markdown")).includes("word5 "), "the half answer is not shown");
     editor.model([slow, { text: "Here again." }]);
     await window.prompt("Are you there?");
     await until(async () => (await frame.locator(".message.assistant").count()) > 1, "another answer");
@@ -435,12 +425,15 @@ export const CASES = {
       equal(view, side, name);
       equal(await frame.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `sideways in ${name}`);
       ok((await frame.evaluate(() => innerWidth)) <= 310, "the view is wider than 310 px");
+      equal(await frame.evaluate(() => document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight), true, `the prompt is visible in ${name}`);
       await window.screenshot(`theme-${name}`);
     }
     await answer(frame, "Reject");
     await window.rests(frame);
     await window.command("nuncio: Open Conversation in an Editor Tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();
+    const isShown = () => document.body?.classList.contains("in-editor") && !!document.querySelector(".message.assistant") && document.getElementById("conversation").textContent.includes("Done.");
+    await until(async () => (await Promise.all(window.page.frames().map((frame) => frame.evaluate(isShown).catch(() => false)))).includes(true), "the conversation in the tab");
     await window.screenshot("tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).locator(".tab-actions a").first().click();
   },
