@@ -37,6 +37,8 @@ class Extension {
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
   private readonly tree: vscode.TreeView<Node>;
+  /** Whether the tree has selected the shown session. */
+  private isSelected = true;
   private needsLogin = false;
   readonly parts: vscode.Disposable[];
 
@@ -73,6 +75,7 @@ class Extension {
       vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
       vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
       this.tree,
+      this.tree.onDidChangeVisibility(() => this.select()),
       vscode.window.registerTreeDataProvider("nuncio.changes", this.changes),
       vscode.window.registerTreeDataProvider("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
@@ -130,18 +133,20 @@ class Extension {
     if (this.conversations.current !== view) return;
     this.active.show(session);
     this.sessions.shown = session;
+    this.isSelected = false;
     this.sessions.redraw();
-    this.select();
   }
 
-  /** Selects the shown session in the tree. */
+  /** Selects the shown session in the tree, once it is listed. */
   private select(): void {
     const node = this.sessions.node(this.sessions.shown);
-    const isSelected = this.tree.selection.some((one) => one.kind === "session" && one.row === (node?.kind === "session" && node.row));
-    if (node && !isSelected && this.tree.visible) this.tree.reveal(node, { select: true, focus: false }).then(undefined, () => {});
+    if (this.isSelected || !node || !this.tree.visible) return;
+    this.isSelected = true;
+    this.tree.reveal(node, { select: true, focus: false }).then(undefined, () => (this.isSelected = false));
   }
 
   private sessionsChanged(): void {
+    this.select();
     const { waiting } = this.sessions;
     this.conversations.badge(waiting.length, vscode.l10n.t("{0} sessions wait for an answer", waiting.length));
   }
