@@ -283,7 +283,8 @@ export class Window {
     // A click on the icon of the open view would close it.
     await until(async () => {
       if (await header.waitFor({ timeout: 1500 }).then(() => true, () => false)) return true;
-      await item.click();
+      // A badge covers the icon.
+      await item.click({ force: true });
       return false;
     }, "the view");
     return this.console();

@@ -11,7 +11,7 @@ import { EditorFiles } from "./files";
 import type { NuncioEvent } from "./follow";
 import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
-import { type Node, Sessions } from "./sessions";
+import { Sessions } from "./sessions";
 import { StatusItem } from "./status";
 import { type Compose, type Conversation, Conversations } from "./view";
 
@@ -36,9 +36,6 @@ class Extension {
   private readonly proposals: Proposals;
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
-  private readonly tree: vscode.TreeView<Node>;
-  /** Whether the tree has selected the shown session. */
-  private isSelected = true;
   private needsLogin = false;
   readonly parts: vscode.Disposable[];
 
@@ -59,7 +56,6 @@ class Extension {
     }, log);
     this.api = new Api(this.agent);
     this.sessions = new Sessions(this.api);
-    this.tree = vscode.window.createTreeView("nuncio.sessions", { treeDataProvider: this.sessions });
     this.active = new ActiveSession(this.api);
     this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri, context.workspaceState);
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), (error) => this.failed(error));
@@ -74,8 +70,7 @@ class Extension {
     subscriptions.push(
       vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
       vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
-      this.tree,
-      this.tree.onDidChangeVisibility(() => this.select()),
+      vscode.window.registerTreeDataProvider("nuncio.sessions", this.sessions),
       vscode.window.registerTreeDataProvider("nuncio.changes", this.changes),
       vscode.window.registerTreeDataProvider("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
@@ -133,20 +128,10 @@ class Extension {
     if (this.conversations.current !== view) return;
     this.active.show(session);
     this.sessions.shown = session;
-    this.isSelected = false;
     this.sessions.redraw();
   }
 
-  /** Selects the shown session in the tree, once it is listed. */
-  private select(): void {
-    const node = this.sessions.node(this.sessions.shown);
-    if (this.isSelected || !node || !this.tree.visible) return;
-    this.isSelected = true;
-    this.tree.reveal(node, { select: true, focus: false }).then(undefined, () => (this.isSelected = false));
-  }
-
   private sessionsChanged(): void {
-    this.select();
     const { waiting } = this.sessions;
     this.conversations.badge(waiting.length, vscode.l10n.t("{0} sessions wait for an answer", waiting.length));
   }
