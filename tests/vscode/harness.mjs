@@ -46,6 +46,19 @@ export async function until(read, what, limitMs = WAIT_MS) {
   }
 }
 
+/** The process groups that must not outlive this program, also if it is ended. */
+const groups = new Set();
+process.on("exit", () => {
+  for (const pid of groups) {
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+});
+process.on("SIGTERM", () => process.exit(143));
+
 async function finished(program, args, options) {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let output = "";
@@ -132,6 +145,7 @@ export class Editor {
   async up() {
     const flags = ["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", ...(this.trust ? [] : ["--disable-workspace-trust"])];
     this.child = spawn(node, [codeServer, ...this.directories, ...flags, this.project], { env: this.env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    groups.add(this.child.pid);
     this.log = "";
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
     await until(() => {

@@ -72,7 +72,7 @@ export class Agent implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {}
 
-  // The process ------------------------------------------------------------------------------------------------------------------
+  // The process -----------------------------------------------------------------------------------
 
   /** Starts nuncio, unless it runs or the workspace is not trusted. */
   async start(): Promise<void> {
@@ -201,7 +201,7 @@ export class Agent implements vscode.Disposable {
     this.changed.dispose();
   }
 
-  // Calls ------------------------------------------------------------------------------------------------------------------------
+  // Calls -----------------------------------------------------------------------------------------
 
   /** Waits until nuncio runs. */
   private async ready(): Promise<Process> {
@@ -239,7 +239,7 @@ export class Agent implements vscode.Disposable {
     return configPath(this.program.path, vscode.workspace.getConfiguration("nuncio").get<Record<string, string>>("env", {}));
   }
 
-  // Event streams ----------------------------------------------------------------------------------------------------------------
+  // Event streams ---------------------------------------------------------------------------------
 
   /** Follows events. The stream continues at its cursor when nuncio was restarted. */
   follow(options: FollowOptions, sink: FollowSink): vscode.Disposable {

@@ -90,7 +90,7 @@ class Extension {
     this.commands();
   }
 
-  // State ------------------------------------------------------------------------------------------------------------------------
+  // State -----------------------------------------------------------------------------------------
 
   private async agentChanged(): Promise<void> {
     const { running, problem } = this.agent.state;
@@ -154,7 +154,7 @@ class Extension {
     void vscode.window.showErrorMessage(`nuncio: ${text}`);
   }
 
-  // Commands ---------------------------------------------------------------------------------------------------------------------
+  // Commands --------------------------------------------------------------------------------------
 
   private open(id: string | null): Promise<void> {
     return this.conversations.reveal((conversation) => {

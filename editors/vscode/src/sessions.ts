@@ -148,7 +148,7 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return this.ordered.filter((row) => row.waiting);
   }
 
-  // The tree ---------------------------------------------------------------------------------------------------------------------
+  // The tree --------------------------------------------------------------------------------------
 
   /** Returns whether the session works in a folder of this window. */
   private isHere(row: SessionRow): boolean {

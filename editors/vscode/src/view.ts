@@ -99,7 +99,7 @@ ${page}
 </html>`;
   }
 
-  // Messages of the webview ------------------------------------------------------------------------------------------------------
+  // Messages of the webview -----------------------------------------------------------------------
 
   private async receive(message: any): Promise<void> {
     switch (message?.type) {
@@ -190,7 +190,7 @@ ${page}
     this.flushing = { atMs, timer: setTimeout(flush, delayMs) };
   }
 
-  // Commands to the webview ------------------------------------------------------------------------------------------------------
+  // Commands to the webview -----------------------------------------------------------------------
 
   private post(message: unknown): void {
     if (this.isReady) void this.webview.postMessage(message);
