@@ -46,6 +46,19 @@ export async function until(read, what, limitMs = WAIT_MS) {
   }
 }
 
+/** The process groups that must not outlive this program, also if it is ended. */
+const groups = new Set();
+process.on("exit", () => {
+  for (const pid of groups) {
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+});
+process.on("SIGTERM", () => process.exit(143));
+
 async function finished(program, args, options) {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let output = "";
@@ -56,8 +69,11 @@ async function finished(program, args, options) {
 
 /** An installation: the extension, settings, and the data of nuncio. */
 export class Editor {
-  /** `settings`: of VS Code. `trust`: with the question whether the workspace is trusted. */
-  static async start(nuncio, vsix, { settings = {}, env = {}, trust = false, steps = [{ text: "Hello." }] } = {}) {
+  /**
+   * `settings`: of VS Code. `command`: a file in the installation that replaces the program. `trust`:
+   * the workspace is not trusted at first.
+   */
+  static async start(nuncio, vsix, { settings = {}, command = null, trust = false, steps = [{ text: "Hello." }] } = {}) {
     const editor = new Editor();
     editor.nuncio = nuncio;
     editor.dir = realpathSync(mkdtempSync(join(tmpdir(), "vscode-")));
@@ -77,13 +93,13 @@ export class Editor {
       "git.openRepositoryInParentFolders": "never",
       "files.autoSave": "off",
       "window.autoDetectColorScheme": false,
-      "nuncio.command": nuncio,
+      "nuncio.command": command ? join(editor.dir, command) : nuncio,
       "nuncio.args": ["--model", `scripted:${editor.script}`],
       "nuncio.env": { NUNCIO_HOME: editor.data },
       ...settings,
     };
     editor.configure({});
-    editor.env = { ...process.env, HOME: editor.home, SHELL: "/bin/false", VSCODE_PROXY_URI: "", ...env };
+    editor.env = { ...process.env, HOME: editor.home, SHELL: "/bin/false", VSCODE_PROXY_URI: "" };
     editor.trust = trust;
     editor.port = await freePort();
     editor.url = `http://127.0.0.1:${editor.port}/?folder=${encodeURIComponent(editor.project)}`;
@@ -129,6 +145,7 @@ export class Editor {
   async up() {
     const flags = ["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", ...(this.trust ? [] : ["--disable-workspace-trust"])];
     this.child = spawn(node, [codeServer, ...this.directories, ...flags, this.project], { env: this.env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    groups.add(this.child.pid);
     this.log = "";
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
     await until(() => {
@@ -232,26 +249,28 @@ export class Window {
     await this.page.waitForSelector(".monaco-workbench");
   }
 
-  /** Opens a quick input with a key and enters a text; repeated until the text is there. */
-  async quick(key, text) {
+  /**
+   * Opens a quick input with a key, enters a text and chooses a row. Repeated if the input closes,
+   * because another part of the window took the focus.
+   */
+  async quick(key, text, row) {
     const { page } = this;
+    const rows = page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: row });
     await until(async () => {
       await page.keyboard.press(key);
-      return page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
-    }, `the quick input of ${key}`);
+      const isOpen = await page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
+      return isOpen && rows.first().click({ timeout: 3000 }).then(() => true, () => false);
+    }, `${row} in the quick input`);
   }
 
-  /** Chooses a row of the quick input. */
-  async choose(text) {
-    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first();
-    await row.waitFor();
-    await row.click();
+  /** Chooses a row of the open quick input. */
+  choose(text) {
+    return this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first().click();
   }
 
   /** Runs a command of the palette by its title. */
-  async command(title) {
-    await this.quick("F1", `>${title}`);
-    await this.choose(title);
+  command(title) {
+    return this.quick("F1", `>${title}`, title);
   }
 
   /** Chooses a colour theme. */
@@ -265,8 +284,7 @@ export class Window {
   /** Opens a file in an editor. */
   async openFile(name) {
     const { page } = this;
-    await this.quick("Control+p", name);
-    await this.choose(name);
+    await this.quick("Control+p", name, name);
     await page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
     await page.locator(".editor-instance .monaco-editor textarea, .editor-instance .native-edit-context").first().waitFor({ state: "attached" });
   }
@@ -274,8 +292,15 @@ export class Window {
   /** Opens the view of nuncio, unless it is open, and returns the frame of the console. */
   async nuncio() {
     const item = this.page.locator('.activitybar a[aria-label^="nuncio"]');
+    const header = this.page.locator('.pane-header[aria-label^="Conversation"]');
     await item.waitFor();
-    if (!(await this.page.locator('.activitybar .action-item.checked a[aria-label^="nuncio"]').count())) await item.click();
+    // A click on the icon of the open view would close it.
+    await until(async () => {
+      if (await header.waitFor({ timeout: 1500 }).then(() => true, () => false)) return true;
+      // A badge covers the icon.
+      await item.click({ force: true });
+      return false;
+    }, "the view");
     return this.console();
   }
 

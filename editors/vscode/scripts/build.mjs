@@ -30,10 +30,11 @@ const generated = {
   },
 };
 
-/** Replaces the console's api.js by the bridge to the extension host. */
+/** Replaces the console's api.js by the bridge to the extension host, and removes unused parts. */
 const bridge = {
   name: "bridge",
   setup(build) {
+    build.onResolve({ filter: /^\.\/(phone|notify)\.js$/ }, ({ importer }) => (dirname(importer) === web ? { path: join(root, "webview/unused.ts") } : null));
     build.onResolve({ filter: /^\.\/api\.js$/ }, ({ importer }) => (dirname(importer) === web ? { path: join(root, "webview/bridge.ts") } : null));
     build.onResolve({ filter: /^console\// }, ({ path }) => ({ path: join(web, path.slice("console/".length)) }));
   },

@@ -38,6 +38,12 @@ export class ActiveSession implements vscode.Disposable {
           this.fire();
         },
         synced: () => this.fire(),
+        // The log does not have the cursor, for example after a crash: start from the beginning.
+        refused: () => {
+          if (this.id !== id) return;
+          this.id = null;
+          if (state.seq) this.show(id);
+        },
       };
       this.stream = this.api.agent.follow({ sessionId: id, types: TYPES }, sink);
     }

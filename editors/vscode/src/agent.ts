@@ -10,7 +10,7 @@ import { Follow, type FollowOptions, type FollowSink } from "./follow";
 import { configPath, findProgram, type Program } from "./program";
 import type { Params } from "./rest";
 
-const RESTART_MS = [100, 300, 1000, 3000, 10_000];
+const RESTART_MS = [100, 500, 2000, 5000];
 /** A process that ran for this long is restarted without delay. */
 const STABLE_MS = 10_000;
 /** How long a call waits for nuncio to be started. */
@@ -72,7 +72,7 @@ export class Agent implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {}
 
-  // The process ------------------------------------------------------------------------------------------------------------------
+  // The process -----------------------------------------------------------------------------------
 
   /** Starts nuncio, unless it runs or the workspace is not trusted. */
   async start(): Promise<void> {
@@ -201,7 +201,7 @@ export class Agent implements vscode.Disposable {
     this.changed.dispose();
   }
 
-  // Calls ------------------------------------------------------------------------------------------------------------------------
+  // Calls -----------------------------------------------------------------------------------------
 
   /** Waits until nuncio runs. */
   private async ready(): Promise<Process> {
@@ -239,7 +239,7 @@ export class Agent implements vscode.Disposable {
     return configPath(this.program.path, vscode.workspace.getConfiguration("nuncio").get<Record<string, string>>("env", {}));
   }
 
-  // Event streams ----------------------------------------------------------------------------------------------------------------
+  // Event streams ---------------------------------------------------------------------------------
 
   /** Follows events. The stream continues at its cursor when nuncio was restarted. */
   follow(options: FollowOptions, sink: FollowSink): vscode.Disposable {

@@ -86,7 +86,7 @@ function toMessage({ prompt, sessionId }: Params): Params {
   return { sessionId, role: "user", parts: (prompt as unknown[]).map(flat) };
 }
 
-/** Completes params of `session/new`: in a folder of the window, the other folders are used, too. */
+/** Completes params of `session/new`: in a folder of the window, the others are used, too. */
 function newSession(params: Params): Params {
   const cwd = String(params.cwd || defaultDirectory());
   const folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file").map(({ uri }) => uri.fsPath);

@@ -11,7 +11,7 @@ import { EditorFiles } from "./files";
 import type { NuncioEvent } from "./follow";
 import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
-import { type Node, Sessions } from "./sessions";
+import { Sessions } from "./sessions";
 import { StatusItem } from "./status";
 import { type Compose, type Conversation, Conversations } from "./view";
 
@@ -36,7 +36,6 @@ class Extension {
   private readonly proposals: Proposals;
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
-  private readonly tree: vscode.TreeView<Node>;
   private needsLogin = false;
   readonly parts: vscode.Disposable[];
 
@@ -57,7 +56,6 @@ class Extension {
     }, log);
     this.api = new Api(this.agent);
     this.sessions = new Sessions(this.api);
-    this.tree = vscode.window.createTreeView("nuncio.sessions", { treeDataProvider: this.sessions });
     this.active = new ActiveSession(this.api);
     this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri, context.workspaceState);
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), (error) => this.failed(error));
@@ -72,7 +70,7 @@ class Extension {
     subscriptions.push(
       vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
       vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
-      this.tree,
+      vscode.window.registerTreeDataProvider("nuncio.sessions", this.sessions),
       vscode.window.registerTreeDataProvider("nuncio.changes", this.changes),
       vscode.window.registerTreeDataProvider("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
@@ -92,7 +90,7 @@ class Extension {
     this.commands();
   }
 
-  // State ------------------------------------------------------------------------------------------------------------------------
+  // State -----------------------------------------------------------------------------------------
 
   private async agentChanged(): Promise<void> {
     const { running, problem } = this.agent.state;
@@ -131,14 +129,6 @@ class Extension {
     this.active.show(session);
     this.sessions.shown = session;
     this.sessions.redraw();
-    this.select();
-  }
-
-  /** Selects the shown session in the tree. */
-  private select(): void {
-    const node = this.sessions.node(this.sessions.shown);
-    const isSelected = this.tree.selection.some((one) => one.kind === "session" && one.row === (node?.kind === "session" && node.row));
-    if (node && !isSelected && this.tree.visible) this.tree.reveal(node, { select: true, focus: false }).then(undefined, () => {});
   }
 
   private sessionsChanged(): void {
@@ -164,7 +154,7 @@ class Extension {
     void vscode.window.showErrorMessage(`nuncio: ${text}`);
   }
 
-  // Commands ---------------------------------------------------------------------------------------------------------------------
+  // Commands --------------------------------------------------------------------------------------
 
   private open(id: string | null): Promise<void> {
     return this.conversations.reveal((conversation) => {
@@ -226,6 +216,8 @@ class Extension {
       openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:nuncio.nuncio"),
       openConfig: () => this.openConfig(),
       walkthrough: () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#start`, false),
+      workspaces: () => this.conversations.reveal((conversation) => conversation.press("show-workspaces")),
+      comparisons: () => this.conversations.reveal((conversation) => conversation.press("show-comparisons")),
       refreshSessions: () => sessions.load(),
       moreSessions: () => sessions.page(),
       "session.open": (node: TreeNode) => this.open(idOf(node)),

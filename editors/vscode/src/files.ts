@@ -1,5 +1,5 @@
-// Files of the editor for nuncio: reads come from unsaved buffers, and writes are edits of documents,
-// so that undo, carets, encoding, line endings and format-on-save are kept.
+// Files of the editor for nuncio: reads come from unsaved buffers, and writes are edits of
+// documents, so that undo, carets, encoding, line endings and format-on-save are kept.
 
 import * as acp from "@agentclientprotocol/sdk";
 import * as vscode from "vscode";

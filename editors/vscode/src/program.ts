@@ -73,7 +73,7 @@ export function isOlder(version: string, than: string): boolean {
   return false;
 }
 
-/** Returns the path of nuncio: of the settings, in the extension, in PATH, or of the login shell. */
+/** Returns the path of nuncio: from the settings, the extension, PATH, or the login shell. */
 async function find({ command, env, extensionDirectory }: ProgramSettings): Promise<string | null> {
   const all = { ...process.env, ...env };
   if (command) {

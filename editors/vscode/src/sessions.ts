@@ -20,7 +20,7 @@ export interface SessionRow {
   asks: Set<string>;
 }
 
-export type Node = { kind: "session"; row: SessionRow } | { kind: "others" } | { kind: "more" };
+type Node = { kind: "session"; row: SessionRow } | { kind: "others" } | { kind: "more" };
 
 export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
@@ -148,7 +148,7 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return this.ordered.filter((row) => row.waiting);
   }
 
-  // The tree ---------------------------------------------------------------------------------------------------------------------
+  // The tree --------------------------------------------------------------------------------------
 
   /** Returns whether the session works in a folder of this window. */
   private isHere(row: SessionRow): boolean {
@@ -165,16 +165,6 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (here.length < rows.length) here.push({ kind: "others" });
     if (this.next) here.push({ kind: "more" });
     return here;
-  }
-
-  getParent(node: Node): Node | undefined {
-    return node.kind === "session" && !this.isHere(node.row) ? { kind: "others" } : undefined;
-  }
-
-  /** Returns the node of a session. */
-  node(id: string | null): Node | null {
-    const row = id ? this.rows.get(id) : undefined;
-    return row && !this.hidden.has(row.id) ? { kind: "session", row } : null;
   }
 
   getTreeItem(node: Node): vscode.TreeItem {

@@ -6,8 +6,9 @@ import page from "virtual:page";
 import { type Api, ApiError } from "./api";
 import { toRestError } from "./rest";
 
-/** Events are posted to a webview at most once in this time. */
+/** Events are posted to a webview at most once in this time; those of a history less often. */
 const BATCH_MS = 12;
+const HISTORY_BATCH_MS = 200;
 
 /** Text and files for the prompt editor. */
 export interface Compose {
@@ -31,13 +32,20 @@ export interface ViewHooks {
 const STATE = "conversation";
 const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
+/** Asks for a place and saves a text there. */
+async function save(name: string, text: string): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+  const uri = await vscode.window.showSaveDialog({ defaultUri: folder && vscode.Uri.joinPath(folder, name) });
+  if (uri) await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
+}
+
 /** Serves one webview. */
 export class Conversation implements vscode.Disposable {
   /** The shown session; null for the page of a new session. */
   session: string | null = null;
   private readonly streams = new Map<number, vscode.Disposable>();
   private batch = new Map<number, unknown[]>();
-  private flushing: NodeJS.Timeout | null = null;
+  private flushing: { atMs: number; timer: NodeJS.Timeout } | null = null;
   private isReady = false;
   private queue: unknown[] = [];
   /** The addresses of files that were added, by the address that the console gives to a file. */
@@ -62,7 +70,7 @@ export class Conversation implements vscode.Disposable {
 
   dispose(): void {
     this.listener.dispose();
-    clearTimeout(this.flushing ?? undefined);
+    clearTimeout(this.flushing?.timer);
     this.unfollowAll();
   }
 
@@ -91,7 +99,7 @@ ${page}
 </html>`;
   }
 
-  // Messages of the webview ------------------------------------------------------------------------------------------------------
+  // Messages of the webview -----------------------------------------------------------------------
 
   private async receive(message: any): Promise<void> {
     switch (message?.type) {
@@ -107,6 +115,8 @@ ${page}
       case "shown":
         this.session = typeof message.session === "string" ? message.session : null;
         return this.hooks.shown(this, this.session);
+      case "save":
+        return save(String(message.name), String(message.text));
       case "state":
         return this.keep(message.state);
       case "starting":
@@ -145,33 +155,42 @@ ${page}
   private follow({ id, path, after, types }: { id: number; path: string; after: number; types?: string }): void {
     const session = /^\/v1\/sessions\/([^/]+)\/events$/.exec(path)?.[1];
     if (!session && path !== "/v1/events") return;
-    const send = (message: unknown) => this.send(id, message);
+    let isHistory = true;
+    const send = (message: unknown) => this.send(id, message, isHistory ? HISTORY_BATCH_MS : BATCH_MS);
     const stream = this.api.agent.follow(
       { after, types, ...(session ? { sessionId: decodeURIComponent(session) } : {}) },
       {
         event: (event, cursor) => send({ event, cursor }),
-        synced: (synced) => send({ synced }),
+        synced: (synced) => {
+          isHistory = false;
+          send({ synced });
+        },
         status: (status) => send({ status }),
-        state: (state) => send({ state }),
-        refused: (error) => send({ refused: toRestError(error) }),
+        state: (state) => this.send(id, { state }, BATCH_MS),
+        refused: (error) => this.send(id, { refused: toRestError(error) }, BATCH_MS),
       },
     );
     this.streams.set(id, stream);
   }
 
-  private send(id: number, message: unknown): void {
+  /** Posts a message of a stream, with others that come within `delayMs`. */
+  private send(id: number, message: unknown, delayMs: number): void {
     const messages = this.batch.get(id);
     if (messages) messages.push(message);
     else this.batch.set(id, [message]);
-    this.flushing ??= setTimeout(() => {
+    const atMs = Date.now() + delayMs;
+    if (this.flushing && this.flushing.atMs <= atMs) return;
+    clearTimeout(this.flushing?.timer);
+    const flush = () => {
       this.flushing = null;
       const streams = [...this.batch].map(([id, messages]) => ({ id, messages }));
       this.batch = new Map();
       void this.webview.postMessage({ type: "stream", streams });
-    }, BATCH_MS);
+    };
+    this.flushing = { atMs, timer: setTimeout(flush, delayMs) };
   }
 
-  // Commands to the webview ------------------------------------------------------------------------------------------------------
+  // Commands to the webview -----------------------------------------------------------------------
 
   private post(message: unknown): void {
     if (this.isReady) void this.webview.postMessage(message);
@@ -181,6 +200,11 @@ ${page}
   /** Shows a session; null for the page of a new session. */
   show(session: string | null): void {
     this.post({ type: "show", session });
+  }
+
+  /** Presses a button of the console. */
+  press(button: string): void {
+    this.post({ type: "press", button });
   }
 
   focus(): void {

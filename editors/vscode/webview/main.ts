@@ -54,6 +54,24 @@ addEventListener(
   true,
 );
 
+// A webview cannot download: the host saves files.
+const blobs = new Map<string, Blob>();
+URL.createObjectURL = (blob) => {
+  const url = `blob:${crypto.randomUUID()}`;
+  blobs.set(url, blob as Blob);
+  return url;
+};
+URL.revokeObjectURL = () => {};
+const click = HTMLElement.prototype.click;
+HTMLElement.prototype.click = function () {
+  const url = this instanceof HTMLAnchorElement && this.download ? this.href : "";
+  const blob = blobs.get(url);
+  if (!blob) return click.call(this);
+  blobs.delete(url);
+  const { download: name } = this as HTMLAnchorElement;
+  void blob.text().then((text) => host.postMessage({ type: "save", name, text }));
+};
+
 interface Compose {
   text?: string;
   files?: { name: string; uri: string; text: string }[];
@@ -95,6 +113,7 @@ function whenReady(does: () => void): void {
 addEventListener("message", ({ data }) => {
   if (data?.type === "show") go(data.session);
   else if (data?.type === "compose") whenReady(() => compose(data));
+  else if (data?.type === "press") whenReady(() => at(data.button).click());
   else if (data?.type === "focus") whenReady(() => (document.hasFocus() ? at("prompt").focus() : (wanted = at("prompt"))));
 });
 
