@@ -23,6 +23,7 @@ pub(super) async fn terminate(mut ending: ChildExit) -> Option<i32> {
 }
 
 /// Logs the lines of a server's stderr, within limits, reads the others, and keeps the last line.
+/// Returns at the end of stderr, which a server can close and continue.
 pub(super) async fn log_stderr(name: &str, errors: impl AsyncRead + Unpin, last_line: &Mutex<String>) {
     let mut reader = BufReader::new(errors);
     let (mut line, mut lines) = (Vec::new(), 0);

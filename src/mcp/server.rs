@@ -212,12 +212,11 @@ impl Supervision<'_> {
                 let mut errors = std::pin::pin!(log_stderr(&self.launch.name, errors, &last_line).fuse());
                 let (end, code) = tokio::select! {
                     ended = work => ended,
-                    // A server can close stderr and continue.
                     never = errors.as_mut().then(|()| std::future::pending()) => never,
                     never = self.report_garbage(&garbage) => never,
                 };
+                // The process may have written a line before it ended.
                 if !matches!(end, RunEnd::Stopped) && !errors.is_terminated() {
-                    // The last line, which the process may have written before it ended.
                     let _ = timeout(MCP_REST, errors).await;
                 }
                 match (end, code) {
@@ -225,8 +224,8 @@ impl Supervision<'_> {
                     (_, Some(NOT_FOUND)) => RunEnd::Hopeless(format!("{} was not found", command[0])),
                     (RunEnd::Failed(why), code) => {
                         let code = code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
-                        let line = last_line.lock().clone();
-                        let shown = if line.is_empty() { garbage.describe_first().unwrap_or_default() } else { line };
+                        let line = Some(last_line.lock().clone()).filter(|line| !line.is_empty());
+                        let shown = line.or_else(|| garbage.describe_first()).unwrap_or_default();
                         let why = if shown.is_empty() { why + &code } else { format!("{why}{code}: {shown}") };
                         RunEnd::Failed(hint.iter().fold(why, |why, hint| format!("{why} ({hint})")))
                     }
