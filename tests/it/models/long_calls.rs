@@ -76,8 +76,8 @@ async fn event_reports_a_long_call() {
     let mut events = server.follow(&session).events().await;
     server.begin(&session, "go").await;
     let shown = events.until("tool.started").await;
-    let reports = shown.iter().filter(|shown| shown.event["body"]["type"] == "tool.input");
-    let body = &reports.last().expect("a report").event["body"];
+    let report = shown.iter().rfind(|shown| shown.event["body"]["type"] == "tool.input");
+    let body = &report.expect("a report").event["body"];
     let is_long = body["bytes"].as_u64().unwrap() >= 1 << 10;
     assert_eq!((&body["name"], &body["path"], is_long), (&json!("write"), &json!("a.txt"), true), "{body}");
     events.until("turn.completed").await;
