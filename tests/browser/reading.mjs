@@ -79,6 +79,22 @@ export const reading = (browser, server) => ({
     await rests(page);
   },
 
+  async "the hunks of a question have the numbers of their lines, and CRLF is named once"() {
+    const lines = (changed) => Array.from({ length: 30 }, (_, index) => `line ${index + 1}${changed.includes(index + 1) ? " changed" : ""}\r\n`).join("");
+    const write = (content) => ({ tool_calls: [{ name: "write", input: { file_path: "crlf.txt", content } }] });
+    const page = await browser.open(server, await server.session([write(lines([])), write(lines([2, 25])), { text: "Done." }]));
+    await page.fill("#prompt", "Write it");
+    await page.click("#send");
+    await asks(page);
+    await answerBy(page, "y");
+    await page.locator("#ask .part").nth(1).waitFor();
+    equal(await texts(page, "#ask .added .text"), ["added: line 2 changed", "added: line 25 changed"], "the changes");
+    equal(await texts(page, "#ask .added .number:not(.old)"), ["2", "25"], "the numbers");
+    equal(await texts(page, "#ask .part p.muted"), ["All lines end with CRLF.", "All lines end with CRLF."], "the line ends");
+    await answerBy(page, "n");
+    await rests(page);
+  },
+
   async "a question about a file shows each character of its name and of the change"() {
     const write = { name: "write", input: { file_path: "gnp\u202etxt.sh", content: "one\u2067two\n\u200bthree\u001b[8m\n" } };
     const page = await browser.open(server, await server.session([{ tool_calls: [write] }, { text: "Done." }]));

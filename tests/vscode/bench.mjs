@@ -1,14 +1,39 @@
-// Measures the extension in code-server: node bench.mjs NUNCIO VSIX. Prints milliseconds: until nuncio
-// is connected, to open a conversation of 10,000 messages, and from a delta to the page.
+// Measures the extension in code-server: node bench.mjs NUNCIO VSIX. Prints milliseconds: to open a
+// conversation of 10,000 messages, and the age of the newest visible delta of a fast stream.
 
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { Other } from "./agent.mjs";
 import { Browser, Editor, until } from "./harness.mjs";
 
 const MESSAGES = 10_000;
-const DELTAS = 4000;
+const DELTAS = 20_000;
+const DELTAS_PER_PAUSE = 20;
+const PAUSE_MS = 5;
 
 const [nuncio, vsix] = process.argv.slice(2);
-const editor = await Editor.start(nuncio, vsix, { steps: [{ text: "x ".repeat(DELTAS), chunk_chars: 2, delay_ms: 1 }] });
+
+/** A model whose deltas are the times at which they were sent, in paragraphs of 20. */
+async function answer(request, response) {
+  const send = (value) => response.write(`data: ${JSON.stringify(value)}\n\n`);
+  request.resume();
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (let sent = 0; sent < DELTAS; sent++) {
+    send({ choices: [{ index: 0, delta: { content: `${Date.now()}${sent % 20 === 19 ? "\n\n" : " "}` } }] });
+    if (sent % DELTAS_PER_PAUSE === 0) await setTimeout(PAUSE_MS);
+  }
+  send({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+  response.end("data: [DONE]\n\n");
+}
+const model = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+await once(model, "listening");
+
+const editor = await Editor.start(nuncio, vsix, { settings: { "nuncio.args": ["--model", "bench/clock"] } });
+const url = `http://127.0.0.1:${model.address().port}`;
+writeFileSync(join(editor.data, "config.toml"), `[providers.bench]\nprotocol = "openai-chat"\nbase_url = "${url}"\ncontext_window = 1000000\nmodels = ["clock"]\n`);
 const browser = await Browser.start();
 
 const other = new Other(editor, [{ text: "Hello." }]);
@@ -46,10 +71,13 @@ console.log(`${MESSAGES} messages open in ${times.join(", ")} ms; ${await frame.
 await window.fresh();
 await frame.locator("#prompt").fill("Stream");
 await frame.evaluate(() => {
-  window.frames = [];
+  window.ages = [];
+  let last = 0;
   const tick = () => {
-    const text = document.querySelector(".message.assistant .markdown")?.textContent.length ?? 0;
-    window.frames.push([performance.now(), text]);
+    const said = document.querySelector(".message.assistant .markdown");
+    const newest = Number(said?.lastElementChild?.textContent.trim().split(" ").at(-1));
+    // An incomplete number is not one of the last minutes.
+    if (newest > last && Date.now() - newest < 60_000) window.ages.push(Date.now() - (last = newest));
     if (!window.done) requestAnimationFrame(tick);
   };
   requestAnimationFrame(tick);
@@ -57,11 +85,10 @@ await frame.evaluate(() => {
 await frame.locator("#send").click();
 await frame.locator(".message.assistant").first().waitFor();
 await window.rests(frame);
-const frames = await frame.evaluate(() => ((window.done = true), window.frames));
-const grown = frames.filter(([, text], index) => text > (frames[index - 1]?.[1] ?? 0));
-const gaps = grown.slice(1).map(([ms], index) => ms - grown[index][0]).sort((a, b) => a - b);
-const at = (part) => Math.round(gaps[Math.min(gaps.length - 1, Math.floor(gaps.length * part))]);
-console.log(`${DELTAS} deltas in ${Math.round(grown.at(-1)[0] - grown[0][0])} ms, ${grown.length} drawings; pauses between drawings: median ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)} ms`);
+const ages = (await frame.evaluate(() => ((window.done = true), window.ages))).sort((a, b) => a - b);
+const at = (part) => ages[Math.min(ages.length - 1, Math.floor(ages.length * part))];
+console.log(`${DELTAS} deltas, ${ages.length} drawings: the newest delta is ${at(0.5)} (median), ${at(0.95)} (95 %), ${at(1)} ms old`);
 
+model.close();
 await browser.close();
 await editor.down();

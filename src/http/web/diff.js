@@ -8,20 +8,20 @@ const EDITS_MAX = 1500;
 
 /**
  * The lines of both texts, in order: `[sign, text, oldNumber, newNumber]` with the signs " ", "-",
- * "+".
+ * "+". `first`: the numbers of the first lines.
  */
-export function compare(before, after) {
+export function compare(before, after, first = [1, 1]) {
   const a = split(before), b = split(after);
   let start = 0, end = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start++;
   while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
   const out = [];
-  const same = (i, j) => out.push([" ", a[i], i + 1, j + 1]);
+  const same = (i, j) => out.push([" ", a[i], i + first[0], j + first[1]]);
   for (let i = 0; i < start; i++) same(i, i);
   for (const [sign, i, j] of script(a.slice(start, a.length - end), b.slice(start, b.length - end))) {
     if (sign === " ") same(start + i, start + j);
-    else if (sign === "-") out.push(["-", a[start + i], start + i + 1, null]);
-    else out.push(["+", b[start + j], null, start + j + 1]);
+    else if (sign === "-") out.push(["-", a[start + i], start + i + first[0], null]);
+    else out.push(["+", b[start + j], null, start + j + first[1]]);
   }
   for (let i = end; i > 0; i--) same(a.length - i, b.length - i);
   return out;
@@ -85,6 +85,10 @@ export function count(lines) {
  */
 export function draw(lines, limit = 60, isExact = false, path = "") {
   const show = isExact ? exact : coloured(path);
+  if (isExact && lines.length && lines.every(([, text]) => text.endsWith("\r"))) {
+    const texts = lines.map(([sign, text, ...numbers]) => [sign, text.slice(0, -1), ...numbers]);
+    return h("div", {}, draw(texts, limit, isExact, path), h("p", { class: "muted" }, "All lines end with CRLF."));
+  }
   const shown = new Array(lines.length).fill(false);
   lines.forEach(([sign], index) => {
     if (sign === " ") return;

@@ -26,6 +26,7 @@ export class Review {
       hunk,
       before: isWhole ? slice(before, oldStart, oldLines) : before,
       after: isWhole ? slice(after, newStart, newLines) : after,
+      first: [oldStart, newStart],
       isKnown: !!change,
     }));
   }
@@ -55,7 +56,7 @@ export class Review {
       });
       return h("label", {}, input, ` ${label}`);
     };
-    const change = part.isKnown ? diff.draw(diff.compare(part.before, part.after), 400, true) : h("p", { class: "muted" }, "The change cannot be shown");
+    const change = part.isKnown ? diff.draw(diff.compare(part.before, part.after, part.first), 400, true) : h("p", { class: "muted" }, "The change cannot be shown");
     const label = part.hunk ? `Hunk ${part.hunk}` : "File";
     return h("div", { class: "part", role: "group", "aria-label": label }, change, h("div", { class: "choices" }, choice("accept", "Accept"), choice("reject", "Reject"), part.isKnown && choice("edit", "Own text")), own);
   }
