@@ -215,7 +215,6 @@ impl Supervision<'_> {
                     never = errors.as_mut().then(|()| std::future::pending()) => never,
                     never = self.report_garbage(&garbage) => never,
                 };
-                // The process may have written a line before it ended.
                 if !matches!(end, RunEnd::Stopped) && !errors.is_terminated() {
                     let _ = timeout(MCP_REST, errors).await;
                 }
