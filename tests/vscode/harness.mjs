@@ -53,7 +53,7 @@ process.on("exit", () => {
     try {
       process.kill(-pid, "SIGKILL");
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
 });

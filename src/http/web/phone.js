@@ -24,7 +24,7 @@ export class Phone {
     this.address = address;
     this.body = h("div");
     this.dialog = h("dialog", { class: "phone", "aria-labelledby": "phone-title" }, h("h2", { id: "phone-title" }, "Open on a phone"), this.body, h("form", { method: "dialog" }, h("button", { class: "plain" }, "Close")));
-    // The code contains the token: it is removed with the dialog.
+    // The QR code contains the token: it is removed when the dialog closes.
     this.dialog.addEventListener("close", () => fill(this.body));
     document.body.append(this.dialog);
   }
