@@ -6,10 +6,11 @@ import re
 from conversation import PROMPT, Conversation, environment, prepare
 from recorder import FRAME_END, Recorder
 
+HEIGHTS = (8, 50)
 # A terminal that becomes lower than the rows below the output moves their first rows into the
-# scrollback, where they remain. At most 4 rows show a line of an answer that is being written, one
-# the work, and one the status.
-HEIGHTS = (14, 50)
+# scrollback, where they remain. Besides the composer, at most 4 rows show a line of an answer that
+# is being written, one the work, and one the status.
+OTHER_ROWS = 6
 COMPOSER_ROWS = 6
 # What the user types while the model works. Control-J begins a new line.
 TYPED = ["a", "word ", "and more words " * 3, "\n"]
@@ -44,21 +45,26 @@ class Storm:
     def __init__(self, terminal, chance, heights, widths):
         self.terminal, self.random, self.heights, self.widths = terminal, chance, heights, widths
         self.resizes, self.text = 0, ""
+        # The most rows that the composer has had: a frame with them may not be drawn yet.
+        self.tallest = 1
 
     def act(self):
         if self.heights and self.random.random() < 0.4:
             columns = self.random.randrange(*self.widths) if self.widths else self.terminal.columns
-            self.resizes += self.terminal.resize(self.random.randrange(*HEIGHTS), columns)
+            lowest = max(HEIGHTS[0], OTHER_ROWS + self.tallest + 1)
+            self.resizes += self.terminal.resize(self.random.randrange(lowest, HEIGHTS[1]), columns)
         elif self.random.random() < 0.15:
             # Ctrl-C without a text stops the turn.
             self.press(self.random.choice(TYPED + ["\x03"] * bool(self.text.strip())))
 
     def press(self, key):
         # The composer has about 70 columns.
-        if sum(len(line) // 70 + 1 for line in (self.text + key).split("\n")) > COMPOSER_ROWS:
+        rows = sum(len(line) // 70 + 1 for line in (self.text + key).split("\n"))
+        if rows > COMPOSER_ROWS:
             if not self.text.strip():
                 return
             key = "\x03"
+        self.tallest = max(self.tallest, min(rows, COMPOSER_ROWS))
         self.text = "" if key == "\x03" else self.text + key
         self.terminal.keys(key)
 
