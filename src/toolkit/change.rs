@@ -314,7 +314,9 @@ impl PlannedChange {
     pub(crate) fn new(resolved: ResolvedPath, context: &ToolContext, old: FileSnapshot, new: Option<Vec<u8>>) -> PlannedChange {
         let shown = context.workspace.show(&resolved.path);
         let (mut new, mut proposed, mut refused) = (new, None, None);
-        if let (Some(review), Some(content)) = (&context.review, new.take_if(|_| context.review.is_some())) {
+        if let Some(review) = &context.review
+            && let Some(content) = new.take()
+        {
             match review.apply(&resolved, &shown, old.bytes.as_deref(), &content) {
                 Ok(decided) => {
                     proposed = (decided.as_ref() != Some(&content)).then_some(content);
