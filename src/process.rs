@@ -35,7 +35,7 @@ pub(crate) use exported::ExportedChange;
 pub(crate) use find::find_program;
 pub use fork_server::helper_main;
 pub use fork_server_handle::HELPER;
-pub(crate) use git::{NO_GIT_HOOKS, SAFE_GIT_SETTINGS};
+pub(crate) use git::{GIT_ATTEMPTS_MAX, NO_GIT_HOOKS, SAFE_GIT_SETTINGS, met_removed_placeholder};
 pub(crate) use in_directory::{RunningProcess, processes_in};
 pub use launcher::ProcessLauncher;
 pub use report::ExitStatus;

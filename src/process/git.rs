@@ -1,5 +1,7 @@
 //! The environment and the settings of the git commands that nuncio runs itself.
 
+use memchr::memmem;
+
 use super::command::Command;
 
 /// Environment without editor, pager and password prompts. The fixed locale keeps git's messages in
@@ -49,4 +51,14 @@ impl Command {
     pub(crate) fn git_read_only(self) -> Command {
         READ_ONLY.into_iter().fold(self, |command, (name, value)| command.env(name, value))
     }
+}
+
+/// Maximum number of attempts to run a git command that meets a removed placeholder.
+pub(crate) const GIT_ATTEMPTS_MAX: usize = 5;
+
+/// Returns whether git ended before it did anything, because another process removed the
+/// placeholder `commondir` after git saw it and before git read it.
+pub(crate) fn met_removed_placeholder(code: i32, errors: &[u8]) -> bool {
+    let line = errors.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    code == 128 && line.starts_with(b"fatal: failed to read ") && memmem::find(line, b"/commondir: ").is_some()
 }

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, openat};
 
 use super::masked;
 use crate::limits;
@@ -195,7 +196,7 @@ impl ControlFiles {
             let _ = match file.placeholder {
                 Placeholder::No => Ok(()),
                 Placeholder::Directory => fs::DirBuilder::new().mode(0o755).create(&file.path),
-                Placeholder::Text(text) => fs::write(&file.path, text),
+                Placeholder::Text(text) => create_complete(&file.path, text),
             };
         }
         Ok(locks)
@@ -216,6 +217,20 @@ impl ControlFiles {
             }
         }
     }
+}
+
+/// Creates a file that exists only with its text: git ends if it finds `commondir` empty.
+fn create_complete(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(path);
+    let mode = Mode::from_raw_mode(0o644);
+    let Ok(unnamed) = openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode) else {
+        // The file system has no unnamed files.
+        return fs::write(path, text);
+    };
+    let mut file = File::from(unnamed);
+    file.write_all(text.as_bytes())?;
+    let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, name, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Returns whether a file has the text of a placeholder. An empty `config` is not removed, because

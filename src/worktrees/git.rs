@@ -7,7 +7,10 @@ use std::time::Duration;
 use crate::config::{DataPaths, owner_name};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::process::{Command, ExitStatus, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox};
+use crate::process::{
+    Command, ExitStatus, GIT_ATTEMPTS_MAX, NO_GIT_HOOKS, Output, ProcessLauncher, SAFE_GIT_SETTINGS, Sandbox,
+    met_removed_placeholder,
+};
 use crate::workspace::real_path;
 
 /// Exit code of a program that was not found. The error output then contains its name, after
@@ -150,12 +153,23 @@ impl GitRunner {
     /// Runs a command to its end. On a timeout, its processes are killed. Trusted repositories also
     /// require the sandbox: commands of the model may have changed the programs that git runs.
     async fn run(&self, command: Command, timeout: Duration) -> Result<GitResult> {
+        let mut result = self.run_once(&command, timeout).await?;
+        for _ in 1..GIT_ATTEMPTS_MAX {
+            if !met_removed_placeholder(result.code, &result.errors) {
+                break;
+            }
+            result = self.run_once(&command, timeout).await?;
+        }
+        Ok(result)
+    }
+
+    async fn run_once(&self, command: &Command, timeout: Duration) -> Result<GitResult> {
         if !Sandbox::is_available() {
             let message = "git was not started: this system cannot confine the programs that a repository names, because its \
                            kernel has no Landlock, or it is turned off";
             return Err(Error::new(Kind::Unsupported, message).hint("create the worktree yourself: git worktree add DIR"));
         }
-        let (mut child, input, mut errors) = self.launcher.spawn_captured(&command)?;
+        let (mut child, input, mut errors) = self.launcher.spawn_captured(command)?;
         drop(input);
         let read = async {
             let reads = tokio::join!(

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::{literal_pathspec, path};
 use crate::limits;
-use crate::process::{Child, Command, ExitStatus, SAFE_GIT_SETTINGS, Sandbox};
+use crate::process::{Child, Command, ExitStatus, GIT_ATTEMPTS_MAX, SAFE_GIT_SETTINGS, Sandbox, met_removed_placeholder};
 use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
 use crate::toolkit::sandbox_notes::sandbox_notes;
@@ -136,6 +136,17 @@ impl<'c> Git<'c> {
     }
 
     async fn run(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {
+        let mut output = self.run_once(command, timeout, cancel).await?;
+        for _ in 1..GIT_ATTEMPTS_MAX {
+            if !met_removed_placeholder(output.code, &output.bytes) {
+                break;
+            }
+            output = self.run_once(command, timeout, cancel).await?;
+        }
+        Ok(output)
+    }
+
+    async fn run_once(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {
         if cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }

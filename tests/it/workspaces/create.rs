@@ -1,5 +1,6 @@
 //! Creating worktrees: names, branches, trust, failures and interruptions.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -110,6 +111,24 @@ async fn concurrent_creations_get_different_worktrees() {
     let mut known = linked(&home);
     known.sort();
     assert_eq!(known, paths);
+}
+
+/// Git checks that `.git/commondir` exists before it opens the file, and the end of a sandboxed
+/// command removes that file.
+#[tokio::test]
+async fn git_runs_again_if_a_placeholder_was_removed_meanwhile() {
+    let home = repository();
+    let script = "#!/bin/sh\n\
+                  mkdir \"$TMPDIR/once\" 2>/dev/null || PATH=/usr/bin:/bin exec git \"$@\"\n\
+                  echo \"fatal: failed to read $PWD/.git/commondir: No such file or directory\" >&2\nexit 128\n";
+    let program = home.put("../bin/git", script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    home.env("PATH", &format!("{}:/usr/bin:/bin", program.parent().unwrap().canonicalize().unwrap().display()));
+    let mut agent = agent(&home, json!([]), &[]).await;
+    let (workspace, path) = create(&mut agent, &home, "first").await;
+    assert_eq!(workspace["branch"], "nuncio/first");
+    assert!(path.join("a").exists());
+    agent.finish().await;
 }
 
 #[tokio::test]
