@@ -27,7 +27,7 @@ pub(crate) use programs::confinement;
 pub(crate) use providers::list_refresh::{Refresh, RefreshedList};
 pub(crate) use providers::login_state::LoginState;
 pub(crate) use providers::model_choices::{ModelSource, OfferedModel};
-pub(crate) use providers::models::Models;
+pub(crate) use providers::models::{Models, provider_names};
 pub(crate) use services::{Services, check_depth, model_error};
 pub(crate) use setup::offered;
 pub(crate) use turn::budget::TurnBudget;

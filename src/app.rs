@@ -65,8 +65,7 @@ fn load(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
     for root in &mut overrides.roots {
         *root = absolute_directory(&here, root)?;
     }
-    let mut places = DataPaths::new(&environment, args.data.as_deref())?;
-    places.file = args.config.as_ref().map(|file| here.join(file)).unwrap_or(places.file);
+    let places = paths(&environment, &args.config, &args.data)?;
     let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
     let tools = Tools::native();
     loaded.check_tools(&tools.known(), &places, &cwd)?;
@@ -74,6 +73,15 @@ fn load(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
     let secrets = Models::secret_names(&project.settings);
     Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools })
+}
+
+/// Returns the paths of nuncio's files. `config` and `data` replace the default ones.
+pub(crate) fn paths(environment: &Environment, config: &Option<PathBuf>, data: &Option<PathBuf>) -> Result<DataPaths> {
+    let mut places = DataPaths::new(environment, data.as_deref())?;
+    if let Some(file) = config {
+        places.file = std::path::absolute(file).map_err(|error| Error::io("resolving --config", error))?;
+    }
+    Ok(places)
 }
 
 /// Returns the canonical path of `dir`, which must exist; a relative path is resolved against
@@ -98,7 +106,7 @@ fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
         Ok(before) => launcher = launcher.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
-    let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone());
+    let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone(), &places.data);
     let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher, tools));
     let agents = Arc::new(Hub::new(services.clone()));

@@ -9,6 +9,8 @@ mod flags;
 mod help;
 mod log_lines;
 mod logging;
+mod login;
+mod login_flags;
 mod mcp_serve;
 mod models;
 mod projects;
@@ -41,6 +43,8 @@ use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
 use flags::{CliCommand, Flags, HttpArgs};
 use logging::LogStyle;
+use login_flags::AcpCommand;
+use projects::config_flags::ConfigCommand;
 use run_options::ChatOptions;
 use servers::flags::McpCommand;
 use terminal::lines::TerminalLines;
@@ -78,10 +82,11 @@ pub fn main(environment: Environment) -> ExitCode {
 fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let implied = flags.command.is_none();
     let command = match flags.command {
+        Some(CliCommand::Acp { command: Some(AcpCommand::Login(options)), .. }) => CliCommand::Login(options),
         Some(command) => command,
         None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => CliCommand::Chat(ChatOptions::default()),
         None if std::io::stdin().is_terminal() => return terminal::output::print(help::text(&Flags::command())).map(|()| 0),
-        None => CliCommand::Acp { http: None, server: HttpArgs::default() },
+        None => CliCommand::Acp { http: None, server: HttpArgs::default(), command: None },
     };
     if let CliCommand::Schema { name } = &command {
         return name.as_deref().map_or_else(schema::print_names, schema::print_named);
@@ -92,18 +97,17 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         let _traces = logging::start(&environment, style, &Telemetry::default())?;
         return on_runtime(demo::run(environment, args, yes, keep));
     }
+    if let CliCommand::Config { command: Some(ConfigCommand::File(command)) } = command {
+        let places = app::paths(&environment, &args.config, &args.data)?;
+        return on_runtime(projects::config_edit::run(&environment, &places.file, command));
+    }
     if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
         return Err(Error::invalid_params("--agent: only run takes several agents"));
     }
     if let CliCommand::Run(options) = &command {
         options.add_to(&mut args.overrides)?;
     }
-    let style = match &command {
-        CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,
-        CliCommand::Acp { http: None, .. } | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
-        CliCommand::Chat(options) if !options.plain => LogStyle::Chat,
-        _ => LogStyle::Command,
-    };
+    let style = log_style(&command);
     let demo_start = (environment.clone(), CommonArgs { overrides: Overrides::default(), ..args.clone() });
     let bootstrap = app::bootstrap(environment, args)?;
     let _traces = logging::start(&bootstrap.environment, style, &bootstrap.loaded.settings.telemetry)?;
@@ -120,7 +124,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             };
             app::acp(app::build(bootstrap)?, hint).await.map(|()| 0)
         }),
-        CliCommand::Acp { http: Some(address), server } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
+        CliCommand::Acp { http: Some(address), server, .. } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
         CliCommand::Serve { http, server } => on_worker(serve::serve(bootstrap, http, server)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
@@ -128,6 +132,8 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Agents { command } => on_runtime(agents::command::run(bootstrap, command)),
         CliCommand::Mcp { command } => on_runtime(servers::command::run(bootstrap, command)),
+        CliCommand::Login(options) => on_runtime(async { login::login(app::build(bootstrap)?, options).await }),
+        CliCommand::Logout { provider } => on_runtime(async { login::logout(app::build(bootstrap)?, provider).await }),
         CliCommand::Models(options) => on_worker(async move { models::run(app::build(bootstrap)?, options).await }),
         CliCommand::Sessions { command } => {
             on_worker(async move { sessions::command::run(app::build(bootstrap)?, command, colours).await })
@@ -141,6 +147,16 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         }
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
+    }
+}
+
+/// Returns how a command logs.
+fn log_style(command: &CliCommand) -> LogStyle {
+    match command {
+        CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,
+        CliCommand::Acp { http: None, .. } | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
+        CliCommand::Chat(options) if !options.plain => LogStyle::Chat,
+        _ => LogStyle::Command,
     }
 }
 

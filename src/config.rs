@@ -45,7 +45,7 @@ pub use model_settings::{Ability, CacheTtl, Effort, ModelSettings, Protocol, Pro
 pub(crate) use model_settings::{ModelPatterns, model_settings};
 pub(crate) use named_files::{files_in_command, named_files};
 pub(crate) use owner::owner_name;
-pub(crate) use parse::most_similar;
+pub(crate) use parse::{check_settings, most_similar};
 pub use price::{Price, PriceAbove};
 pub use project_program::{Grant, ProjectGrants, ProjectProgram};
 pub(crate) use project_program::{ProgramKind, below_home};

@@ -4,13 +4,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::agents::command::AgentsCommand;
 use super::help;
-use super::projects::editors;
+use super::login_flags::{AcpCommand, LoginOptions};
+use super::projects::config_flags::ConfigCommand;
 use super::projects::workspace_flags::WorkspacesCommand;
 use super::run_options::{ChatOptions, RunOptions};
 use super::servers::flags::McpCommand;
@@ -144,6 +144,8 @@ pub(super) enum CliCommand {
         http: Option<String>,
         #[command(flatten)]
         server: HttpArgs,
+        #[command(subcommand)]
+        command: Option<AcpCommand>,
     },
     /// Serve HTTP for browsers, scripts and other agents: REST, events, JSON-RPC
     Serve {
@@ -195,6 +197,13 @@ pub(super) enum CliCommand {
     },
     /// List the models that the configured providers offer
     Models(ModelsOptions),
+    /// Store the API key of a provider, in the keyring or in a private file
+    Login(LoginOptions),
+    /// Remove the stored API key of a provider
+    Logout {
+        /// Provider; not needed if one key is stored
+        provider: Option<String>,
+    },
     /// List and check the agents that nuncio can host
     Agents {
         #[command(subcommand)]
@@ -355,23 +364,5 @@ pub(super) enum TrustCommand {
         /// Directory that is trusted
         #[arg(default_value = ".")]
         dir: PathBuf,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum ConfigCommand {
-    /// Show every value that differs from the default, and where it is set
-    Show,
-    /// Check the settings and report errors
-    Check,
-    /// Print the path of the user's settings file
-    Path,
-    /// Print the settings with which an editor starts this program
-    Editor {
-        #[arg(value_parser = PossibleValuesParser::new(editors::names()))]
-        name: String,
-        /// Merge them into FILE, by default the editor's own, and keep a copy of the old file
-        #[arg(long, value_name = "FILE", num_args = 0..=1)]
-        write: Option<Option<PathBuf>>,
     },
 }

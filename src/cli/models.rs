@@ -5,19 +5,17 @@ use std::sync::Arc;
 use super::errors::report;
 use super::flags::ModelsOptions;
 use super::terminal::output::{print, print_json};
-use crate::agent::{ModelSource, Refresh, model_error};
+use crate::agent::{ModelSource, Refresh, model_error, provider_names};
 use crate::api::{App, ModelList, ModelView, PriceView};
 use crate::config::Ability;
 use crate::error::{Error, Result};
-use crate::model::providers;
 
 /// Runs `nuncio models`. Errors of single providers are printed to standard error. Returns exit
 /// code 3 if no provider returned a list and none is cached.
 pub(crate) async fn run(app: Arc<App>, options: ModelsOptions) -> Result<u8> {
     let (services, settings) = (&app.services, &app.services.user.settings);
-    let known = || providers::PROVIDERS.iter().map(|known| known.name).chain(settings.providers.keys().map(String::as_str));
-    if let Some(name) = options.providers.iter().find(|name| !known().any(|known| known == *name)) {
-        let names: Vec<&str> = known().collect();
+    let names = provider_names(settings);
+    if let Some(name) = options.providers.iter().find(|name| !names.contains(&name.as_str())) {
         let error = Error::invalid_params(format!("provider \"{name}\" is unknown"));
         return Err(error.hint(format!("known providers: {}", names.join(", "))));
     }

@@ -1,6 +1,8 @@
 //! Commands for settings, trust and the state of an installation.
 
 pub(super) mod config_check;
+pub(super) mod config_edit;
+pub(super) mod config_flags;
 pub(super) mod doctor;
 pub(super) mod doctor_programs;
 pub(super) mod editors;

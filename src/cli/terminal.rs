@@ -5,6 +5,7 @@ pub(super) mod amounts;
 pub(super) mod answer;
 pub(super) mod ask;
 pub(super) mod client;
+pub(super) mod editor;
 pub(super) mod form;
 pub(super) mod input;
 pub(super) mod input_queue;

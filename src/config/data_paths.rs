@@ -119,8 +119,8 @@ pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
     /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `drafts/`, `token`,
-    /// `tokens.json`, `trusted`, `trusted-content/`, `models.json`, `mcp-tokens/`, `mcp-work/`,
-    /// `caches/`, `worktrees/`.
+    /// `tokens.json`, `keys.json`, `trusted`, `trusted-content/`, `models.json`, `mcp-tokens/`,
+    /// `mcp-work/`, `caches/`, `worktrees/`.
     pub data: PathBuf,
     /// The default directory of `config.toml`, regardless of `--config`.
     pub config: PathBuf,
@@ -165,6 +165,7 @@ impl DataPaths {
             "tokens.json",
             "trusted",
             "trusted-content",
+            "keys.json",
             "models.json",
             "models.lock",
             "locks",

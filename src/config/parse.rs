@@ -50,6 +50,12 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
     Ok(settings)
 }
 
+/// Checks the text of a settings file. Errors name `path`.
+pub(crate) fn check_settings(path: &Path, text: &str) -> Result<()> {
+    let table: Table = toml::from_str(text).map_err(|error| invalid(path, error))?;
+    parse(&table, path).map(drop)
+}
+
 /// Rejects invalid agents and MCP servers, a language server that has a command but no files, and
 /// invalid globs.
 fn check_servers(settings: &Settings) -> Result<(), String> {

@@ -153,7 +153,7 @@ impl KnownProvider {
     pub(crate) fn without_key(&self) -> ModelError {
         let name = self.key_env.first().copied().unwrap_or("api_key_env");
         ModelError::new(Retry::Never, format!("no API key for {}", self.name))
-            .hint(format!("set {name}, or use --model ollama/NAME"))
+            .hint(format!("set {name}, store a key: nuncio login {}, or use --model ollama/NAME", self.name))
             .unreachable()
     }
 }
@@ -180,15 +180,15 @@ fn local_url(host: &str, default: &str) -> String {
 }
 
 /// Returns the default model of the first provider that has a key, as `PROVIDER/NAME`.
-pub fn default_model(environment: Variables<'_>) -> Option<String> {
+pub fn default_model(has_key: impl Fn(&KnownProvider) -> bool) -> Option<String> {
     let mut named = PROVIDERS.iter().filter(|provider| !provider.default_model.is_empty());
-    let provider = named.find(|provider| provider.key(environment).is_some())?;
+    let provider = named.find(|provider| has_key(provider))?;
     Some(format!("{}/{}", provider.name, provider.default_model))
 }
 
 /// Creates the error for the case that no provider has a key and no local server was found.
 pub fn nothing() -> ModelError {
     ModelError::new(Retry::Never, "no model: no API key was found and no local server answers")
-        .hint("set ANTHROPIC_API_KEY, or use --model ollama/NAME")
+        .hint("set ANTHROPIC_API_KEY, store a key: nuncio login, or use --model ollama/NAME")
         .unreachable()
 }

@@ -2,10 +2,12 @@
 
 mod background;
 mod config_check;
+mod config_edit;
 mod doctor;
 mod editor;
 mod import;
 mod input;
+mod login;
 mod resume;
 mod run;
 mod run_flags;

@@ -9,7 +9,7 @@ mod faults;
 mod incomplete_turns;
 mod interrupted_answers;
 mod list_formats;
-mod lists;
+pub mod lists;
 mod local;
 mod overflow;
 mod overload;

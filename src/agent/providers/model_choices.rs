@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::models::Models;
 use crate::agent::services::Services;
-use crate::config::{Ability, ModelPatterns, Provider, Settings};
+use crate::config::{Ability, ModelPatterns, Settings};
 use crate::model::ModelError;
 use crate::model::catalog::{Index, ModelProperties};
 use crate::model::endpoint::Endpoint;
@@ -131,9 +131,10 @@ impl Models {
         let default = split(&default).0;
         // `--base-url` applies to every provider: the keys of others must not be sent there.
         let applies = |name: &str| self.base_url.is_none() || name == default;
+        let has_key = |known: &KnownProvider| self.key_source(known.name, settings).is_some();
         let known = PROVIDERS.iter().filter(|known| match settings.providers.get(known.name) {
-            Some(own) => known.local || own.base_url.is_some() || self.has_key(known, Some(own)) || known.name == default,
-            None => !known.local && self.has_key(known, None) || known.name == default,
+            Some(own) => known.local || own.base_url.is_some() || has_key(known) || known.name == default,
+            None => !known.local && has_key(known) || known.name == default,
         });
         let own = settings.providers.iter().filter(|(name, own)| providers::provider(name).is_none() && own.base_url.is_some());
         let mut names: Vec<&str> = known.map(|known| known.name).chain(own.map(|(name, _)| name.as_str())).collect();
@@ -151,7 +152,7 @@ impl Models {
     }
 
     /// Returns the endpoint for the list of a provider. Fails if a required key is missing.
-    pub(in crate::agent) async fn list_endpoint(&self, provider: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
+    pub(crate) async fn list_endpoint(&self, provider: &str, settings: &Settings) -> Result<Endpoint, ModelError> {
         // The list does not depend on the name of a model.
         let id = format!("{provider}/-");
         let mut endpoint = self.endpoint(&id, settings).await?;
@@ -160,15 +161,6 @@ impl Models {
             endpoint.base_url = base_url;
         }
         Ok(endpoint)
-    }
-
-    /// Returns whether a key, or a command that prints one, is set for the provider.
-    fn has_key(&self, provider: &KnownProvider, own: Option<&Provider>) -> bool {
-        match own {
-            Some(Provider { api_key_command: Some(_), .. }) => true,
-            Some(Provider { api_key_env: Some(name), .. }) => self.environment.get(name).is_some(),
-            _ => provider.key(&|name: &str| self.variable(name)).is_some(),
-        }
     }
 }
 

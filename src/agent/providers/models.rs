@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::agent::programs::confinement::token_command;
+use super::stored_keys::StoredKeys;
 use crate::config::{
-    Ability, CREDENTIALS_HINT, Effort, Environment, HostedAgent, McpServer, ModelSettings, Protocol, Provider, SecretText,
-    Settings, has_credentials, model_settings,
+    Ability, CREDENTIALS_HINT, Effort, Environment, ModelSettings, Protocol, Provider, SecretText, Settings, has_credentials,
+    model_settings,
 };
 use crate::limits;
 use crate::model::catalog::Index;
@@ -32,7 +32,9 @@ pub struct Models {
     pub(in crate::agent) environment: Environment,
     /// `--base-url`: overrides the base URL of every provider.
     pub(in crate::agent) base_url: Option<String>,
-    launcher: ProcessLauncher,
+    pub(super) launcher: ProcessLauncher,
+    /// Keys that `nuncio login` stored.
+    pub(crate) keys: StoredKeys,
     /// Base directory of relative script paths.
     cwd: PathBuf,
     /// The HTTP clients of the process.
@@ -63,10 +65,17 @@ fn permanent(message: impl Into<String>) -> ModelError {
 
 impl Models {
     /// Creates the collection without opening a model. `base_url` overrides the base URL of every
-    /// provider; `cwd` is the base directory of relative script paths.
-    pub(crate) fn new(environment: Environment, base_url: Option<String>, launcher: ProcessLauncher, cwd: PathBuf) -> Models {
+    /// provider; `cwd` is the base directory of relative script paths; `data` has the stored keys.
+    pub(crate) fn new(
+        environment: Environment,
+        base_url: Option<String>,
+        launcher: ProcessLauncher,
+        cwd: PathBuf,
+        data: &Path,
+    ) -> Models {
         let (clients, servers, found) = (HttpClients::default(), LocalServers::default(), tokio::sync::OnceCell::new());
         Models {
+            keys: StoredKeys::new(data, launcher.clone(), &environment),
             environment,
             base_url,
             launcher,
@@ -110,19 +119,20 @@ impl Models {
         if let Some(model) = self.known_default(settings) {
             return Ok(model);
         }
-        let candidates = || {
-            let local = providers::PROVIDERS.iter().filter(|provider| provider.local);
-            local.flat_map(|provider| self.candidates(provider, settings)).collect()
+        let probe = async || {
+            let mut candidates = Vec::new();
+            for provider in providers::PROVIDERS.iter().filter(|provider| provider.local) {
+                candidates.extend(self.candidates(provider, settings).await);
+            }
+            local::probe(&self.clients, candidates).await.ok_or_else(providers::nothing)
         };
-        let found =
-            self.found.get_or_try_init(|| async { local::probe(&self.clients, candidates()).await.ok_or_else(providers::nothing) });
-        found.await.map(|found| found.id.clone())
+        self.found.get_or_try_init(probe).await.map(|found| found.id.clone())
     }
 
     /// Returns the addresses where a local server may listen: `--base-url`, else the address in the
     /// settings, else the usual addresses of the provider. A server at `--base-url` may belong to
     /// any provider, so it receives no provider's key.
-    fn candidates(&self, provider: &'static KnownProvider, settings: &Settings) -> Vec<Candidate> {
+    async fn candidates(&self, provider: &'static KnownProvider, settings: &Settings) -> Vec<Candidate> {
         let variable = |name: &str| self.variable(name);
         let own = settings.providers.get(provider.name);
         let set = self.base_url.clone().or_else(|| own?.base_url.clone());
@@ -130,7 +140,11 @@ impl Models {
             let name = own?.api_key_env.as_ref()?;
             Some(ApiKey::new(self.variable(name)?, name))
         };
-        let key = own_key().or_else(|| provider.key(&variable)).filter(|_| self.base_url.is_none());
+        let key = match own_key().or_else(|| provider.key(&variable)) {
+            None => self.stored_key(provider.name).await.ok().flatten(),
+            key => key,
+        };
+        let key = key.filter(|_| self.base_url.is_none());
         let base_urls = set.map_or_else(|| provider.base_urls(&variable), |url| vec![url]);
         base_urls.into_iter().map(|base_url| Candidate { provider, base_url, key: key.clone() }).collect()
     }
@@ -138,7 +152,10 @@ impl Models {
     /// Returns the id of the default model, or `None` if only a request to a local server could
     /// determine it.
     pub(crate) fn known_default(&self, settings: &Settings) -> Option<String> {
-        let keyed = || providers::default_model(&|name: &str| self.variable(name));
+        let keyed = || {
+            let stored = self.keys.list();
+            providers::default_model(|provider| self.has_variable(provider) || stored.contains_key(provider.name))
+        };
         settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
     }
 
@@ -159,9 +176,8 @@ impl Models {
         };
         let (own, known) = (settings.providers.get(provider), providers::provider(provider));
         if own.is_none() && known.is_none() && self.base_url.is_none() {
-            let known = providers::PROVIDERS.iter().map(|provider| provider.name);
-            let names: Vec<&str> = known.chain(settings.providers.keys().map(String::as_str)).collect();
-            let hint = format!("known providers: {}; for another one, set base_url in [providers.{provider}]", names.join(", "));
+            let names = provider_names(settings).join(", ");
+            let hint = format!("known providers: {names}; for another one, set base_url in [providers.{provider}]");
             return Err(permanent(format!("model {id}: provider {provider} is unknown")).hint(hint));
         }
         let address = known.and_then(|known| known.base_env).filter(|name| self.environment.get(name).is_some_and(has_credentials));
@@ -211,7 +227,7 @@ impl Models {
             return Some(base_url.to_owned());
         }
         let known = self.split(id, settings).ok()?.known.filter(|known| known.local)?;
-        let candidates = self.candidates(known, settings);
+        let candidates = self.candidates(known, settings).await;
         if candidates.len() > 1 { local::locate(&self.clients, candidates).await } else { None }
     }
 
@@ -219,10 +235,7 @@ impl Models {
         let ParsedId { provider, name, own, known } = self.split(id, settings)?;
         let own = own.cloned().unwrap_or_default();
         let variable = |name: &str| self.variable(name);
-        let key = match self.own_key(provider, &own).await? {
-            Some(key) => Some(key),
-            None => known.and_then(|known| known.key(&variable)),
-        };
+        let key = self.key(provider, &own, known).await?;
         let base_url = self.base_url.clone().or(own.base_url.clone());
         let cloud = known.and_then(|provider| {
             let base_url = base_url.as_deref();
@@ -252,60 +265,14 @@ impl Models {
         apply_model(&mut endpoint, model_settings(&settings.models, id))?;
         Ok(endpoint)
     }
-
-    async fn own_key(&self, provider: &str, own: &Provider) -> Result<Option<ApiKey>, ModelError> {
-        if let Some(command) = &own.api_key_command {
-            return self.key_of_command(provider, command, own).await.map(Some);
-        }
-        let Some(name) = &own.api_key_env else { return Ok(None) };
-        match self.environment.get(name) {
-            Some(key) => Ok(Some(ApiKey::new(key, name))),
-            None => Err(permanent(format!("no API key for {provider}"))
-                .hint(format!("set {name}, or use --model ollama/NAME"))
-                .unreachable()),
-        }
-    }
-
-    /// Runs a command of the provider's settings that prints a key.
-    async fn key_of_command(&self, provider: &str, words: &[String], own: &Provider) -> Result<ApiKey, ModelError> {
-        let origin = format!("providers.{provider}.api_key_command");
-        let project = own.project.as_ref();
-        let printed = match (self.launcher.printed(&token_command(words, project)).await, project) {
-            (Err(why), Some(program)) => Err(program.with_hint(why)),
-            (printed, _) => printed,
-        };
-        printed.map(|key| ApiKey::new(key, origin.clone())).map_err(|why| permanent(format!("{origin}: {why}")).unreachable())
-    }
-
-    /// Returns the names of the environment variables that hold API keys or tokens.
-    pub(crate) fn secret_names(settings: &Settings) -> Vec<String> {
-        let known = providers::PROVIDERS.iter().flat_map(|provider| provider.key_env.iter().map(|name| name.to_string()));
-        let own = settings.providers.values().filter_map(|provider| provider.api_key_env.clone());
-        let of_mcp = settings.mcp.values().flat_map(McpServer::secret_names);
-        let of_agents = settings.agents.agents.values().flat_map(HostedAgent::secret_names);
-        let of_provider = |provider: &Provider| provider.headers.values().chain(provider.query.values()).cloned().collect();
-        let set: Vec<SecretText> = settings.providers.values().flat_map::<Vec<_>, _>(of_provider).collect();
-        let set = set.iter().filter_map(|text| text.variable().map(str::to_owned));
-        known.chain(own).chain(set).chain(of_mcp).chain(of_agents).chain(["NUNCIO_TOKEN".into()]).collect()
-    }
-
-    /// Returns the names of the variables that an MCP server receives only if its `env` names them:
-    /// also the secrets of cloud services, which commands receive.
-    pub(crate) fn server_secret_names(settings: &Settings) -> Vec<String> {
-        Models::secret_names(settings).into_iter().chain(CLOUD_SECRETS.map(String::from)).collect()
-    }
 }
 
-/// Variables with secrets of cloud services.
-const CLOUD_SECRETS: [&str; 7] = [
-    "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AZURE_CLIENT_CERTIFICATE_PASSWORD",
-    "AZURE_CLIENT_SECRET",
-    "AZURE_PASSWORD",
-    "DIGITALOCEAN_ACCESS_TOKEN",
-];
+/// Returns the names of the providers: the built-in ones, then those of the settings.
+pub(crate) fn provider_names(settings: &Settings) -> Vec<&str> {
+    let known = || providers::PROVIDERS.iter().map(|known| known.name);
+    let own = settings.providers.keys().map(String::as_str).filter(|name| !known().any(|known| known == *name));
+    known().chain(own).collect()
+}
 
 /// Applies the settings of the provider.
 fn apply_provider(endpoint: &mut Endpoint, own: Provider, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), ModelError> {

@@ -22,12 +22,16 @@ const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
 
 /// ACP's response to `initialize`, with the authentication method type `env_var`, which the ACP
 /// crate does not define (agentclientprotocol.com/rfds/auth-methods).
-pub(crate) struct InitializeResult(acp::InitializeResponse);
+pub(crate) struct InitializeResult {
+    response: acp::InitializeResponse,
+    /// The client can start the agent in a terminal.
+    terminal: bool,
+}
 
 impl Serialize for InitializeResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut response = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
-        response["authMethods"] = auth_methods();
+        let mut response = serde_json::to_value(&self.response).map_err(S::Error::custom)?;
+        response["authMethods"] = auth_methods(self.terminal);
         response.serialize(serializer)
     }
 }
@@ -42,11 +46,18 @@ impl JsonSchema for InitializeResult {
     }
 }
 
-fn auth_methods() -> Value {
+fn auth_methods(terminal: bool) -> Value {
     let variables = PROVIDERS.iter().filter(|provider| !provider.local).filter_map(|provider| provider.key_env.first());
     let variables: Vec<Value> = variables.map(|name| json!({ "name": name, "optional": true })).collect();
     let [environment, settings] = AUTH_METHODS;
-    json!([
+    let login = json!({
+        "id": "login",
+        "type": "terminal",
+        "name": "API key",
+        "description": "Asks for the API key of a provider, and stores it",
+        "args": ["login"],
+    });
+    let methods = json!([
         {
             "id": environment,
             "type": "env_var",
@@ -60,7 +71,9 @@ fn auth_methods() -> Value {
             "name": "nuncio settings",
             "description": "Uses the model from nuncio's settings, or a model on a local server",
         },
-    ])
+    ]);
+    let methods = methods.as_array().cloned().unwrap_or_default();
+    methods.into_iter().chain(terminal.then_some(login)).collect()
 }
 
 /// The method `initialize`.
@@ -94,6 +107,7 @@ impl Method for Initialize {
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+        let terminal = params.client_capabilities.auth.terminal;
         cx.client.introduce(params.client_capabilities);
         let override_mode =
             acp::SessionSystemPromptModeCapabilities::new().override_(acp::SessionSystemPromptOverrideCapabilities::new());
@@ -121,7 +135,7 @@ impl Method for Initialize {
             .agent_capabilities(capabilities)
             .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))
             .agent_info(acp::Implementation::new("nuncio", env!("CARGO_PKG_VERSION")).title("nuncio".to_string()));
-        Ok(Reply::new(InitializeResult(response)))
+        Ok(Reply::new(InitializeResult { response, terminal }))
     }
 }
 

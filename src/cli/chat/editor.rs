@@ -3,8 +3,8 @@
 use super::Chat;
 use super::input::ChatInput;
 use super::keys::TerminalModes;
+use crate::cli::terminal::editor::editor_command;
 use crate::error::{Error, Result};
-use crate::process::Command;
 use crate::task;
 use crate::workspace::{create_private_dir, write_private};
 
@@ -13,8 +13,6 @@ impl Chat {
     /// editor fails.
     pub(super) async fn edit_text(&mut self, input: &mut ChatInput) -> Result<()> {
         let app = self.session.client.app().clone();
-        let environment = &app.services.environment;
-        let editor = environment.get("VISUAL").or(environment.get("EDITOR")).unwrap_or("vi").to_owned();
         let directory = app.places.data.join("drafts").join(self.session.id.as_str());
         create_private_dir(&directory)?;
         let file = directory.join("edited.md");
@@ -24,8 +22,8 @@ impl Chat {
         // The editor reads the terminal.
         *input = ChatInput::Suspended;
         TerminalModes::restore();
-        let words = editor.split_whitespace().map(String::from).chain([file.to_string_lossy().into_owned()]);
-        let (launcher, command) = (app.services.launcher.clone(), Command::program(words, &app.cwd));
+        let (command, editor) = editor_command(&app.services.environment, &file, &app.cwd);
+        let launcher = app.services.launcher.clone();
         let edited = task::blocking("running the editor", move || launcher.run_on_terminal(&command)).await?;
         TerminalModes::set()?;
         *input = ChatInput::open(false);

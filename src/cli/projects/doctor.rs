@@ -13,7 +13,7 @@ use crate::cli::terminal::output::print;
 use crate::config::LoadedSettings;
 use crate::content::Part;
 use crate::error::Result;
-use crate::model::{Chunk, Message, Model, ModelError, Request, Retry, providers};
+use crate::model::{Chunk, Message, Model, ModelError, Request, Retry};
 use crate::options::Thinking;
 use crate::store::Store;
 use crate::terminal_text::output_line;
@@ -59,14 +59,11 @@ pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
         "store",
         Store::open(&data).map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()),
     )?;
-    for provider in providers::PROVIDERS.iter().filter(|provider| !provider.local) {
-        let found = provider.key_env.iter().find(|name| bootstrap.environment.get(name).is_some());
-        if let Some(name) = found {
-            report.line("key", Finding::Ok(format!("{}: ${name} is set", provider.name)))?;
-        }
-    }
     let app: Arc<_> = app::build(bootstrap)?;
     let (models, settings) = (&app.services.models, &app.services.user.settings);
+    for (provider, source) in models.key_sources(settings) {
+        report.line("key", Finding::Ok(format!("{provider}: from {source}")))?;
+    }
     let model = match models.default_id(settings).await {
         Ok(id) => match models.open(&id, settings).await {
             Ok(model) => {

@@ -1,69 +1,110 @@
-//! Changes of the user's settings file by commands. Comments and the order of the file are kept: a
-//! change edits the text, and is made only if the text then has the expected settings.
+//! Changes of a settings file by commands. Comments and the order of the file are kept, and a file
+//! is replaced only by valid settings.
 
 use std::path::Path;
 
-use toml::{Table, Value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
+use crate::config::check_settings;
 use crate::error::{Error, Result};
 use crate::workspace::{create_private_dir, read_small_text, real_path, replace_private};
 
-/// The user's settings file and its text; an absent file is empty.
+/// A settings file and its content; an absent file is empty.
 pub(in crate::cli) struct SettingsFile<'a> {
     path: &'a Path,
-    pub text: String,
+    pub document: DocumentMut,
 }
 
 impl<'a> SettingsFile<'a> {
     /// Reads the file.
     pub(in crate::cli) fn read(path: &'a Path) -> Result<SettingsFile<'a>> {
-        match read_small_text(path) {
-            Ok(text) => Ok(SettingsFile { path, text }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(SettingsFile { path, text: String::new() }),
-            Err(error) => Err(Error::io(format_args!("reading {}", path.display()), error)),
-        }
+        let text = text(path)?.unwrap_or_default();
+        let document = text.parse::<DocumentMut>();
+        // The error message contains the lines of the file.
+        let document = document.map_err(|error| Error::invalid_params(format!("{}: {}", path.display(), error.message())));
+        Ok(SettingsFile { path, document: document.map_err(|error| error.hint("correct the file: nuncio config edit"))? })
     }
 
-    /// Parses the text.
-    pub(in crate::cli) fn table(&self) -> Result<Table> {
-        table(&self.text)
+    /// Returns the table of this name, which is created if it does not exist.
+    pub(in crate::cli) fn table(&mut self, name: &str) -> Result<&mut dyn TableLike> {
+        inner_table(self.document.as_table_mut(), name)
     }
 
-    /// Replaces the file, or the file to which a link leads, by `text`. Fails if the settings in
-    /// `text` are not the `expected` ones, which means that the layout of the file was
-    /// misunderstood.
-    pub(in crate::cli) fn replace(&self, text: &str, expected: &Table) -> Result<()> {
-        if table(text).ok().as_ref() != Some(expected) {
-            let message = format!("{} is written in a way that cannot be changed automatically", self.path.display());
-            return Err(Error::invalid_params(message).hint("change it in an editor"));
+    /// Adds a table to the table `group`.
+    pub(in crate::cli) fn add(&mut self, group: &str, name: &str, table: Table) -> Result<()> {
+        self.table(group)?.insert(name, Item::Table(table));
+        Ok(())
+    }
+
+    /// Removes `name` from the table `group`, and the table if it is then empty. Returns whether it
+    /// existed.
+    pub(in crate::cli) fn remove(&mut self, group: &str, name: &str) -> bool {
+        let Some(table) = self.document.get_mut(group).and_then(Item::as_table_like_mut) else { return false };
+        let existed = table.remove(name).is_some();
+        if existed && table.is_empty() {
+            self.document.remove(group);
         }
-        let file = &real_path(self.path);
-        if let Some(parent) = file.parent() {
-            create_private_dir(parent)?;
-        }
-        replace_private(file, text.as_bytes()).map_err(|error| Error::io(format_args!("writing {}", file.display()), error))
+        existed
+    }
+
+    /// Replaces the file, or the file to which a link leads. Fails if the settings would be
+    /// invalid.
+    pub(in crate::cli) fn save(&self) -> Result<()> {
+        replace(self.path, &self.document.to_string())
     }
 }
 
-/// Parses settings.
-pub(in crate::cli) fn table(text: &str) -> Result<Table> {
-    text.parse().map_err(|error: toml::de::Error| Error::invalid_params(format!("the settings file: {}", error.message())))
+/// Returns the text of a settings file, `None` if there is no such file.
+pub(super) fn text(path: &Path) -> Result<Option<String>> {
+    match read_small_text(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(format_args!("reading {}", path.display()), error)),
+    }
 }
 
-/// Appends a section after a blank line.
-pub(in crate::cli) fn appended(text: &str, section: &str) -> String {
-    let separator = match text {
-        "" => "",
-        text if text.ends_with("\n\n") => "",
-        text if text.ends_with('\n') => "\n",
-        _ => "\n\n",
-    };
-    format!("{text}{separator}{section}")
+/// Replaces a settings file, or the file to which a link leads, by `text`. Fails if `text` is not
+/// valid settings.
+pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
+    check_settings(path, text)?;
+    let file = &real_path(path);
+    if let Some(parent) = file.parent() {
+        create_private_dir(parent)?;
+    }
+    replace_private(file, text.as_bytes()).map_err(|error| Error::io(format_args!("writing {}", file.display()), error))
 }
 
-/// Formats a setting that is a list of texts.
-pub(in crate::cli) fn list(texts: &[String]) -> Value {
-    Value::Array(texts.iter().cloned().map(Value::String).collect())
+/// Returns a table in `outer`, which is created if it does not exist.
+pub(super) fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Result<&'t mut dyn TableLike> {
+    let mut created = Table::new();
+    // Without settings of its own, the table has no header.
+    created.set_implicit(true);
+    let item = outer.entry(name).or_insert(Item::Table(created));
+    item.as_table_like_mut().ok_or_else(|| Error::invalid_params(format!("the setting {name} has a value, and is not a table")))
+}
+
+/// Converts texts to a list.
+pub(in crate::cli) fn list(texts: &[String]) -> Item {
+    Item::Value(Value::Array(texts.iter().collect::<Array>()))
+}
+
+/// Appends a text to a list. What follows the last item, such as a comment, then follows the text.
+pub(in crate::cli) fn append(list: &mut Array, text: &str) {
+    let mut added = Value::from(text);
+    let last = list.len().checked_sub(1).and_then(|last| list.get_mut(last));
+    if let Some(last) = last {
+        added.decor_mut().set_prefix(" ");
+        move_suffix(last, &mut added);
+    }
+    list.push_formatted(added);
+}
+
+/// Moves what follows the value `from` in its line to `to`.
+pub(super) fn move_suffix(from: &mut Value, to: &mut Value) {
+    if let Some(suffix) = from.decor().suffix().cloned() {
+        to.decor_mut().set_suffix(suffix);
+        from.decor_mut().set_suffix("");
+    }
 }
 
 /// Fails if `name` cannot be the name of a table without quotes.

@@ -2,8 +2,8 @@
 
 use crate::app::Bootstrap;
 use crate::cli::errors::{exit_code, report};
-use crate::cli::flags::ConfigCommand;
 use crate::cli::projects::config_check::findings;
+use crate::cli::projects::config_flags::ConfigCommand;
 use crate::cli::projects::editors;
 use crate::cli::terminal::output::print;
 use crate::config::{LoadedSettings, load_project, mask_urls};
@@ -19,7 +19,7 @@ pub(in crate::cli) fn with_project(bootstrap: &Bootstrap) -> Result<LoadedSettin
 /// Runs `nuncio config`.
 pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> Result<u8> {
     match command.unwrap_or(ConfigCommand::Show) {
-        ConfigCommand::Path => print(format!("{}\n", bootstrap.places.file.display()))?,
+        ConfigCommand::File(_) => unreachable!("needs no valid settings"),
         ConfigCommand::Editor { name, write } => editors::run(bootstrap, &name, write)?,
         ConfigCommand::Check => {
             let loaded = with_project(bootstrap)?;

@@ -46,13 +46,12 @@ impl TerminalLines {
         TypedLines { lines: self, reading: self.reading.lock().await }
     }
 
-    /// Lets the terminal pass on each key at once, without showing it. Returns false if standard
-    /// input is no terminal.
-    fn read_keys(&self) -> bool {
+    /// Turns off modes of the terminal. Returns false if standard input is no terminal.
+    fn turn_off(&self, modes: LocalModes) -> bool {
         let mut settings = self.settings.lock();
         let Ok(mut wanted) = tcgetattr(stdin()) else { return false };
         settings.get_or_insert_with(|| wanted.clone());
-        wanted.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        wanted.local_modes.remove(modes);
         tcsetattr(stdin(), OptionalActions::Now, &wanted).is_ok()
     }
 
@@ -80,6 +79,14 @@ impl TypedLines<'_> {
         line
     }
 
+    /// Waits for the next line, which the terminal does not show. Returns `None` at the end of the
+    /// input. Cancel safe.
+    pub(crate) async fn next_hidden(&mut self) -> Option<String> {
+        self.lines.turn_off(LocalModes::ECHO);
+        let _restore = RestoreOnDrop(self.lines);
+        self.next().await
+    }
+
     /// Discards what the user typed before a question appears.
     pub(crate) fn discard_typed(&self) {
         // Fails without a terminal, which has nothing to discard.
@@ -89,7 +96,7 @@ impl TypedLines<'_> {
     /// Waits for a key. Returns `None` at the end of the input. Cancel safe.
     pub(crate) async fn key(&mut self) -> Option<TypedKey> {
         // A line is being read for a question that was withdrawn.
-        if self.reading.is_some() || !self.lines.read_keys() {
+        if self.reading.is_some() || !self.lines.turn_off(LocalModes::ICANON | LocalModes::ECHO) {
             return Some(key_of(self.next().await?.as_bytes()));
         }
         let _restore = RestoreOnDrop(self.lines);

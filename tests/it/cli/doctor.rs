@@ -51,7 +51,7 @@ async fn doctor_checks_key_even_if_variable_is_set() {
     let home = Home::new();
     home.env("OPENAI_API_KEY", "sk-test");
     let ran = home.run(&["doctor", "--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1"], "").await;
-    check(&ran, 1, &["openai: $OPENAI_API_KEY is set", "FAIL model"]);
+    check(&ran, 1, &["openai: from $OPENAI_API_KEY", "FAIL model"]);
 }
 
 /// A home with a model, and a model server for one request.

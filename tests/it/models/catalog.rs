@@ -11,12 +11,16 @@ fn catalog_resolves_providers_from_environment() {
         "ANTHROPIC_API_KEY" => Some(" ".to_owned()),
         _ => None,
     };
-    assert_eq!(providers::default_model(&environment).as_deref(), Some("gemini/gemini-3.8-flash"));
+    let has_key = |known: &providers::KnownProvider| known.endpoint("-", &environment).is_ok();
+    assert_eq!(providers::default_model(has_key).as_deref(), Some("gemini/gemini-3.8-flash"));
     let known = |name| providers::provider(name).expect("known");
     assert_eq!(known("ollama").base_url(&environment), "http://127.0.0.1:9999/v1");
     let error = known("anthropic").endpoint("claude-sonnet-5", &environment).expect_err("no key");
     assert_eq!(error.message, "no API key for anthropic");
-    assert_eq!(error.hint.as_deref(), Some("set ANTHROPIC_API_KEY, or use --model ollama/NAME"));
+    assert_eq!(
+        error.hint.as_deref(),
+        Some("set ANTHROPIC_API_KEY, store a key: nuncio login anthropic, or use --model ollama/NAME")
+    );
     assert!(error.unreachable && providers::nothing().unreachable);
     let endpoint = known("gemini").endpoint("gemini-3.8-flash", &environment).expect("a key");
     assert_eq!(format!("{:?}", endpoint.credentials), "Key(Key(from GEMINI_API_KEY))");

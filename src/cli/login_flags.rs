@@ -1,0 +1,30 @@
+//! Arguments of `nuncio login`.
+
+use clap::{Args, Subcommand};
+
+/// Editors append the arguments of the authentication method `login` to their own command.
+#[derive(Debug, Subcommand)]
+pub(super) enum AcpCommand {
+    /// Store the API key of a provider
+    #[command(hide = true)]
+    Login(LoginOptions),
+}
+
+/// Arguments of `nuncio login`.
+#[derive(Debug, Args)]
+pub(super) struct LoginOptions {
+    /// Provider whose API key is read from standard input, or asked for at a terminal
+    pub(super) provider: Option<String>,
+    /// List the providers with a key, and where it comes from
+    #[arg(long, conflicts_with = "provider")]
+    pub(super) list: bool,
+    /// With --list: print JSON
+    #[arg(long, requires = "list")]
+    pub(super) json: bool,
+    /// Store the key in a file even if there is a keyring
+    #[arg(long)]
+    pub(super) file: bool,
+    /// Do not ask the provider whether it accepts the key
+    #[arg(long)]
+    pub(super) no_check: bool,
+}
