@@ -6,6 +6,7 @@ mod bundle;
 mod chat;
 mod cli;
 mod context;
+mod docs;
 mod durability;
 mod embed;
 mod extension_methods;
