@@ -2,6 +2,7 @@
 
 mod agents;
 mod chat;
+mod completions;
 mod demo;
 mod errors;
 mod first_start;
@@ -9,6 +10,7 @@ mod flags;
 mod help;
 mod log_lines;
 mod logging;
+mod man;
 mod mcp_serve;
 mod models;
 mod projects;
@@ -83,8 +85,11 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         None if std::io::stdin().is_terminal() => return terminal::output::print(help::text(&Flags::command())).map(|()| 0),
         None => CliCommand::Acp { http: None, server: HttpArgs::default() },
     };
-    if let CliCommand::Schema { name } = &command {
-        return name.as_deref().map_or_else(schema::print_names, schema::print_named);
+    match &command {
+        CliCommand::Schema { name } => return name.as_deref().map_or_else(schema::print_names, schema::print_named),
+        CliCommand::Completions { shell } => return completions::print_script(*shell),
+        CliCommand::Man { dir } => return man::write_pages(dir),
+        _ => {}
     }
     let mut args = flags.common.args()?;
     if let CliCommand::Demo { yes, keep } = command {
@@ -140,7 +145,9 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command)
         }
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
-        CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
+        CliCommand::Schema { .. } | CliCommand::Completions { .. } | CliCommand::Man { .. } | CliCommand::Demo { .. } => {
+            unreachable!("handled above")
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 
 use super::agents::command::AgentsCommand;
 use super::help;
@@ -225,6 +226,16 @@ pub(super) enum CliCommand {
     },
     /// Check the settings, the store, the shell and, with one short request, the model
     Doctor,
+    /// Print the completion script of a shell
+    Completions {
+        /// Shell that reads the script
+        shell: Shell,
+    },
+    /// Write the man pages, one for each command
+    Man {
+        /// Directory of the pages; it is created if it does not exist
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, Default, Args)]

@@ -6,6 +6,7 @@ mod doctor;
 mod editor;
 mod import;
 mod input;
+mod packaging;
 mod resume;
 mod run;
 mod run_flags;
