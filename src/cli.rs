@@ -29,6 +29,7 @@ mod traces;
 #[cfg(not(feature = "telemetry"))]
 #[path = "cli/traces_disabled.rs"]
 mod traces;
+mod update;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -144,6 +145,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Trust { dir, yes, json, diff, command } => {
             projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command)
         }
+        CliCommand::Update { .. } => on_runtime(update::check(bootstrap)),
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
         CliCommand::Schema { .. } | CliCommand::Completions { .. } | CliCommand::Man { .. } | CliCommand::Demo { .. } => {
             unreachable!("handled above")

@@ -226,6 +226,12 @@ pub(super) enum CliCommand {
     },
     /// Check the settings, the store, the shell and, with one short request, the model
     Doctor,
+    /// Report whether a newer version exists, according to the address in update.url
+    Update {
+        /// Request the address; nuncio never updates itself
+        #[arg(long, required = true)]
+        check: bool,
+    },
     /// Print the completion script of a shell
     Completions {
         /// Shell that reads the script

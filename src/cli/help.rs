@@ -7,7 +7,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["chat", "run", "demo", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
     ("Sessions and directories", &["sessions", "workspaces", "trust"]),
-    ("Set up", &["doctor", "config", "models", "agents", "mcp", "schema", "completions", "man"]),
+    ("Set up", &["doctor", "config", "models", "agents", "mcp", "schema", "update", "completions", "man"]),
 ];
 
 /// Options that most users need. The help of a command explains all of them.

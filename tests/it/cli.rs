@@ -15,6 +15,7 @@ mod sessions;
 mod show;
 mod stop_reasons;
 mod terminal;
+mod update;
 
 use serde_json::{Value, json};
 
