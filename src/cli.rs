@@ -2,6 +2,7 @@
 
 mod agents;
 mod chat;
+mod completions;
 mod demo;
 mod errors;
 mod first_start;
@@ -11,6 +12,7 @@ mod log_lines;
 mod logging;
 mod login;
 mod login_flags;
+mod man;
 mod mcp_serve;
 mod models;
 mod projects;
@@ -29,8 +31,10 @@ mod traces;
 #[cfg(not(feature = "telemetry"))]
 #[path = "cli/traces_disabled.rs"]
 mod traces;
+mod update;
 
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -88,19 +92,11 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         None if std::io::stdin().is_terminal() => return terminal::output::print(help::text(&Flags::command())).map(|()| 0),
         None => CliCommand::Acp { http: None, server: HttpArgs::default(), command: None },
     };
-    if let CliCommand::Schema { name } = &command {
-        return name.as_deref().map_or_else(schema::print_names, schema::print_named);
-    }
     let mut args = flags.common.args()?;
-    if let CliCommand::Demo { yes, keep } = command {
-        let style = if demo::is_in_chat(yes) { LogStyle::Chat } else { LogStyle::Command };
-        let _traces = logging::start(&environment, style, &Telemetry::default())?;
-        return on_runtime(demo::run(environment, args, yes, keep));
-    }
-    if let CliCommand::Config { command: Some(ConfigCommand::File(command)) } = command {
-        let places = app::paths(&environment, &args.config, &args.data)?;
-        return on_runtime(projects::config_edit::run(&environment, &places.file, command));
-    }
+    let command = match run_without_settings(command, &environment, &args) {
+        ControlFlow::Break(ended) => return ended,
+        ControlFlow::Continue(command) => command,
+    };
     if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
         return Err(Error::invalid_params("--agent: only run takes several agents"));
     }
@@ -145,9 +141,29 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Trust { dir, yes, json, diff, command } => {
             projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command)
         }
+        CliCommand::Update { .. } => on_runtime(update::check(bootstrap)),
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
-        CliCommand::Schema { .. } | CliCommand::Demo { .. } => unreachable!("handled above"),
+        CliCommand::Schema { .. } | CliCommand::Completions { .. } | CliCommand::Man { .. } | CliCommand::Demo { .. } => {
+            unreachable!("handled above")
+        }
     }
+}
+
+/// Runs a command that needs no valid settings. Other commands are returned.
+fn run_without_settings(command: CliCommand, environment: &Environment, args: &CommonArgs) -> ControlFlow<Result<u8>, CliCommand> {
+    ControlFlow::Break(match command {
+        CliCommand::Schema { name } => name.as_deref().map_or_else(schema::print_names, schema::print_named),
+        CliCommand::Completions { shell } => completions::print_script(shell),
+        CliCommand::Man { dir } => man::write_pages(&dir),
+        CliCommand::Demo { yes, keep } => {
+            let style = if demo::is_in_chat(yes) { LogStyle::Chat } else { LogStyle::Command };
+            let traces = logging::start(environment, style, &Telemetry::default());
+            traces.and_then(|_traces| on_runtime(demo::run(environment.clone(), args.clone(), yes, keep)))
+        }
+        CliCommand::Config { command: Some(ConfigCommand::File(command)) } => app::paths(environment, &args.config, &args.data)
+            .and_then(|places| on_runtime(projects::config_edit::run(environment, &places.file, command))),
+        command => return ControlFlow::Continue(command),
+    })
 }
 
 /// Returns how a command logs.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 
 use super::agents::command::AgentsCommand;
 use super::help;
@@ -234,6 +235,22 @@ pub(super) enum CliCommand {
     },
     /// Check the settings, the store, the shell and, with one short request, the model
     Doctor,
+    /// Report whether a newer version exists, according to the address in update.url
+    Update {
+        /// Request the address; nuncio never updates itself
+        #[arg(long, required = true)]
+        check: bool,
+    },
+    /// Print the completion script of a shell
+    Completions {
+        /// Shell that reads the script
+        shell: Shell,
+    },
+    /// Write the man pages, one for each command
+    Man {
+        /// Directory of the pages; it is created if it does not exist
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, Default, Args)]

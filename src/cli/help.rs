@@ -7,14 +7,14 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["chat", "run", "demo", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
     ("Sessions and directories", &["sessions", "workspaces", "trust"]),
-    ("Set up", &["doctor", "config", "models", "agents", "mcp", "schema"]),
+    ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update", "completions", "man"]),
 ];
 
 /// Options that most users need. The help of a command explains all of them.
 const OPTIONS: &str = "\
 Options for all commands (nuncio COMMAND --help explains them and others)
   --model MODEL, --agent NAME, --mode MODE, --thinking LEVEL, --cwd DIR, --sandbox LEVEL
-API keys come from the environment, a file or a command, never from a flag.
+API keys come from the environment, `nuncio login`, a file or a command, never from a flag.
 ";
 
 /// Returns the help. Commands outside of the groups are listed at the end.

@@ -59,6 +59,7 @@ pub struct Settings {
     pub agents: AgentSettings,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
+    pub update: UpdateSettings,
     pub instructions: Instructions,
     pub context: ContextSettings,
     pub verify: VerifySettings,
@@ -126,6 +127,7 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("agents", ProjectRight::Nothing),
     ("http", ProjectRight::Nothing),
     ("telemetry", ProjectRight::Nothing),
+    ("update", ProjectRight::Nothing),
     ("instructions.patterns", ProjectRight::Set),
     ("instructions.auto_inject", ProjectRight::Set),
     ("verify", ProjectRight::Nothing),
@@ -265,6 +267,16 @@ pub struct Telemetry {
     /// URL of an OpenTelemetry collector that accepts OTLP over HTTP: `http://127.0.0.1:4318`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_endpoint: Option<String>,
+}
+
+/// Search for newer versions of nuncio.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpdateSettings {
+    /// URL of a JSON object whose `version` is the newest version. Only `nuncio update --check`
+    /// requests it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// The HTTP server (`nuncio serve`, `nuncio acp --http`).

@@ -53,6 +53,11 @@ impl Address {
         self.0.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
+    /// Returns `host:port`, the form of an entry for [`is_among`](Address::is_among).
+    pub(crate) fn authority(&self) -> String {
+        format!("{}:{}", self.0.host_str().unwrap_or_default(), self.0.port_or_known_default().unwrap_or_default())
+    }
+
     /// Returns the host as an IP address, if it is one. Connecting to such a host needs no name
     /// resolution.
     pub(super) fn ip(&self) -> Option<IpAddr> {

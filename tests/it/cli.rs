@@ -8,6 +8,7 @@ mod editor;
 mod import;
 mod input;
 mod login;
+mod packaging;
 mod resume;
 mod run;
 mod run_flags;
@@ -16,6 +17,7 @@ mod sessions;
 mod show;
 mod stop_reasons;
 mod terminal;
+mod update;
 
 use serde_json::{Value, json};
 

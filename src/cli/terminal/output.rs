@@ -79,7 +79,7 @@ pub(crate) fn print_question(pieces: Vec<RenderedText>) {
 
 /// Writes text to standard output unchanged. If the pipe is broken, `main` exits without an error
 /// message.
-fn print_exact(text: impl AsRef<str>) -> Result<()> {
+pub(crate) fn print_exact(text: impl AsRef<str>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let written = output.write_all(text.as_ref().as_bytes()).and_then(|()| output.flush());
     written.map_err(|error| Error::new(Kind::Cancelled, format!("writing the output: {error}")).source(error))
