@@ -9,6 +9,7 @@ COMMAND, MEANS = sys.argv[1:]
 
 ran = subprocess.run([COMMAND, "schema", "no such name"], capture_output=True, text=True, timeout=60)
 assert ran.returncode == 2 and '"no such name"' in ran.stderr and not ran.stdout, ran
+assert "Warning" not in ran.stderr, ran
 
 for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
     serving = subprocess.Popen([COMMAND, "serve", "--http", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -8,7 +8,8 @@ use crate::harness::Home;
 /// Returns the names of the commands in the help of the program.
 async fn commands(home: &Home) -> Vec<String> {
     let help = home.run(&["--help"], "").await.stdout;
-    let lines = help.lines().filter(|line| line.starts_with("  ") && !line.starts_with("  -"));
+    let is_command = |line: &&str| line.starts_with("  ") && line.as_bytes()[2].is_ascii_lowercase();
+    let lines = help.lines().filter(is_command);
     lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
 }
 
