@@ -191,7 +191,7 @@ pub(super) enum CliCommand {
         /// Schema to print; without a name, the schemas are listed
         name: Option<String>,
     },
-    /// Show or check the settings
+    /// Show, check and change the settings
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,

@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use toml_edit::{DocumentMut, Item, Key, TableLike, Value};
+use toml_edit::{Item, Key, TableLike, Value};
 
 use super::config_flags::ConfigFileCommand;
 use super::settings_file::{SettingsFile, inner_table, move_suffix, replace, text};
@@ -46,14 +46,13 @@ fn set(path: &Path, key: &str, text: &str) -> Result<()> {
     let keys = keys(key)?;
     let set = |value: Value| {
         let mut settings = SettingsFile::read(path)?;
-        let comments = is_empty(&settings.document).then(|| settings.document.to_string());
-        if comments.is_some() {
-            settings.document = DocumentMut::new();
-        }
-        set_value(settings.document.as_table_mut(), &keys, value)?;
         // The comments of a file without settings stay at its start.
-        let text = comments.unwrap_or_default() + &settings.document.to_string();
-        replace(path, &text)
+        let comments = match settings.document.is_empty() {
+            true => std::mem::take(&mut settings.document).to_string(),
+            false => String::new(),
+        };
+        set_value(settings.document.as_table_mut(), &keys, value)?;
+        replace(path, &(comments + &settings.document.to_string()))
     };
     match text.parse::<Value>() {
         Err(_) => set(text.into()),
@@ -103,7 +102,8 @@ async fn edit(path: &Path, environment: &Environment) -> Result<()> {
         }
         report(&error);
         print_stderr("Edit again?  [y]es  [n]o: ");
-        if !matches!(lines.lock().await.next().await.unwrap_or_default().trim(), "y" | "yes" | "") {
+        // The end of the input is a no.
+        if !lines.lock().await.next().await.is_some_and(|answer| matches!(answer.trim(), "y" | "yes" | "")) {
             return Err(Error::invalid_params(kept));
         }
     }
@@ -114,10 +114,6 @@ fn keys(key: &str) -> Result<Vec<Key>> {
     Key::parse(key).map_err(|_| {
         Error::invalid_params(format!("invalid key \"{key}\"")).hint("quote names with other characters: models.\"work/big\".price")
     })
-}
-
-fn is_empty(document: &DocumentMut) -> bool {
-    document.as_table().is_empty()
 }
 
 /// Sets a value. The comments at a value that it replaces are kept.
