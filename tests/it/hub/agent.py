@@ -246,6 +246,8 @@ def work(prompt):
         for number in range(int(words[1])):
             content = [{"type": "content", "content": {"type": "text", "text": f"{number} " + "x" * (200 << 10)}}]
             update(sessionUpdate="tool_call_update", toolCallId="live", content=content)
+            # The log merges only adjacent updates.
+            say(".")
         update(sessionUpdate="tool_call_update", toolCallId="live", status="completed")
         say("done")
     elif word == "many":
