@@ -42,8 +42,8 @@ pub fn summary(event: &Value) -> Option<String> {
 #[derive(Default)]
 struct LogReader<'a> {
     broken: Vec<String>,
-    /// Ids of the queued messages, with their delivery, and the seq of the event that set it.
-    queue: Vec<(&'a str, &'a Value, u64)>,
+    /// Ids of the queued messages, with their delivery.
+    queue: Vec<(&'a str, &'a Value)>,
     running: Option<&'a str>,
     started: Vec<&'a str>,
     delivered: Vec<&'a str>,
@@ -58,8 +58,7 @@ impl<'a> LogReader<'a> {
 
     fn read(&mut self, event: &'a Value) {
         let (kind, id) = (kind(event), message_id(event));
-        let seq = event["seq"].as_u64().unwrap_or_default();
-        let place = self.queue.iter().position(|(queued, ..)| *queued == id);
+        let place = self.queue.iter().position(|(queued, _)| *queued == id);
         match (kind, turn(event)) {
             ("turn.started", Some(turn)) => {
                 self.require(self.running.is_none(), event, "a turn starts while another one runs");
@@ -71,14 +70,12 @@ impl<'a> LogReader<'a> {
             (_, None) => {}
         }
         match kind {
-            "message.queued" => self.queue.push((id, &event["body"]["delivery"], seq)),
+            "message.queued" => self.queue.push((id, &event["body"]["delivery"])),
             "message.edited" | "message.removed" => {
                 self.require(place.is_some(), event, "a message that is not queued is changed");
                 match place {
                     Some(place) if kind == "message.removed" => drop(self.queue.remove(place)),
-                    Some(place) if event["body"]["delivery"].is_string() => {
-                        (self.queue[place].1, self.queue[place].2) = (&event["body"]["delivery"], seq);
-                    }
+                    Some(place) if event["body"]["delivery"].is_string() => self.queue[place].1 = &event["body"]["delivery"],
                     _ => {}
                 }
             }
@@ -89,9 +86,8 @@ impl<'a> LogReader<'a> {
             self.delivered.push(id);
             self.require(self.running.is_some(), event, "a message is delivered between turns");
             if let Some(place) = place {
-                let (_, delivery, since) = self.queue[place];
-                // The turn may have taken the message before the delivery of another one changed.
-                let overtakes = self.queue[..place].iter().any(|(_, earlier, changed)| *earlier == delivery && *changed < since);
+                let delivery = self.queue[place].1;
+                let overtakes = self.queue[..place].iter().any(|(_, earlier)| *earlier == delivery);
                 self.require(!overtakes, event, "a message overtakes another one");
                 self.queue.remove(place);
             }
