@@ -242,11 +242,13 @@ pub(super) enum CliCommand {
         check: bool,
     },
     /// Print the completion script of a shell
+    #[command(hide = true)]
     Completions {
         /// Shell that reads the script
         shell: Shell,
     },
     /// Write the man pages, one for each command
+    #[command(hide = true)]
     Man {
         /// Directory of the pages; it is created if it does not exist
         dir: PathBuf,

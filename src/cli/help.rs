@@ -7,7 +7,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["chat", "run", "demo", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
     ("Sessions and directories", &["sessions", "workspaces", "trust"]),
-    ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update", "completions", "man"]),
+    ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update"]),
 ];
 
 /// Options that most users need. The help of a command explains all of them.
@@ -30,8 +30,8 @@ pub(super) fn text(program: &Command) -> String {
         let commands = names.iter().filter_map(|name| program.find_subcommand(name));
         commands.for_each(|command| text += &line(command));
     }
-    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
-    let others = program.get_subcommands().filter(|command| !grouped(command.get_name()) && command.get_name() != "help");
+    let grouped = |name: &str| name == "help" || GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let others = program.get_subcommands().filter(|command| !command.is_hide_set() && !grouped(command.get_name()));
     others.for_each(|command| text += &line(command));
     text + "\n" + OPTIONS
 }
