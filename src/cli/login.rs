@@ -3,12 +3,15 @@
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::errors::INTERRUPTED;
 use super::login_flags::LoginOptions;
 use super::terminal::lines::TerminalLines;
 use super::terminal::output::{print, print_json, print_stderr};
 use crate::agent::{model_error, provider_names};
 use crate::api::App;
+use crate::app::on_signal;
 use crate::config::{Settings, most_similar};
 use crate::error::{Error, Result};
 use crate::limits::KEY_BYTES_MAX;
@@ -36,7 +39,8 @@ pub(super) async fn login(app: Arc<App>, options: LoginOptions) -> Result<u8> {
         let mut typed = lines.lock().await;
         let key = tokio::select! {
             key = typed.next_hidden() => key,
-            _ = tokio::signal::ctrl_c() => None,
+            // Ends with the display turned on again.
+            () = on_signal(CancellationToken::new()) => None,
         };
         print_stderr("\n");
         let Some(key) = key else { return Ok(INTERRUPTED) };

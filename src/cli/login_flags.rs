@@ -24,7 +24,7 @@ pub(super) struct LoginOptions {
     /// Store the key in a file even if there is a keyring
     #[arg(long)]
     pub(super) file: bool,
-    /// Do not ask the provider whether it accepts the key
+    /// Store the key without checking it with the provider
     #[arg(long)]
     pub(super) no_check: bool,
 }

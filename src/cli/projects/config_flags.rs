@@ -16,7 +16,7 @@ pub(in crate::cli) enum ConfigFileCommand {
     Init,
     /// Edit the user's settings file in $VISUAL or $EDITOR, and check it
     Edit,
-    /// Set a value in the user's settings file; comments and order stay
+    /// Set a value in the user's settings file; its comments and order are kept
     Set {
         /// Dotted name: budget.max_cost, models."work/big".context_window
         key: String,
