@@ -44,7 +44,7 @@ struct ControlFile {
 
 /// The control files below the directories that a command may write to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ControlFiles {
+pub(in crate::process) struct ControlFiles {
     /// Directories below which the command may write.
     tops: Vec<PathBuf>,
     files: Vec<ControlFile>,
@@ -204,7 +204,7 @@ impl ControlFiles {
 
     /// Removes the placeholders that no running command needs. Must be called outside of the mount
     /// namespaces of commands.
-    pub(super) fn remove_placeholders(&self) {
+    pub(in crate::process) fn remove_placeholders(&self) {
         for git_dir in &self.git_dirs {
             let Some(_lock) = lock(git_dir, FlockOperation::NonBlockingLockExclusive, Duration::ZERO) else { continue };
             for file in self.files.iter().filter(|file| file.path.parent() == Some(git_dir)) {
