@@ -144,12 +144,26 @@ fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str
 
 #[test]
 fn without_landlock_confined_commands_do_not_run() {
-    let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &[]);
+    let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "workspace-write"]);
     let why = "the command was not run: the sandbox cannot be applied: this kernel has no Landlock, or it is turned off \
                (--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one)";
     assert_eq!(told, json!({"ok": false, "output": why, "details": null}));
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "off"]);
     assert_eq!(told["output"], "ran\nexit code: 0");
+}
+
+/// A rule that allows the command decides as in the mode `accept-edits`.
+#[test]
+fn without_landlock_mode_auto_asks_before_commands() {
+    for (rules, expected) in
+        [("", "requires permission"), ("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n", "ran\n")]
+    {
+        let home = Home::new();
+        home.config(rules);
+        let arguments = ["bash", "--mode", "auto", r#"{"command": "echo ran"}"#];
+        let told = tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &arguments);
+        assert!(told["output"].as_str().unwrap().contains(expected), "{rules}: {told}");
+    }
 }
 
 #[test]
