@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, openat};
 
 use super::masked;
+use super::snapshot::CONTROL_FILES_BYTES_MAX;
 use crate::limits;
 
 /// Maximum nesting of submodules whose control files are protected; deeper ones are read-only.
@@ -266,10 +267,10 @@ fn working_tree(git_dir: &Path) -> Option<PathBuf> {
     git_dir.join(value.trim().trim_matches('"')).canonicalize().ok()
 }
 
-/// Reads a file of at most [`limits::CONTROL_FILES_BYTES_MAX`] as text.
+/// Reads a file of at most [`CONTROL_FILES_BYTES_MAX`] as text.
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(limits::CONTROL_FILES_BYTES_MAX as u64).read_to_string(&mut text).ok()?;
+    File::open(path).ok()?.take(CONTROL_FILES_BYTES_MAX as u64).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
