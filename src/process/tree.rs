@@ -120,7 +120,7 @@ pub(crate) fn kill_orphans(lost: &[u32], known: impl Fn(u32) -> bool) -> bool {
             }
             signal(orphan, Signal::KILL);
             if let Some(pid) = i32::try_from(orphan).ok().and_then(Pid::from_raw) {
-                left |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
+                left |= !matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
             }
         }
         if left {
