@@ -28,6 +28,7 @@ async fn look(home: &Home, flags: &[&str]) -> String {
 
 #[tokio::test]
 async fn sandbox_depends_on_settings_flags_and_modes() {
+    needs_linux!("sandbox");
     let allow = "[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n";
     let auto: &[&str] = &["--mode", "auto"];
     let (open, confined, closed) = (sight(true, true, true), sight(true, false, false), sight(false, false, false));
@@ -62,6 +63,7 @@ async fn sandbox_depends_on_settings_flags_and_modes() {
 
 #[tokio::test]
 async fn sandbox_follows_mode_of_session() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.config("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n");
     let call = json!({"tool_calls": [{"name": "bash", "input": {"command": LOOK}}]});
@@ -78,6 +80,7 @@ async fn sandbox_follows_mode_of_session() {
 
 #[tokio::test]
 async fn temporary_files_are_kept_for_session() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let more = home.put("../more/file", "").parent().unwrap().to_owned();
     let bash = |command: &str| json!({"name": "bash", "input": {"command": command}});
@@ -231,6 +234,7 @@ fn without_landlock_programs_of_a_project_do_not_start_and_its_hooks_fail() {
 
 #[test]
 fn missing_sandbox_features_are_reported() {
+    needs_linux!("sandbox");
     let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
     let lacks = "[sandbox: not blocked on this system: sockets other than TCP]";
     assert_eq!(told["output"], format!("ran\n{lacks}\nexit code: 0"));
