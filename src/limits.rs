@@ -151,8 +151,6 @@ pub(crate) const GIT_OUTPUT_BYTES_MAX: usize = 4 << 20;
 pub(crate) const GIT_ERROR_BYTES_MAX: usize = 4 << 10;
 /// Maximum number of files or branches in the result of a git tool.
 pub(crate) const GIT_ENTRIES_MAX: usize = 500;
-/// Maximum size of the control files of repositories that are restored after a command, in bytes.
-pub(crate) const CONTROL_FILES_BYTES_MAX: usize = 8 << 20;
 
 /// Maximum number of bytes that are fetched from a page.
 pub(crate) const FETCH_BYTES_MAX: usize = 5 << 20;

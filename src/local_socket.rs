@@ -6,6 +6,7 @@
 mod address;
 mod connection;
 mod files;
+mod paths;
 mod peers;
 
 pub(crate) use address::{PROTOCOL_VERSION, PeerAddress};

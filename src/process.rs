@@ -10,19 +10,15 @@ mod foreground;
 mod fork_server;
 mod fork_server_handle;
 mod git;
-mod git_control;
 mod in_directory;
 mod launcher;
-mod masked;
 mod oom;
 mod order;
-mod private;
+mod os;
 mod report;
 mod sandbox;
 mod signals;
-mod snapshot;
 mod supervisor;
-mod syscalls;
 mod tree;
 
 use std::io;
@@ -38,16 +34,9 @@ pub use fork_server_handle::HELPER;
 pub(crate) use git::{GIT_ATTEMPTS_MAX, NO_GIT_HOOKS, SAFE_GIT_SETTINGS, met_removed_placeholder};
 pub(crate) use in_directory::{RunningProcess, processes_in};
 pub use launcher::ProcessLauncher;
+pub(crate) use os::{PLATFORM, StartTime, resident_bytes};
 pub use report::ExitStatus;
 pub use sandbox::Sandbox;
-pub(crate) use tree::StartTime;
-
-/// Returns the resident memory of this process (proc(5), /proc/self/statm).
-pub(crate) fn resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
-}
 
 /// Raises the soft limit on open files to the hard limit (RLIMIT_NOFILE, getrlimit(2)). Returns the
 /// previous soft limit.
@@ -59,9 +48,14 @@ pub(crate) fn raise_open_files() -> io::Result<u64> {
 }
 
 /// Prevents other processes of the same user from reading this process's memory, environment and
-/// open files (PR_SET_DUMPABLE, prctl(2)), which hold keys and tokens. Call this before reading any
+/// open files, which hold keys and tokens, if the system supports it. Call this before reading any
 /// secret. Child programs are not affected.
 pub fn hide_memory() {
-    // Ignore the error: the call does not fail on Linux, and nuncio works without this protection.
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    os::hide_memory();
+}
+
+/// Returns whether a process exists.
+pub(crate) fn is_running(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
 }

@@ -8,6 +8,7 @@ mod linked;
 mod media;
 mod private;
 mod roots;
+mod strict;
 mod transaction;
 mod walk;
 

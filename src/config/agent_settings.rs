@@ -1,7 +1,7 @@
 //! Settings of hosted agents: other agents that work in nuncio's sessions.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -58,14 +58,14 @@ impl AgentKind {
     pub(crate) const OFFERED: [AgentKind; 4] = [AgentKind::Acp, AgentKind::ClaudeCode, AgentKind::Codex, AgentKind::Opencode];
 
     /// Returns the name in the settings, and the program that runs if the settings name none. The
-    /// program is empty if there is no default.
+    /// program is empty if there is no default, or if it is this one.
     fn row(self) -> (&'static str, &'static str) {
         match self {
             AgentKind::Acp => ("acp", ""),
             AgentKind::Opencode => ("opencode", "opencode"),
             AgentKind::Codex => ("codex", "codex"),
             AgentKind::ClaudeCode => ("claude-code", "claude"),
-            AgentKind::Fake => ("fake", "/proc/self/exe"),
+            AgentKind::Fake => ("fake", ""),
         }
     }
 
@@ -73,6 +73,14 @@ impl AgentKind {
     pub(crate) fn id(self) -> &'static str {
         self.row().0
     }
+}
+
+/// Returns the path of the running binary. The path in /proc, where there is one, also leads to a
+/// binary that has been replaced.
+fn own_program() -> String {
+    let link = "/proc/self/exe";
+    let program = if Path::new(link).exists() { PathBuf::from(link) } else { std::env::current_exe().unwrap_or_default() };
+    program.to_string_lossy().into_owned()
 }
 
 /// The sessions that share a process of an agent.
@@ -156,7 +164,8 @@ impl HostedAgent {
     pub(crate) fn command_line(&self) -> Vec<String> {
         let mut line = self.command.clone();
         if line.is_empty() {
-            line.extend(Some(self.kind.row().1.to_owned()).filter(|program| !program.is_empty()));
+            let program = if self.kind == AgentKind::Fake { own_program() } else { self.kind.row().1.to_owned() };
+            line.extend(Some(program).filter(|program| !program.is_empty()));
         }
         line.extend(self.args.iter().cloned());
         line

@@ -2,17 +2,17 @@
 //! following links, and removed when their process ends.
 
 use std::fs::Permissions;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, open, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-use rustix::process::{Pid, test_kill_process};
 
+use super::paths;
 use crate::error::{Error, Kind, Result};
+use crate::process::is_running;
 use crate::workspace::create_private_dir;
 
 /// A socket that this process listens on. Dropping it removes the file.
@@ -36,8 +36,7 @@ pub(super) fn listen(dir: &Path) -> Result<(UnixListener, SocketFile)> {
     remove_stale(dir, &directory);
     let random = uuid::Uuid::now_v7().simple().to_string();
     let name = format!("{}-{}.sock", std::process::id(), &random[random.len() - 8..]);
-    // The path through the descriptor is short: a socket's path has at most 107 bytes (unix(7)).
-    let listener = UnixListener::bind(through(&directory).join(&name)).map_err(|error| failed("creating", dir, &name, error))?;
+    let listener = paths::bind(dir, &directory, &name).map_err(|error| failed("creating", dir, &name, error))?;
     let file = SocketFile { directory, name };
     listener.set_nonblocking(true).map_err(|error| failed("preparing", dir, &file.name, error))?;
     Ok((listener, file))
@@ -49,8 +48,8 @@ pub(super) fn connect_to(dir: &Path, name: &str) -> Result<UnixStream> {
     let stream = connect_file(dir, name).map_err(|error| failed("connecting to", dir, name, error.into()))?;
     let stream =
         stream.ok_or_else(|| Error::new(Kind::Forbidden, format!("{} is not a socket of this user", dir.join(name).display())))?;
-    let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| failed("checking", dir, name, error.into()))?;
-    if !is_own_user(peer.uid.as_raw()) {
+    let peer = paths::peer_user(&stream).map_err(|error| failed("checking", dir, name, error))?;
+    if !is_own_user(peer) {
         return Err(Error::new(Kind::Forbidden, format!("{} is served by another user", dir.join(name).display())));
     }
     Ok(stream)
@@ -64,7 +63,7 @@ pub(super) fn is_alive(dir: &Path, name: Option<&str>, pid: u32) -> bool {
         // The queue of connections is full.
         Some(Err(Errno::AGAIN)) => true,
         Some(Err(Errno::CONNREFUSED | Errno::NOENT)) => false,
-        None | Some(Ok(None) | Err(_)) => process_exists(pid),
+        None | Some(Ok(None) | Err(_)) => is_running(pid),
     }
 }
 
@@ -73,25 +72,12 @@ pub(crate) fn is_own_user(uid: u32) -> bool {
     uid == rustix::process::geteuid().as_raw()
 }
 
-/// Connects to a socket file. Returns `None` if the file is not a socket of this user. The file is
-/// opened first, so that the checked file is the connected one.
+/// Connects to a socket file. Returns `None` if the file is not a socket of this user.
 fn connect_file(dir: &Path, name: &str) -> rustix::io::Result<Option<UnixStream>> {
     if name.contains('/') {
         return Ok(None);
     }
-    let file = open(dir.join(name), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    let status = fstat(&file)?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::Socket || !is_own_user(status.st_uid) {
-        return Ok(None);
-    }
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
-    connect(&socket, &SocketAddrUnix::new(through(&file))?)?;
-    Ok(Some(socket.into()))
-}
-
-/// Returns a path that leads to an open file or directory, even after it is renamed.
-fn through(descriptor: impl AsFd) -> PathBuf {
-    format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()).into()
+    paths::connect_file(dir, name, rustix::process::geteuid().as_raw())
 }
 
 /// Opens the directory of the sockets, and makes it inaccessible to other users.
@@ -117,15 +103,10 @@ fn remove_stale(dir: &Path, directory: &OwnedFd) {
         let pid = name.split_once('-').and_then(|(pid, _)| pid.parse().ok());
         // Both are checked: a process in another PID namespace has an id that does not exist here,
         // and a socket that was just created may not accept connections yet.
-        if pid.is_some_and(|pid| !process_exists(pid)) && matches!(connect_file(dir, name), Err(Errno::CONNREFUSED)) {
+        if pid.is_some_and(|pid| !is_running(pid)) && matches!(connect_file(dir, name), Err(Errno::CONNREFUSED)) {
             let _ = unlinkat(directory, name, AtFlags::empty());
         }
     }
-}
-
-fn process_exists(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }
 
 fn failed(doing: &str, dir: &Path, name: &str, error: std::io::Error) -> Error {

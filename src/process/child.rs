@@ -11,8 +11,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 
 use super::fork_server_handle::ForkServer;
+use super::os::StartTime;
 use super::report::{self, ExitStatus};
-use super::tree::{self, StartTime};
+use super::tree;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::task;

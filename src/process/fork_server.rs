@@ -9,12 +9,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use rustix::process::getpid;
 
 use super::command::Command;
-use super::git_control::ControlFiles;
-use super::masked;
 use super::order::{LEFT, Order, SWEPT, receive};
+use super::os::{self, ControlFiles};
 use super::sandbox::Sandbox;
 use super::signals::Signals;
 use super::supervisor::{self, FAILED, Pipes};
@@ -42,9 +40,13 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     std::process::exit(if served.is_ok() { 0 } else { FAILED })
 }
 
-/// The running supervisors, by process id.
+/// The supervisors, by process id.
 #[derive(Default)]
-struct Supervisors(HashMap<u32, SupervisedCommand>);
+struct Supervisors {
+    running: HashMap<u32, SupervisedCommand>,
+    /// Supervisors that were killed, or are to be killed, and that may have left processes.
+    lost: Vec<u32>,
+}
 
 struct SupervisedCommand {
     number: u64,
@@ -57,8 +59,8 @@ struct SupervisedCommand {
 /// Serves until the other end of the socket is closed, which closes all lifelines, and then until
 /// all supervisors have ended.
 fn serve(open_files: u64) -> io::Result<()> {
-    rustix::process::set_child_subreaper(Some(getpid()))?;
-    let signals = Signals::block()?;
+    os::adopt_descendants()?;
+    let signals = Signals::open()?;
     let mut supervisors = Supervisors::default();
     let mut buffer = vec![0; limits::ORDER_BYTES_MAX];
     let served = loop {
@@ -86,7 +88,7 @@ impl Supervisors {
             Some(Order::Run(number, command)) => {
                 let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
                 if let Some(pid) = fork(*command, &control, descriptors, open_files) {
-                    self.0.insert(pid, SupervisedCommand { number, control, until: None });
+                    self.running.insert(pid, SupervisedCommand { number, control, until: None });
                 }
             }
             Some(Order::Cut(number)) => self.cut(|known| known == number),
@@ -94,13 +96,13 @@ impl Supervisors {
                 // Treat the supervisor as an orphan too, so that it is killed and reaped with its
                 // children: the lifeline of a killed process closes before its children get a new
                 // parent.
-                self.0.retain(|_, known| known.number != number);
+                self.lose(|known| known.number == number);
                 let answer = if self.kill_orphans() { SWEPT } else { LEFT };
                 // Errors are ignored: they mean that the receiver is gone.
                 let _ = rustix::io::write(io::stdin(), &[answer]);
             }
             Some(Order::TryMount) => {
-                if let Some(answer) = descriptors.first().filter(|_| masked::can_mount()) {
+                if let Some(answer) = descriptors.first().filter(|_| os::can_mount()) {
                     let _ = rustix::io::write(answer, &[1]);
                 }
             }
@@ -112,12 +114,12 @@ impl Supervisors {
     /// terminating their commands.
     fn cut(&mut self, matches: impl Fn(u64) -> bool) {
         let until = Instant::now() + SUPERVISOR_WAIT;
-        self.0.values_mut().filter(|known| matches(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
+        self.running.values_mut().filter(|known| matches(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
     }
 
     /// Returns the time until the next deadline.
     fn time_left(&self) -> Option<Duration> {
-        let next = self.0.values().filter_map(|known| known.until).min();
+        let next = self.running.values().filter_map(|known| known.until).min();
         next.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
@@ -125,22 +127,32 @@ impl Supervisors {
     /// command sent them SIGSTOP. Kills the processes that late or killed supervisors left behind,
     /// which the kernel reparents to this process.
     fn reap(&mut self) {
-        let mut killed = false;
+        let before = self.lost.len();
         tree::reap(|pid, status| {
-            let known = self.0.remove(&pid.as_raw_nonzero().get().unsigned_abs());
-            killed |= known.is_some() && status.signaled();
-            known.inspect(|known| known.control.remove_placeholders());
+            let pid = pid.as_raw_nonzero().get().unsigned_abs();
+            let Some(known) = self.running.remove(&pid) else { return };
+            self.lost.extend(status.signaled().then_some(pid));
+            known.control.remove_placeholders();
         });
-        let (now, before) = (Instant::now(), self.0.len());
-        self.0.retain(|_, known| known.until.is_none_or(|until| until > now));
-        if killed || self.0.len() < before {
+        let now = Instant::now();
+        self.lose(|known| known.until.is_some_and(|until| until <= now));
+        if self.lost.len() > before {
             self.kill_orphans();
         }
     }
 
+    /// Counts the matching supervisors as lost.
+    fn lose(&mut self, matches: impl Fn(&SupervisedCommand) -> bool) {
+        self.lost.extend(self.running.extract_if(|_, known| matches(known)).map(|(pid, _)| pid));
+    }
+
     /// Kills the processes without a supervisor. Returns false if some are left.
-    fn kill_orphans(&self) -> bool {
-        tree::kill_orphans(|pid| self.0.contains_key(&pid))
+    fn kill_orphans(&mut self) -> bool {
+        let killed = tree::kill_orphans(&self.lost, |pid| self.running.contains_key(&pid));
+        if killed {
+            self.lost.clear();
+        }
+        killed
     }
 }
 

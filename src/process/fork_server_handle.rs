@@ -11,12 +11,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::net::sockopt;
 
 use super::command::Command;
 use super::order::{Order, SWEPT};
+use super::os;
 
 /// Maximum number of open files per process of a command (soft `RLIMIT_NOFILE`): the usual system
 /// default. nuncio's own limit is higher.
@@ -92,15 +91,14 @@ impl ForkServer {
     /// without a report. Blocks until the processes are dead, usually for a few milliseconds.
     /// Returns false if processes may remain.
     pub(crate) fn sweep(&self, number: u64) -> bool {
+        // Send with the lock, because concurrent orders must not mix.
         let orders = match &*self.running.lock() {
-            Some(running) => running.orders.try_clone(),
+            Some(running) => Order::Sweep(number).send(&running.orders, &[]).and_then(|()| running.orders.try_clone()),
             None => return false,
         };
         let mut answer = [0];
         // If the server dies, the socket closes; if the server hangs, the read times out.
-        orders.is_ok_and(|orders| {
-            Order::Sweep(number).send(&orders, &[]).is_ok() && rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)
-        }) && answer == [SWEPT]
+        orders.is_ok_and(|orders| rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)) && answer == [SWEPT]
     }
 
     /// Returns whether the system permits mounts to supervisors. Blocks when called for the first
@@ -133,7 +131,7 @@ struct ServerProcess {
 impl ServerProcess {
     fn start(server: &ForkServer) -> io::Result<ServerProcess> {
         let ForkServer { exe, open_files, hidden, variable, .. } = server;
-        let (orders, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (orders, theirs) = os::order_sockets()?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
         for name in hidden.iter() {
@@ -151,15 +149,9 @@ impl Drop for ServerProcess {
         // Fails only if the server is dead already.
         let _ = rustix::net::shutdown(&self.orders, rustix::net::Shutdown::Both);
         // Before it exits, the server terminates the commands that are still running.
-        if !exits_within(&self.process, SWEEP_WAIT) {
+        if !os::exits_within(&mut self.process, SWEEP_WAIT) {
             let _ = self.process.kill();
         }
         let _ = self.process.wait();
     }
-}
-
-fn exits_within(process: &std::process::Child, time: Duration) -> bool {
-    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
-    pidfd_open(Pid::from_child(process), PidfdFlags::empty())
-        .is_ok_and(|descriptor| poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time)).is_ok_and(|ended| ended > 0))
 }

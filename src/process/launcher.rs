@@ -11,6 +11,7 @@ use tokio::net::unix::pipe;
 use super::child::{Child, Output};
 use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
+use super::os;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -31,7 +32,7 @@ impl ProcessLauncher {
 
     /// Uses the running binary, even if its file has been replaced.
     pub(crate) fn of_this_binary() -> ProcessLauncher {
-        ProcessLauncher::new("/proc/self/exe")
+        ProcessLauncher::new(os::own_program())
     }
 
     /// Sets the soft limit on open files (RLIMIT_NOFILE) for commands. The caller passes the limit

@@ -3,18 +3,13 @@
 //! them as arrays of numbers, which do not fit into a message.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
-
 use super::command::{Command, CommandKind};
+use super::os::{self, OrderMessage};
 use super::sandbox::Sandbox;
 use crate::limits;
 
@@ -92,13 +87,7 @@ impl Order {
         if bytes.len() > limits::ORDER_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the command is too long"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() {
-            control.push(SendAncillaryMessage::ScmRights(descriptors));
-        }
-        sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
-        Ok(())
+        os::send_order(socket, &bytes, descriptors)
     }
 }
 
@@ -173,18 +162,6 @@ fn take(bytes: &mut &[u8]) -> Option<Vec<OsString>> {
 /// Receives the next order and its descriptors. Returns `None` when the other end is closed. The
 /// order is `None` if the message is malformed or truncated.
 pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(Option<Order>, Vec<OwnedFd>)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    if received.bytes == 0 {
-        return Ok(None);
-    }
-    let mut descriptors = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            descriptors.extend(rights);
-        }
-    }
-    let complete = !received.flags.contains(ReturnFlags::TRUNC);
-    Ok(Some((Order::decode(&buffer[..received.bytes]).filter(|_| complete), descriptors)))
+    let Some(OrderMessage { bytes, complete, descriptors }) = os::receive_order(socket, buffer)? else { return Ok(None) };
+    Ok(Some((Order::decode(&buffer[..bytes]).filter(|_| complete), descriptors)))
 }

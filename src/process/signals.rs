@@ -1,38 +1,23 @@
 //! Waits for signals and other events at the same time. Only for single-threaded processes.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A signalfd(2) for SIGCHLD and the signals that request termination.
+use super::os;
+
+/// A descriptor for SIGCHLD and the signals that request termination.
 pub(super) struct Signals(OwnedFd);
 
 const WATCHED: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 impl Signals {
-    /// Blocks the signals, so that they arrive only through the descriptor. The supervisor unblocks
-    /// them for its command.
-    pub(super) fn block() -> io::Result<Signals> {
-        // SAFETY: sigset_t is plain data that sigemptyset fills; the calls take pointers to it for
-        // their duration.
-        let fd = unsafe {
-            let mut set = std::mem::zeroed();
-            libc::sigemptyset(&mut set);
-            for signal in WATCHED {
-                libc::sigaddset(&mut set, signal);
-            }
-            if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: signalfd has just created the descriptor.
-        Ok(Signals(unsafe { OwnedFd::from_raw_fd(fd) }))
+    /// Makes the signals arrive only through the descriptor. The supervisor unblocks them for its
+    /// command.
+    pub(super) fn open() -> io::Result<Signals> {
+        os::open_signals(&WATCHED).map(Signals)
     }
 
     /// Sleeps until a signal arrives, such as SIGCHLD, the lifeline closes or `time` has passed.
@@ -65,13 +50,7 @@ impl Signals {
     /// Reads pending signals. Returns true if one of them was not SIGCHLD.
     fn drain(&self) -> bool {
         let mut terminate = false;
-        let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
-        while let Ok(read) = rustix::io::read(&self.0, &mut buffer)
-            && read == buffer.len()
-        {
-            // The first field, ssi_signo, is 32 bits wide.
-            terminate |= u32::from_ne_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]) != libc::SIGCHLD as u32;
-        }
+        os::read_signals(&self.0, |signal| terminate |= signal != libc::SIGCHLD);
         terminate
     }
 }

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::command::{self, CommandKind};
-use super::git_control::ControlFiles;
 use super::oom::OomScore;
-use super::sandbox::ActiveSandbox;
+use super::os::{self, ActiveSandbox, ControlFiles};
 use super::signals::Signals;
 use super::{report, tree};
 
@@ -31,17 +30,6 @@ const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
 pub(super) const FAILED: i32 = 125;
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
-
-/// Descriptor of the file to which a shell writes its exported variables and its directory. The
-/// shell does not inherit it and opens it through /proc. The script uses builtins only, because an
-/// additional process would cost more than everything else. See `report`.
-const REPORT: i32 = 3;
-/// The script is on one line, so that the shell numbers the lines of the command from 1.
-const SCRIPT: &str = concat!(
-    r#"{ export -p; printf '\0'; } 2>/dev/null >>/proc/$PPID/fd/3; "#,
-    r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/proc/$PPID/fd/3' EXIT; "#,
-    r#"__line=$1; shift; eval "$__line""#,
-);
 
 /// The descriptors that a supervisor holds for its command.
 pub(super) struct Pipes {
@@ -64,7 +52,7 @@ pub(super) fn supervisor_main(command: command::Command, control: &ControlFiles,
 
 fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_files: u64) -> io::Result<i32> {
     let Pipes { lifeline, output, input, errors } = pipes;
-    rustix::process::setpgid(None, None)?;
+    os::lead_group()?;
     rustix::stdio::dup2_stdin(&lifeline)?;
     send_report(&report::started(std::process::id()));
     rustix::stdio::dup2_stdout(&output)?;
@@ -74,15 +62,15 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
         (Some(_), None) => rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?,
     }
     drop((lifeline, output, errors));
-    let input = keep_only(input);
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let input = os::keep_only(input);
+    os::adopt_descendants()?;
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;
     let mut shell_report = match &command.kind {
-        CommandKind::Shell(_) => Some(report_file()?),
+        CommandKind::Shell(_) => Some(os::report_file()?),
         CommandKind::Program(_) => None,
     };
-    let signals = Signals::block()?;
+    let signals = Signals::open()?;
     let mut score = OomScore::open();
     let applied = match command.sandbox.as_ref().map_or(Ok(ActiveSandbox::default()), |sandbox| sandbox.apply(control)) {
         Ok(applied) => applied,
@@ -104,34 +92,19 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
         file.rewind()?;
         file.take(HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
-    let restored = applied.snapshot.restore();
+    let restored = applied.restore();
     send_report(&report::ended(code, &applied.unsupported.join(", "), &restored.join(", "), &shell));
     Ok(code)
 }
 
-/// Sends a report on the lifeline. Errors are ignored: they mean that the receiver is gone.
+/// Sends a report on the lifeline. Errors are ignored: they mean that the receiver is gone. Rust
+/// programs ignore SIGPIPE.
 fn send_report(mut report: &[u8]) {
     while !report.is_empty()
-        && let Ok(sent) = rustix::net::send(io::stdin(), report, rustix::net::SendFlags::NOSIGNAL)
+        && let Ok(sent) = rustix::io::write(io::stdin(), report)
     {
         report = &report[sent..];
     }
-}
-
-/// Closes all descriptors above 2 except `kept`: they belong to the fork server.
-fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
-    let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
-    // Make the system call by number, because the libc wrapper requires glibc 2.34.
-    let close = |first: libc::c_uint, last: libc::c_uint| {
-        // SAFETY: no owner of a descriptor above 2 is used after this, except that of `kept`, which
-        // is not closed.
-        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as libc::c_uint) };
-    };
-    if number > 3 {
-        close(3, number - 1);
-    }
-    close(number + 1, libc::c_uint::MAX);
-    kept
 }
 
 fn start(command: &command::Command, input: Option<OwnedFd>) -> io::Result<Pid> {
@@ -145,7 +118,7 @@ fn start(command: &command::Command, input: Option<OwnedFd>) -> io::Result<Pid> 
     };
     let shell = |shell: &str, line: &str| {
         let mut process = Command::new(shell);
-        process.arg("-c").arg(SCRIPT).arg(shell).arg(line).stdin(Stdio::null());
+        process.arg("-c").arg(os::REPORTING_SHELL).arg(shell).arg(line).stdin(Stdio::null());
         prepared(process)
     };
     match &command.kind {
@@ -181,23 +154,6 @@ fn spawn(command: &mut Command) -> io::Result<Pid> {
     Ok(Pid::from_child(&command.spawn()?))
 }
 
-/// Creates an empty in-memory file at descriptor [`REPORT`], closed on exec. Must be called before
-/// other files are opened.
-fn report_file() -> io::Result<File> {
-    let file = rustix::fs::memfd_create("nuncio", rustix::fs::MemfdFlags::CLOEXEC)?;
-    if file.as_raw_fd() == REPORT {
-        return Ok(file.into());
-    }
-    // SAFETY: dup3(2) on an open descriptor; this process has one thread and has opened nothing
-    // else.
-    let moved = unsafe { libc::dup3(file.as_raw_fd(), REPORT, libc::O_CLOEXEC) };
-    if moved < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: dup3 has just created the descriptor, so it has no other owner.
-    Ok(unsafe { File::from_raw_fd(moved) })
-}
-
 /// Waits until `main` exits or the lifeline closes, then terminates all remaining descendants.
 /// Returns the exit status of `main`.
 fn supervise(main: Pid, signals: &Signals) -> i32 {
@@ -208,7 +164,7 @@ fn supervise(main: Pid, signals: &Signals) -> i32 {
         }
     };
     let mut deadline: Option<Instant> = None;
-    while tree::reap(note) {
+    while tree::reap(note) || tree::has_orphans() {
         if code.get().is_some() {
             deadline.get_or_insert_with(|| Instant::now() + LEFTOVER_GRACE);
         }

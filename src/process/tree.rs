@@ -1,12 +1,12 @@
-//! Process trees: finds descendants in /proc, terminates them, and verifies that none is left.
+//! Process trees: finds descendants, terminates them, and verifies that none is left.
 
 use std::collections::HashMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait, waitpid};
 
+use super::os::{self, StartTime, status};
 use crate::limits;
 
 /// Interval at which the remaining processes are listed again while a command is terminated.
@@ -18,10 +18,7 @@ const REAP_AGAIN: Duration = Duration::from_millis(1);
 /// the meantime are missing.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
+    for pid in os::pids() {
         if let Some(parent) = parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
@@ -35,42 +32,23 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// The time at which a process started, in clock ticks since the boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StartTime(u64);
-
-impl StartTime {
-    /// Returns the start time of a process that starts now.
-    pub(crate) fn now() -> StartTime {
-        let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
-        let seconds = uptime.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
-        let ticks = |seconds: f64| (seconds * rustix::param::clock_ticks_per_second() as f64) as u64;
-        StartTime(seconds.map_or(u64::MAX, ticks))
-    }
+/// Returns the processes of a supervisor: its descendants, parents first, and the processes that
+/// the system does not give back to it when their parents end.
+fn family(supervisor: u32) -> Vec<u32> {
+    let mut found = descendants(supervisor);
+    let session = os::session(supervisor);
+    found.extend(session.into_iter().filter(|pid| *pid != supervisor));
+    found
 }
 
-/// Returns whether a descendant of `root` that started at `time` or later still runs.
-pub(crate) fn runs_since(root: u32, time: StartTime) -> bool {
-    descendants(root).into_iter().filter_map(status).any(|process| !process.zombie && process.started >= time)
+/// Returns whether this process, a supervisor, has processes that are not its descendants.
+pub(crate) fn has_orphans() -> bool {
+    os::session(std::process::id()).into_iter().any(|pid| pid != std::process::id())
 }
 
-/// The status of a process.
-struct ProcessStatus {
-    zombie: bool,
-    parent: u32,
-    started: StartTime,
-}
-
-/// Reads fields 3, 4 and 22 of /proc/PID/stat (proc(5)). The second field, the program's name, may
-/// contain any character, including parentheses.
-fn status(pid: u32) -> Option<ProcessStatus> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace();
-    let zombie = fields.next()? == "Z";
-    let parent = fields.next()?.parse().ok()?;
-    let started = StartTime(fields.nth(17)?.parse().ok()?);
-    Some(ProcessStatus { zombie, parent, started })
+/// Returns whether a process of `supervisor` that started at `time` or later still runs.
+pub(crate) fn runs_since(supervisor: u32, time: StartTime) -> bool {
+    family(supervisor).into_iter().filter_map(status).any(|process| !process.zombie && process.started >= time)
 }
 
 fn parent(pid: u32) -> Option<u32> {
@@ -97,23 +75,23 @@ pub(crate) fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Terminates all descendants of this process, which must be a subreaper: sends TERM, waits at most
+/// Terminates all processes of this process, which must be a supervisor: sends TERM, waits at most
 /// `limits::KILL_GRACE`, then sends KILL until no process is left. `sleep` waits at most the given
 /// time for a child to exit; `ended` is called for each child that has exited.
 pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitStatus)) {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_GRACE;
     let mut signalled: HashMap<u32, Vec<u8>> = HashMap::new();
-    while reap(&mut ended) {
+    while reap(&mut ended) || has_orphans() {
         let now = Instant::now();
-        for pid in descendants(own) {
+        for pid in family(own) {
             if now >= deadline {
                 signal(pid, Signal::KILL);
                 continue;
             }
             // Send TERM once per process and name: a shell's child that has not yet executed its
             // command may handle TERM as the shell does and lose it.
-            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let name = os::name(pid);
             if signalled.get(&pid) != Some(&name) {
                 signalled.insert(pid, name);
                 signal(pid, Signal::TERM);
@@ -125,12 +103,13 @@ pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitS
 }
 
 /// Kills and reaps the children of this process for which `known` returns false, with their
-/// descendants. Returns false if any of them are left.
-pub(crate) fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
+/// descendants, and the processes of the supervisors `lost`. Returns false if any of them are left.
+pub(crate) fn kill_orphans(lost: &[u32], known: impl Fn(u32) -> bool) -> bool {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;
     while Instant::now() < deadline {
-        let orphans: Vec<u32> = descendants(own).into_iter().filter(|pid| parent(*pid) == Some(own) && !known(*pid)).collect();
+        let mut orphans: Vec<u32> = descendants(own).into_iter().filter(|pid| parent(*pid) == Some(own) && !known(*pid)).collect();
+        orphans.extend(lost.iter().flat_map(|supervisor| os::session(*supervisor)));
         if orphans.is_empty() {
             return true;
         }
@@ -141,7 +120,7 @@ pub(crate) fn kill_orphans(known: impl Fn(u32) -> bool) -> bool {
             }
             signal(orphan, Signal::KILL);
             if let Some(pid) = i32::try_from(orphan).ok().and_then(Pid::from_raw) {
-                left |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
+                left |= !matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
             }
         }
         if left {

@@ -103,7 +103,7 @@ pub(crate) fn remove_orphans(artifacts: &Path) {
     for entry in std::fs::read_dir(artifacts).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(TEMP)?.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+        if process.is_some_and(|process| !crate::process::is_running(process)) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

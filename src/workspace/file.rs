@@ -3,12 +3,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
-use std::path::{Component, Path};
+use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
-use rustix::io::Errno;
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
+use super::strict::open_no_symlinks;
 use crate::limits;
 
 /// Opens the regular file `real` ([`super::ResolvedPath::real`]) for reading. Pipes, devices and
@@ -60,27 +59,4 @@ pub(super) fn require_regular(kind: FileType) -> io::Result<()> {
         FileType::Directory => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
-}
-
-/// Opens `real`. Fails if a component is a symlink, so that the opened file is the one that the
-/// caller resolved.
-pub(super) fn open_no_symlinks(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    match openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // The kernel has no openat2(2), or a seccomp filter refuses it.
-        Err(Errno::NOSYS | Errno::PERM) => open_by_component(real, flags),
-        opened => Ok(opened?),
-    }
-}
-
-/// Opens an absolute path component by component, for kernels without openat2(2).
-fn open_by_component(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let strictly = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut here = openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | strictly, Mode::empty())?;
-    let mut names = real.components().filter(|part| *part != Component::RootDir).peekable();
-    while let Some(name) = names.next() {
-        // Intermediate directories need not be readable.
-        let flags = if names.peek().is_some() { OFlags::PATH | OFlags::DIRECTORY } else { flags };
-        here = openat(&here, name.as_os_str(), flags | strictly, Mode::empty())?;
-    }
-    Ok(here)
 }

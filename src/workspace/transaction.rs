@@ -13,7 +13,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::file::{open_no_symlinks, require_regular};
+use super::file::require_regular;
+use super::strict::{open_no_symlinks, stat_no_symlinks};
 
 /// A change to the file `real` ([`super::ResolvedPath::real`]).
 #[derive(Clone, Copy, Debug)]
@@ -205,10 +206,6 @@ impl<'a> Transaction<'a> {
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
-
-fn stat_no_symlinks(real: &Path) -> io::Result<Stat> {
-    Ok(rustix::fs::fstat(open_no_symlinks(real, OFlags::PATH)?)?)
-}
 
 impl StagedChange<'_> {
     /// Writes the new content to the temporary file.

@@ -1,6 +1,16 @@
 //! The integration test binary: tests through the public interfaces.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+/// Skips a test of a feature that the POSIX calls do not provide, in a build with NUNCIO_POSIX=1.
+macro_rules! needs_linux {
+    ($feature:literal) => {
+        if cfg!(posix) {
+            eprintln!("skipped: {}: the POSIX calls have no {}", module_path!(), $feature);
+            return;
+        }
+    };
+}
+
 mod budget;
 mod bundle;
 mod chat;

@@ -55,6 +55,10 @@ async fn read_until(child: &mut Child, text: &str) {
     }
 }
 
+/// The descriptors of `ls`, which lists a directory. A shell with the POSIX calls inherits the file
+/// for its report.
+const DESCRIPTORS: &str = if cfg!(posix) { "0 1 2 3 64 " } else { "0 1 2 3 " };
+
 #[tokio::test]
 async fn commands_report_exit_code_and_working_directory() {
     let cases: &[(&str, i32, &str, Option<&str>)] = &[
@@ -71,7 +75,7 @@ async fn commands_report_exit_code_and_working_directory() {
         ("ulimit -Sn", 0, "1024\n", Some("/")),
         ("set -euo pipefail; cd /usr; false; echo not here", 1, "", Some("/usr")),
         ("trap 'echo bye' EXIT; echo hi", 0, "hi\nbye\n", None),
-        ("ls /proc/self/fd | tr '\\n' ' '", 0, "0 1 2 3 ", Some("/")),
+        ("ls /proc/self/fd | tr '\\n' ' '", 0, DESCRIPTORS, Some("/")),
         ("cat <<'X'\n$a 'b' \"c\"\nX", 0, "$a 'b' \"c\"\n", Some("/")),
     ];
     for (line, code, output, cwd) in cases {
@@ -117,9 +121,22 @@ async fn environment_changes_apply_only_to_the_command() {
     assert_eq!(read_all(&mut child).await, b"set unset\n");
 }
 
-const TREE: &str = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait";
-const DEAF: &str =
-    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60";
+/// With the POSIX calls, a process is found by its session or by its parent.
+const TREE: &str = if cfg!(posix) {
+    "sleep 60 & setsid sleep 60 & (sh -c 'sleep 60; true' &) ; set -m; env -i sleep 60 & echo started; wait"
+} else {
+    "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait"
+};
+const DEAF: &str = if cfg!(posix) {
+    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60"
+} else {
+    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60"
+};
+const BACKGROUND: &str = if cfg!(posix) {
+    "sleep 60 & (sh -c 'sleep 60; true' &)"
+} else {
+    "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)"
+};
 
 /// Starts `line`, waits for `started`, and returns the child and the number of its processes.
 async fn started(line: &str, marker: &str) -> (Child, usize) {
@@ -167,7 +184,7 @@ async fn dropped_command_leaves_no_processes() {
 
 #[tokio::test]
 async fn background_processes_end_with_their_command() {
-    for line in ["sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)", "trap '' TERM; sleep 60 & exit 3"] {
+    for line in [BACKGROUND, "set -m; sleep 60 & sleep 60 &", "trap '' TERM; sleep 60 & exit 3"] {
         let marker = marker();
         let mut child = supervisor().spawn(&marked_command(line, &marker)).unwrap();
         let status = child.wait().await.unwrap();
@@ -250,6 +267,7 @@ async fn bytes_that_are_not_utf8_reach_the_command_unchanged() {
 
 #[tokio::test]
 async fn command_is_killed_before_nuncio_when_memory_runs_out() {
+    needs_linux!("required sandbox");
     let own: i32 = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim().parse().unwrap();
     let line = "cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'; cat /proc/$PPID/oom_score_adj";
     let temp = tempfile::tempdir().unwrap();
@@ -274,6 +292,7 @@ fn close_range_is_called_by_system_call_number() {
 
 #[tokio::test]
 async fn processes_of_the_same_user_cannot_inspect_nuncio() {
+    needs_linux!("protection of memory");
     use std::os::unix::fs::MetadataExt;
     // The files in /proc/PID that require the permission to trace belong to root when the process
     // is not dumpable.

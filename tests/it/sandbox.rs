@@ -28,6 +28,7 @@ async fn look(home: &Home, flags: &[&str]) -> String {
 
 #[tokio::test]
 async fn sandbox_depends_on_settings_flags_and_modes() {
+    needs_linux!("sandbox");
     let allow = "[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n";
     let auto: &[&str] = &["--mode", "auto"];
     let (open, confined, closed) = (sight(true, true, true), sight(true, false, false), sight(false, false, false));
@@ -62,6 +63,7 @@ async fn sandbox_depends_on_settings_flags_and_modes() {
 
 #[tokio::test]
 async fn sandbox_follows_mode_of_session() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.config("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n");
     let call = json!({"tool_calls": [{"name": "bash", "input": {"command": LOOK}}]});
@@ -78,6 +80,7 @@ async fn sandbox_follows_mode_of_session() {
 
 #[tokio::test]
 async fn temporary_files_are_kept_for_session() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let more = home.put("../more/file", "").parent().unwrap().to_owned();
     let bash = |command: &str| json!({"name": "bash", "input": {"command": command}});
@@ -144,12 +147,26 @@ fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str
 
 #[test]
 fn without_landlock_confined_commands_do_not_run() {
-    let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &[]);
+    let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "workspace-write"]);
     let why = "the command was not run: the sandbox cannot be applied: this kernel has no Landlock, or it is turned off \
                (--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one)";
     assert_eq!(told, json!({"ok": false, "output": why, "details": null}));
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "off"]);
     assert_eq!(told["output"], "ran\nexit code: 0");
+}
+
+/// A rule that allows the command decides as in the mode `accept-edits`.
+#[test]
+fn without_landlock_mode_auto_asks_before_commands() {
+    for (rules, expected) in
+        [("", "requires permission"), ("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n", "ran\n")]
+    {
+        let home = Home::new();
+        home.config(rules);
+        let arguments = ["bash", "--mode", "auto", r#"{"command": "echo ran"}"#];
+        let told = tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &arguments);
+        assert!(told["output"].as_str().unwrap().contains(expected), "{rules}: {told}");
+    }
 }
 
 #[test]
@@ -217,6 +234,7 @@ fn without_landlock_programs_of_a_project_do_not_start_and_its_hooks_fail() {
 
 #[test]
 fn missing_sandbox_features_are_reported() {
+    needs_linux!("sandbox");
     let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
     let lacks = "[sandbox: not blocked on this system: sockets other than TCP]";
     assert_eq!(told["output"], format!("ran\n{lacks}\nexit code: 0"));

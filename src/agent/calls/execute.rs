@@ -207,6 +207,7 @@ impl ToolCall {
             context,
             prepared,
             mode,
+            unconfined: environment.is_unconfined(mode),
             rules: &rules,
             default,
             timeout: environment.answer_timeout(),

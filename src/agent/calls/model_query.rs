@@ -87,6 +87,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
         context: &context,
         prepared: &prepared,
         mode,
+        unconfined: false,
         rules: &call.environment.rules(&remembered),
         default,
         timeout: call.timeout,

@@ -32,6 +32,8 @@ pub(in crate::agent) struct Check<'a> {
     pub context: &'a ToolContext,
     pub prepared: &'a PreparedCall,
     pub mode: Mode,
+    /// True if the mode should confine commands and the system cannot.
+    pub unconfined: bool,
     pub rules: &'a Rules,
     pub default: Policy,
     pub timeout: Duration,
@@ -42,8 +44,8 @@ impl Check<'_> {
     /// user's decisions about parts of an allowed call, or how a refused call ends.
     pub(in crate::agent) async fn decide(&self) -> Result<Option<CallReview>, CallOutcome> {
         let request = request(self.prepared, self.context);
-        // Without mounts, commands are asked about as in the mode `accept-edits`.
-        let mode = if self.exposes_git() { Mode::AcceptEdits } else { self.mode };
+        // If commands cannot be confined, they are asked about as in the mode `accept-edits`.
+        let mode = if self.exposes_files() { Mode::AcceptEdits } else { self.mode };
         let decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
         match decision.policy {
             Policy::Allow => {
@@ -77,11 +79,12 @@ impl Check<'_> {
         }
     }
 
-    /// Returns whether the mode `auto` would let a command change git's control files.
-    fn exposes_git(&self) -> bool {
+    /// Returns whether the mode `auto` would let a command change files that the sandbox protects:
+    /// all of them, or git's control files.
+    fn exposes_files(&self) -> bool {
         let runs = self.mode == Mode::Auto && !self.automatic && self.prepared.access.kind == AccessKind::Exec;
         let sandbox = self.context.sandbox.as_ref().filter(|_| runs);
-        sandbox.is_some_and(|sandbox| sandbox.exposes_git(|| self.context.launcher.can_mount()))
+        (runs && self.unconfined) || sandbox.is_some_and(|sandbox| sandbox.exposes_git(|| self.context.launcher.can_mount()))
     }
 
     /// Records a decision of a rule or of the mode.

@@ -229,10 +229,16 @@ impl SessionEnvironment {
         &self.checks
     }
 
+    /// Returns whether the mode should confine commands and the system cannot.
+    pub(in crate::agent) fn is_unconfined(&self, mode: Mode) -> bool {
+        mode == Mode::Auto && self.loaded.settings.sandbox.mode.is_none() && !Sandbox::is_available()
+    }
+
     /// Returns the sandbox for a command in the given permission mode; `None` means no sandbox.
     pub(in crate::agent) fn sandbox(&self, mode: Mode) -> Option<Sandbox> {
         let settings = &self.loaded.settings.sandbox;
-        let of_mode = if mode == Mode::Auto { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };
+        let confines = mode == Mode::Auto && !self.is_unconfined(mode);
+        let of_mode = if confines { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };
         let writable = match settings.mode.unwrap_or(of_mode) {
             SandboxMode::Off => return None,
             SandboxMode::WorkspaceWrite => self.writable.clone(),

@@ -14,7 +14,7 @@ use crate::cli::servers::command::connect;
 use crate::config::{HookSettings, LoadedSettings, SandboxMode};
 use crate::hub::{self, KnownAgent};
 use crate::lsp;
-use crate::process::{Command, Sandbox};
+use crate::process::{Command, PLATFORM, Sandbox};
 
 /// Maximum time of the programs that `nuncio doctor` starts.
 const DOCTOR_PROGRAMS: Duration = Duration::from_secs(15);
@@ -44,7 +44,7 @@ pub(in crate::cli) async fn check(app: &Arc<App>, loaded: &LoadedSettings) -> Ve
     checks.extend(hooks(app, loaded, path));
     checks.extend(agents(app, path));
     checks.extend(language_servers(loaded, path));
-    checks.extend([("sandbox", sandbox(app, loaded)), ("git", git)]);
+    checks.extend([("system", system()), ("sandbox", sandbox(app, loaded)), ("git", git)]);
     checks
 }
 
@@ -132,6 +132,14 @@ fn language_servers(loaded: &LoadedSettings, path: &str) -> Vec<Check> {
     checks
 }
 
+/// Reports which calls of the system nuncio uses, and what they do not provide.
+fn system() -> Finding {
+    match PLATFORM.lacks.join("; ") {
+        lacks if lacks.is_empty() => Finding::Ok(format!("{}: {}", PLATFORM.name, PLATFORM.provides)),
+        lacks => Finding::Note(format!("{}: {}; not provided: {lacks}", PLATFORM.name, PLATFORM.provides)),
+    }
+}
+
 /// Reports whether commands can be confined.
 fn sandbox(app: &App, loaded: &LoadedSettings) -> Finding {
     match (Sandbox::is_available(), loaded.settings.sandbox.mode) {
@@ -142,8 +150,12 @@ fn sandbox(app: &App, loaded: &LoadedSettings) -> Finding {
         ),
         (true, _) => Finding::Ok("commands can be confined (Landlock)".into()),
         (false, mode) => {
-            let commands = if mode == Some(SandboxMode::Off) { "" } else { ", and commands in mode auto without --sandbox off" };
-            let message = "this kernel has no Landlock: programs of projects, checks, git tools and workspaces are refused";
+            let commands = match mode {
+                None => ", and mode auto asks before commands",
+                Some(SandboxMode::Off) => "",
+                Some(SandboxMode::WorkspaceWrite | SandboxMode::ReadOnly) => ", and commands without --sandbox off",
+            };
+            let message = "this system has no Landlock: programs of projects, checks, git tools and workspaces are refused";
             Finding::Note(format!("{message}{commands}"))
         }
     }

@@ -1,11 +1,8 @@
 //! Lines and keys that the user types on the terminal.
 
-use std::os::fd::OwnedFd;
-
 use parking_lot::Mutex as SyncMutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, MutexGuard};
@@ -101,7 +98,7 @@ impl TypedLines<'_> {
         }
         let _restore = RestoreOnDrop(self.lines);
         // Dropping `_cancel` ends the read.
-        let (cancelled, _cancel) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+        let (cancelled, _cancel) = std::io::pipe().ok()?;
         let bytes = spawn_blocking(move || read_key(&cancelled)).await.ok()??;
         Some(key_of(&bytes))
     }
@@ -130,7 +127,7 @@ fn key_of(bytes: &[u8]) -> TypedKey {
 }
 
 /// Waits for a key. Returns `None` at the end of the input, or when `cancelled` has no writer.
-fn read_key(cancelled: &OwnedFd) -> Option<Vec<u8>> {
+fn read_key(cancelled: &std::io::PipeReader) -> Option<Vec<u8>> {
     loop {
         let input = stdin();
         let mut ready = [PollFd::new(&input, PollFlags::IN), PollFd::new(cancelled, PollFlags::IN)];

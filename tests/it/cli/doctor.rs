@@ -157,3 +157,14 @@ async fn tool_without_name_lists_tools() {
     check(&ran, 0, &["read", "file_path, offset?, limit?", "bash", "command, timeout_ms?", "repo_map"]);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ran.stdout);
 }
+
+#[tokio::test]
+async fn doctor_names_protections_of_system() {
+    let said = ready("").run(&["doctor"], "").await.stdout;
+    let words = if cfg!(posix) {
+        ["POSIX: commands end with the processes of their session", "not provided: confinement of commands", "(setsid)"]
+    } else {
+        ["Linux: commands end with all their processes", "memory", "commands can be confined (Landlock)"]
+    };
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+}

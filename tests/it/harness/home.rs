@@ -36,12 +36,19 @@ impl CommandResult {
     }
 }
 
+/// Settings of all tests where nothing confines commands: mode auto runs them.
+const UNCONFINED: &str = if cfg!(posix) { "\n[sandbox]\nmode = \"off\"\n" } else { "" };
+
 impl Home {
     pub fn new() -> Home {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
-        Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default() }
+        let home = Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default() };
+        if !UNCONFINED.is_empty() {
+            home.config("");
+        }
+        home
     }
 
     /// The directory of nuncio's settings and data.
@@ -80,12 +87,14 @@ impl Home {
 
     /// Writes the user's settings.
     pub fn config(&self, toml: &str) {
-        std::fs::write(self.data().join("config.toml"), toml).unwrap();
+        let unconfined = if toml.contains("sandbox") { "" } else { UNCONFINED };
+        std::fs::write(self.data().join("config.toml"), [toml, unconfined].concat()).unwrap();
     }
 
     /// The settings of the user, as written by [`Home::config`].
     pub fn config_text(&self) -> String {
-        std::fs::read_to_string(self.data().join("config.toml")).unwrap()
+        let text = std::fs::read_to_string(self.data().join("config.toml")).unwrap();
+        if UNCONFINED.is_empty() { text } else { text.replace(UNCONFINED, "") }
     }
 
     /// Writes a scripted model, an array of steps. Returns the value for `--model`.

@@ -98,6 +98,7 @@ fn placeholders(git_dir: &Path) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn commands_cannot_choose_the_programs_of_the_users_git() {
+    needs_linux!("sandbox");
     let (mut harmless, mut through) = (Vec::new(), Vec::new());
     for attack in ATTACKS {
         let home = with_worktree_and_submodule();
@@ -117,6 +118,7 @@ async fn commands_cannot_choose_the_programs_of_the_users_git() {
 
 #[tokio::test]
 async fn commands_cannot_change_control_files_for_a_while() {
+    needs_linux!("sandbox");
     for command in UNDONE {
         let home = with_worktree_and_submodule();
         let told = bash(&home, &[], command).await;
@@ -128,6 +130,7 @@ async fn commands_cannot_change_control_files_for_a_while() {
 
 #[tokio::test]
 async fn commands_in_a_linked_worktree_cannot_choose_programs() {
+    needs_linux!("sandbox");
     for attack in [
         "echo $PWD/../fake > ../.git/worktrees/side/commondir",
         "echo gitdir: $PWD/../fake > .git",
@@ -144,6 +147,7 @@ async fn commands_in_a_linked_worktree_cannot_choose_programs() {
 
 #[tokio::test]
 async fn users_settings_can_allow_changes_of_gits_configuration() {
+    needs_linux!("sandbox");
     let home = with_worktree_and_submodule();
     home.config("[sandbox]\ngit_config = true\n");
     assert_eq!(bash(&home, &[], ATTACKS[0]).await, "exit code: 0");
@@ -157,6 +161,7 @@ async fn users_settings_can_allow_changes_of_gits_configuration() {
 
 #[tokio::test]
 async fn settings_of_a_project_are_read_only_for_commands() {
+    needs_linux!("sandbox");
     for command in ["echo x > .nuncio/config.toml", "rm -r .nuncio", "mv .nuncio moved", "echo x > .nuncio/new"] {
         let home = Home::new();
         home.put(".nuncio/config.toml", "# settings\n");
@@ -168,6 +173,7 @@ async fn settings_of_a_project_are_read_only_for_commands() {
 
 #[tokio::test]
 async fn usual_git_commands_work_in_the_sandbox_and_leave_no_files() {
+    needs_linux!("sandbox");
     let home = with_worktree_and_submodule();
     crate::workspaces::hook(&home, "pre-commit", "echo hook >> hooked");
     for command in [
@@ -191,6 +197,7 @@ async fn usual_git_commands_work_in_the_sandbox_and_leave_no_files() {
 
 #[tokio::test]
 async fn upstreams_and_remotes_are_set_with_permission_in_every_mode() {
+    needs_linux!("sandbox");
     let home = repository();
     let input = json!({"action": "set_remote", "name": "x", "target": "https://example.org/x"}).to_string();
     for mode in ["ask", "accept-edits", "auto"] {
@@ -204,6 +211,7 @@ async fn upstreams_and_remotes_are_set_with_permission_in_every_mode() {
 
 #[tokio::test]
 async fn results_name_the_protection_of_gits_configuration() {
+    needs_linux!("sandbox");
     let home = repository();
     let note = "git's configuration and hooks, and .nuncio, are read-only";
     for command in ["git config user.name x", "git remote add x https://example.org/x", "git config user.name x; true"] {
@@ -221,6 +229,7 @@ fn without_namespaces(home: &Home, arguments: &[&str]) -> std::process::Output {
 
 #[test]
 fn without_namespaces_mode_auto_asks_before_commands_in_repositories() {
+    needs_linux!("sandbox");
     let home = repository();
     let asked = |command: &str| {
         let input = json!({ "command": command }).to_string();
@@ -236,6 +245,7 @@ fn without_namespaces_mode_auto_asks_before_commands_in_repositories() {
 
 #[test]
 fn without_namespaces_control_files_are_restored() {
+    needs_linux!("sandbox");
     for attack in ATTACKS {
         let home = with_worktree_and_submodule();
         home.config("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n");
@@ -249,6 +259,7 @@ fn without_namespaces_control_files_are_restored() {
 
 #[test]
 fn control_files_are_read_only_for_other_users_too() {
+    needs_linux!("sandbox");
     if !rustix::process::geteuid().is_root() {
         return;
     }

@@ -45,6 +45,7 @@ const OPENS: [&str; 16] = [
 
 #[tokio::test]
 async fn nuncio_files_cannot_be_read_or_locked_in_the_sandbox() {
+    needs_linux!("sandbox");
     for (settings, flags) in [("# settings-text\n", &[][..]), (NETWORK, &[]), (NETWORK, &["--sandbox", "read-only"])] {
         let home = home(settings);
         home.run(&["sessions", "list"], "").await;
@@ -63,6 +64,7 @@ async fn nuncio_files_cannot_be_read_or_locked_in_the_sandbox() {
 
 #[tokio::test]
 async fn other_files_can_be_read_in_the_sandbox() {
+    needs_linux!("sandbox");
     let home = home("");
     home.put("../sibling/deep/file", "text\n");
     home.put("inside", "text\n");
@@ -81,6 +83,7 @@ async fn other_files_can_be_read_in_the_sandbox() {
 
 #[tokio::test]
 async fn root_that_contains_nuncio_directories_is_usable_in_the_sandbox() {
+    needs_linux!("sandbox");
     let home = home("");
     home.put("../file", "text\n");
     home.put("../.hidden/share/file", "text\n");
@@ -115,6 +118,7 @@ async fn root_that_contains_nuncio_directories_is_usable_in_the_sandbox() {
 /// Settings that a command creates would take effect unconfined in the next session.
 #[tokio::test]
 async fn missing_settings_directory_cannot_be_created_in_the_sandbox() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let missing = home.work().join("config/nuncio");
     home.env("NUNCIO_HOME", missing.to_str().unwrap());
@@ -128,6 +132,7 @@ async fn missing_settings_directory_cannot_be_created_in_the_sandbox() {
 
 #[tokio::test]
 async fn parents_of_nuncio_directories_cannot_be_renamed_in_the_sandbox() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let data = home.put("../.local/share/nuncio/token", "owner-token\n").parent().unwrap().to_owned();
     home.env("NUNCIO_HOME", data.to_str().unwrap());
@@ -144,6 +149,7 @@ async fn parents_of_nuncio_directories_cannot_be_renamed_in_the_sandbox() {
 
 #[tokio::test]
 async fn git_tools_cannot_read_nuncio_files_in_the_sandbox() {
+    needs_linux!("sandbox");
     let home = home("");
     home.put("file", "text\n");
     home.put(".gitattributes", "file filter=steal\n");
@@ -162,6 +168,7 @@ async fn git_tools_cannot_read_nuncio_files_in_the_sandbox() {
 
 #[tokio::test]
 async fn command_can_read_saved_output_of_its_session() {
+    needs_linux!("sandbox");
     let home = home("");
     let calls = json!([
         {"tool_calls": [{"name": "bash", "input": {"command": "seq 100000"}}]},
@@ -177,6 +184,7 @@ async fn command_can_read_saved_output_of_its_session() {
 
 #[test]
 fn nuncio_files_stay_private_in_enclosing_root_without_namespaces() {
+    needs_linux!("sandbox");
     let home = home("");
     home.put("../file", "text\n");
     let top = home.work().parent().unwrap().display().to_string();

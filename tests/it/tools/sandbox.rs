@@ -98,12 +98,14 @@ const WRITES_OUTSIDE: [&str; 34] = [
 
 #[tokio::test]
 async fn writes_outside_the_roots_are_denied() {
+    needs_linux!("sandbox");
     refused(&confined(false), &WRITES_OUTSIDE).await;
     refused(&confined(true), &WRITES_OUTSIDE).await;
 }
 
 #[tokio::test]
 async fn read_only_sandbox_denies_writes() {
+    needs_linux!("sandbox");
     let mut world = confined(false);
     world.context.sandbox.as_mut().unwrap().writable.clear();
     refused(&world, &["echo x > new", "echo x >> inside", "rm inside", "mv inside new", "mkdir new", "ln -s inside new"]).await;
@@ -113,6 +115,7 @@ async fn read_only_sandbox_denies_writes() {
 
 #[tokio::test]
 async fn ordinary_work_is_allowed_inside_the_roots() {
+    needs_linux!("sandbox");
     let world = confined(false);
     let commands = [
         "echo x > new && echo y >> inside && mkdir -p a/b && mv new a/b/new && ln a/b/new hard && rm -r a hard",
@@ -133,6 +136,7 @@ async fn ordinary_work_is_allowed_inside_the_roots() {
 
 #[tokio::test]
 async fn confined_shell_keeps_its_directory_and_exports() {
+    needs_linux!("sandbox");
     let world = confined(false);
     world.put("sub/file", "");
     let cases = [("cd sub; export A=1", "ok exit code: 0"), ("ls; echo $A", "ok file\n1\nexit code: 0")];
@@ -143,6 +147,7 @@ async fn confined_shell_keeps_its_directory_and_exports() {
 
 #[tokio::test]
 async fn command_that_stops_its_supervisor_is_ended() {
+    needs_linux!("sandbox");
     let world = confined(false);
     let marker = marker();
     let line = format!("echo started; kill -STOP $PPID; setsid sleep 60 {marker} & sleep 60 {marker}");
@@ -161,6 +166,7 @@ async fn command_that_stops_its_supervisor_is_ended() {
 
 #[tokio::test]
 async fn small_cargo_project_builds() {
+    needs_linux!("sandbox");
     let world = confined(false);
     world.put("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     world.put("src/main.rs", "fn main() { println!(\"{}\", 6 * 7); }\n");
@@ -217,6 +223,7 @@ impl Listeners {
 
 #[tokio::test]
 async fn sockets_outside_the_sandbox_are_unreachable() {
+    needs_linux!("sandbox");
     let mut world = confined(false);
     let listeners = Listeners::new(&world);
     let (internet, unix) = (listeners.internet(), listeners.unix());
@@ -242,6 +249,7 @@ impl Drop for Stranger {
 
 #[tokio::test]
 async fn other_processes_are_inaccessible() {
+    needs_linux!("sandbox");
     let mut world = confined(false);
     let stranger = || Stranger(std::process::Command::new("sleep").arg("60").stdin(Stdio::piped()).spawn().unwrap());
     let (mut kept, mut killed) = (stranger(), stranger());
@@ -264,6 +272,7 @@ async fn other_processes_are_inaccessible() {
 
 #[tokio::test]
 async fn system_calls_that_bypass_the_sandbox_are_denied() {
+    needs_linux!("sandbox");
     let mut world = confined(true);
     // Each command exits with 0 when the system call fails with EPERM. The calls: io_uring_setup,
     // a call by its x32 number, keyctl, pidfd_getfd, and the ioctl TIOCSTI.
@@ -302,6 +311,7 @@ async fn system_calls_that_bypass_the_sandbox_are_denied() {
 
 #[tokio::test]
 async fn failed_command_output_describes_the_sandbox() {
+    needs_linux!("sandbox");
     let mut world = confined(false);
     let told = world.told("bash", json!({"command": "echo x; exit 3"})).await;
     let root = world.path("");
@@ -320,6 +330,7 @@ async fn failed_command_output_describes_the_sandbox() {
 
 #[tokio::test]
 async fn writable_directory_replaced_by_symlink_is_not_writable() {
+    needs_linux!("sandbox");
     let mut world = confined(false);
     world.put("deep/file", "");
     let deep = world.path("deep");

@@ -54,7 +54,7 @@ fn cover(split: &Split, tops: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
 }
 
 /// Returns whether this system permits mounts in a new namespace.
-pub(super) fn can_mount() -> bool {
+pub(in crate::process) fn can_mount() -> bool {
     succeeds_in_child(enter_namespace)
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, openat};
 
 use super::masked;
+use super::snapshot::CONTROL_FILES_BYTES_MAX;
 use crate::limits;
 
 /// Maximum nesting of submodules whose control files are protected; deeper ones are read-only.
@@ -44,7 +45,7 @@ struct ControlFile {
 
 /// The control files below the directories that a command may write to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ControlFiles {
+pub(in crate::process) struct ControlFiles {
     /// Directories below which the command may write.
     tops: Vec<PathBuf>,
     files: Vec<ControlFile>,
@@ -204,7 +205,7 @@ impl ControlFiles {
 
     /// Removes the placeholders that no running command needs. Must be called outside of the mount
     /// namespaces of commands.
-    pub(super) fn remove_placeholders(&self) {
+    pub(in crate::process) fn remove_placeholders(&self) {
         for git_dir in &self.git_dirs {
             let Some(_lock) = lock(git_dir, FlockOperation::NonBlockingLockExclusive, Duration::ZERO) else { continue };
             for file in self.files.iter().filter(|file| file.path.parent() == Some(git_dir)) {
@@ -266,10 +267,10 @@ fn working_tree(git_dir: &Path) -> Option<PathBuf> {
     git_dir.join(value.trim().trim_matches('"')).canonicalize().ok()
 }
 
-/// Reads a file of at most [`limits::CONTROL_FILES_BYTES_MAX`] as text.
+/// Reads a file of at most [`CONTROL_FILES_BYTES_MAX`] as text.
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(limits::CONTROL_FILES_BYTES_MAX as u64).read_to_string(&mut text).ok()?;
+    File::open(path).ok()?.take(CONTROL_FILES_BYTES_MAX as u64).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

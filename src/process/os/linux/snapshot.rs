@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-
+/// Maximum size of the control files of repositories that are restored after a command, in bytes.
+pub(super) const CONTROL_FILES_BYTES_MAX: usize = 8 << 20;
 /// Maximum nesting of restored directories.
 const DEPTH_MAX: usize = 8;
 
@@ -27,7 +27,7 @@ enum Entry {
 impl Snapshot {
     /// Reads the files. Fails if they are too large or cannot be read.
     pub(super) fn new<'a>(paths: impl Iterator<Item = &'a Path>) -> io::Result<Snapshot> {
-        let mut room = limits::CONTROL_FILES_BYTES_MAX;
+        let mut room = CONTROL_FILES_BYTES_MAX;
         let read = paths.map(|path| Ok((path.to_owned(), Entry::read(path, DEPTH_MAX, &mut room)?)));
         read.collect::<io::Result<_>>().map(Snapshot)
     }
@@ -36,7 +36,7 @@ impl Snapshot {
     pub(super) fn restore(&self) -> Vec<String> {
         let mut restored = Vec::new();
         for (path, before) in &self.0 {
-            let now = Entry::read(path, DEPTH_MAX, &mut limits::CONTROL_FILES_BYTES_MAX.clone());
+            let now = Entry::read(path, DEPTH_MAX, &mut CONTROL_FILES_BYTES_MAX.clone());
             if now.is_ok_and(|now| now == *before) {
                 continue;
             }

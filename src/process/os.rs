@@ -1,0 +1,63 @@
+//! Calls that Linux and other POSIX systems make differently. `linux` and `posix` define the same
+//! names; the build script selects one of them (`cfg(posix)`). `procfs` and `apple` list processes.
+
+#[cfg(target_vendor = "apple")]
+mod apple;
+#[cfg(not(posix))]
+mod linux;
+#[cfg(posix)]
+mod posix;
+#[cfg(not(target_vendor = "apple"))]
+mod procfs;
+
+#[cfg(target_vendor = "apple")]
+use apple as processes;
+#[cfg(not(posix))]
+use linux as system;
+#[cfg(posix)]
+use posix as system;
+#[cfg(not(target_vendor = "apple"))]
+use procfs as processes;
+
+pub(crate) use processes::resident_bytes;
+pub(super) use processes::{directory, name, pids, start_time_now, status};
+pub(super) use system::{
+    ActiveSandbox, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, exits_within, keep_only, lead_group, open_signals,
+    order_sockets, own_program, read_signals, receive_order, report_file, send_order, session,
+};
+pub(crate) use system::{PLATFORM, hide_memory};
+
+/// The time at which a process started. The unit depends on the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StartTime(u64);
+
+impl StartTime {
+    /// Returns the start time of a process that starts now.
+    pub(crate) fn now() -> StartTime {
+        start_time_now()
+    }
+}
+
+/// The status of a process.
+pub(super) struct ProcessStatus {
+    pub zombie: bool,
+    pub parent: u32,
+    pub started: StartTime,
+}
+
+/// A message on the socket of the fork server.
+pub(super) struct OrderMessage {
+    /// Number of bytes in the buffer, which is too small for the message if `complete` is false.
+    pub bytes: usize,
+    pub complete: bool,
+    pub descriptors: Vec<std::os::fd::OwnedFd>,
+}
+
+/// The protections of this system, for `nuncio doctor`.
+pub(crate) struct PlatformSupport {
+    /// Name of the calls that are used.
+    pub name: &'static str,
+    pub provides: &'static str,
+    /// Protections that other systems provide; empty if this one provides all.
+    pub lacks: &'static [&'static str],
+}
