@@ -1,7 +1,5 @@
 //! Builds the application from settings, models, agents and transports, and runs its transports.
 
-pub mod embed;
-
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -48,26 +46,25 @@ pub(crate) struct Bootstrap {
 
 /// Loads and checks the user's settings, and removes secrets from the environment of this process.
 pub(crate) fn bootstrap(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
-    let bootstrap = load(environment, args)?;
+    let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
+    let bootstrap = load(environment, args, &here, Tools::native())?;
     // Other processes can read the environment in /proc.
     bootstrap.environment.hide(&bootstrap.secrets);
     Ok(bootstrap)
 }
 
-/// Loads and checks the user's settings.
-fn load(environment: Environment, args: CommonArgs) -> Result<Bootstrap> {
-    let here = std::env::current_dir().map_err(|error| Error::io("finding the current directory", error))?;
+/// Loads and checks the user's settings. `here` is the base directory of relative paths.
+pub(crate) fn load(environment: Environment, args: CommonArgs, here: &Path, tools: Tools) -> Result<Bootstrap> {
     let cwd = match &args.cwd {
-        Some(cwd) => absolute_directory(&here, cwd)?,
-        None => here.clone(),
+        Some(cwd) => absolute_directory(here, cwd)?,
+        None => here.into(),
     };
     let mut overrides = args.overrides;
     for root in &mut overrides.roots {
-        *root = absolute_directory(&here, root)?;
+        *root = absolute_directory(here, root)?;
     }
     let places = paths(&environment, &args.config, &args.data)?;
     let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
-    let tools = Tools::native();
     loaded.check_tools(&tools.known(), &places, &cwd)?;
     // Child processes do not inherit the secrets.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
@@ -97,20 +94,26 @@ pub(crate) fn build(bootstrap: Bootstrap) -> Result<Arc<App>> {
 }
 
 fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
-    let Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools } = bootstrap;
-    let below = (environment.depth() + 1).to_string();
-    let mut launcher = ProcessLauncher::of_this_binary().without(secrets).with_variable(DEPTH_VARIABLE, below);
+    let mut launcher = ProcessLauncher::of_this_binary();
     // Raise the limit on open files: each open session locks a file, which requires a descriptor.
     // Commands run with the original limit.
     match crate::process::raise_open_files() {
         Ok(before) => launcher = launcher.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
+    Ok(assemble(bootstrap, capacity, launcher))
+}
+
+/// Builds the application, whose commands `launcher` starts.
+pub(crate) fn assemble(bootstrap: Bootstrap, capacity: Capacity, launcher: ProcessLauncher) -> Arc<App> {
+    let Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools } = bootstrap;
+    let below = (environment.depth() + 1).to_string();
+    let launcher = launcher.without(secrets).with_variable(DEPTH_VARIABLE, below);
     let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone(), &places.data);
     let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher, tools));
     let agents = Arc::new(Hub::new(services.clone()));
-    Ok(App::new(services, agents, cwd, mode, capacity, crate::peer::serve))
+    App::new(services, agents, cwd, mode, capacity, crate::peer::serve)
 }
 
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
@@ -159,6 +162,7 @@ impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
 }
 
 /// Command-line options of the HTTP server.
+#[derive(Default)]
 pub(crate) struct HttpFlags {
     /// Host and port to listen on.
     pub address: String,
@@ -174,21 +178,26 @@ pub(crate) struct HttpFlags {
 
 /// Returns the directories to which clients of a server have access: its own directory, those of
 /// `--root` and of the settings.
-pub(crate) fn server_roots(bootstrap: &Bootstrap) -> Vec<PathBuf> {
-    let more = bootstrap.overrides.roots.iter().chain(&bootstrap.loaded.settings.allowed_paths);
-    let roots = std::iter::once(&bootstrap.cwd).chain(more);
-    roots.map(|root| real_path(root)).collect()
+pub(crate) fn server_roots(cwd: &Path, overrides: &Overrides, user: &LoadedSettings) -> Vec<PathBuf> {
+    let more = overrides.roots.iter().chain(&user.settings.allowed_paths).map(PathBuf::as_path);
+    std::iter::once(cwd).chain(more).map(real_path).collect()
 }
 
 /// Builds the application and its HTTP server, which listens but does not accept connections yet.
 pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
-    let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
-        Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
-    })?;
-    let roots = server_roots(&bootstrap);
     let http = &bootstrap.loaded.settings.http;
     let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
     let app = build_with(bootstrap, capacity)?;
+    let server = http_server_of(app.clone(), flags).await?;
+    Ok((app, server))
+}
+
+/// Creates the HTTP server of an application; see [`http_server`].
+pub(crate) async fn http_server_of(app: Arc<App>, flags: HttpFlags) -> Result<HttpServer> {
+    let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
+        Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
+    })?;
+    let roots = server_roots(&app.cwd, &app.services.overrides, &app.services.user);
     let options = HttpOptions {
         address,
         public: flags.public,
@@ -197,8 +206,7 @@ pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Resul
         origins: flags.origins,
         roots,
     };
-    let server = HttpServer::open(app.clone(), options).await?;
-    Ok((app, server))
+    HttpServer::open(app, options).await
 }
 
 /// Serves ACP and HTTP on the same sessions, until the input ends or a signal arrives. `ready`

@@ -329,6 +329,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the tokens of the input and of the output.
+    pub fn total(self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+
     /// Returns this usage without a part of it.
     pub(crate) fn without(self, part: Usage) -> Usage {
         Usage {

@@ -54,6 +54,16 @@ pub struct Event {
     pub body: Body,
 }
 
+impl Event {
+    /// Returns the next piece of the agent's text, if the event has one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.body {
+            Body::MessageDelta { role: Role::Assistant, text, .. } => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// How serious a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -137,6 +137,11 @@ impl HttpServer {
         Ok(format!("{}://{address}", if self.tls.is_some() { "https" } else { "http" }))
     }
 
+    /// Returns the owner token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Returns the URL to open in a browser. It contains the owner token in the fragment, which
     /// browsers do not send to the server.
     pub(crate) fn ready_url(&self) -> Result<String> {

@@ -1,45 +1,98 @@
-//! nuncio: a coding agent that editors, scripts and other agents can spawn. docs/ARCHITECTURE.md
-//! describes the modules.
+//! nuncio: a coding agent inside a Rust program. The same crate is the program `nuncio`, which
+//! editors, scripts and other agents start.
+//!
+//! ```no_run
+//! use nuncio::{Agent, Decision, Mode};
+//!
+//! fn main() -> nuncio::Result<()> {
+//!     // This program also runs the commands of the agent, in a process of its own.
+//!     nuncio::init();
+//!     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+//!     runtime.block_on(async {
+//!         let agent = Agent::builder(".")
+//!             .environment(std::env::vars())
+//!             .mode(Mode::Ask)
+//!             .decide(|question| async move {
+//!                 match question.command_starts_with("cargo test") {
+//!                     true => Decision::Once,
+//!                     false => Decision::Deny("only the tests may run".into()),
+//!                 }
+//!             })
+//!             .build()
+//!             .await?;
+//!         let mut turn = agent.session().await?.prompt("Repair the failing test").await?;
+//!         while let Some(event) = turn.next().await {
+//!             if let Some(text) = event?.text() {
+//!                 print!("{text}");
+//!             }
+//!         }
+//!         println!("\n{:?}, {} tokens", turn.stop(), turn.usage().total());
+//!         agent.close().await
+//!     })
+//! }
+//! ```
+//!
+//! The library has no effects on the whole process: it reads no environment variables, changes no
+//! signal handlers, limits or TLS providers, and prints nothing; its log messages are events of
+//! `tracing`. docs/LIBRARY.md is the guide; docs/ARCHITECTURE.md describes the modules.
 
-pub mod agent;
-pub mod api;
-pub mod app;
-pub mod cli;
-pub mod config;
+mod agent;
+mod api;
+mod app;
+mod cli;
+mod config;
 pub mod content;
-pub mod context;
+mod context;
 mod documents;
-pub mod error;
+mod error;
 pub mod event;
-pub mod hooks;
-pub mod http;
+mod hooks;
+mod http;
 mod hub;
 pub mod id;
-pub mod json;
-pub mod limits;
-pub mod local;
-pub mod local_socket;
-pub mod lsp;
-pub mod mcp;
-pub mod mcp_server;
-pub mod model;
-pub mod options;
-pub mod patch;
-pub mod peer;
-pub mod permission;
-pub mod process;
-pub mod protocol;
+#[doc(hidden)]
+pub mod internal;
+mod json;
+mod library;
+mod limits;
+mod local;
+mod local_socket;
+mod lsp;
+mod mcp;
+mod mcp_server;
+mod model;
+mod options;
+mod patch;
+mod peer;
+mod permission;
+mod process;
+mod protocol;
 mod remote;
-pub mod rpc;
-pub mod session;
+mod rpc;
+mod session;
 mod similar_names;
-pub mod stdio;
-pub mod store;
+mod stdio;
+mod store;
 mod task;
-pub mod terminal_text;
-pub mod toolkit;
-pub mod tools;
-pub mod transcript;
-pub mod web;
-pub mod workspace;
-pub mod worktrees;
+mod terminal_text;
+mod toolkit;
+mod tools;
+mod transcript;
+mod web;
+mod workspace;
+mod worktrees;
+
+pub use config::FailurePolicy;
+pub use error::{Error, Kind, Result};
+pub use hooks::{Hook, HookCompaction, HookEffect, HookError, HookRequest, HookTool};
+#[cfg(feature = "http")]
+pub use library::Server;
+pub use library::{Agent, AgentBuilder, Decision, Events, Output, Question, Session, Store, Tool, ToolAccess, ToolContext, Turn};
+pub use model::{
+    Block, Cause, Chunk, ChunkStream, Media, Message, Model, ModelError, ModelProvider, Request as ModelRequest, Retry, ToolResult,
+    ToolSpec,
+};
+pub use options::{Mode, Thinking};
+pub use process::init;
+pub use schemars;
+pub use toolkit::ToolError;

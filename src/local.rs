@@ -4,17 +4,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
-    App, CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, MethodRow, Reply, StreamItem, method,
+    App, CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, Method, MethodRow, Prompt, Reply, StreamItem,
+    TurnStart, method,
 };
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::id::{Seq, SessionId};
+use crate::protocol::acp;
 
 /// A client in this process, with the controller role and access to every directory.
 #[derive(Clone)]
@@ -58,13 +62,25 @@ impl LocalClient {
     /// Invokes a method that starts a turn, such as a prompt, until `cancel`. When the call
     /// returns, the events that precede its result are committed.
     pub(crate) async fn call_until<M: LocalMethod>(&self, params: M::Params, cancel: CancellationToken) -> Result<M::Result> {
-        self.reply::<M>(params, cancel).await?.result
+        self.reply::<M>(params, self.context(cancel)).await?.result
+    }
+
+    /// Sends a prompt like [`LocalClient::call_until`]. `started` receives the turn when it starts;
+    /// it is dropped if none starts.
+    pub(crate) async fn prompt(
+        self,
+        params: acp::PromptRequest,
+        cancel: CancellationToken,
+        started: oneshot::Sender<TurnStart>,
+    ) -> Result<acp::PromptResponse> {
+        let turn_started = Some(Arc::new(Mutex::new(Some(started))));
+        self.reply::<Prompt>(params, CallContext { turn_started, ..self.context(cancel) }).await?.result
     }
 
     /// Invokes a method that creates or opens a session. Returns the session's id and the seq after
     /// which its events are new to this client.
     pub(crate) async fn open<M: LocalMethod>(&self, params: M::Params) -> Result<(SessionId, Seq)> {
-        let reply = self.reply::<M>(params, CancellationToken::new()).await?;
+        let reply = self.reply::<M>(params, self.context(CancellationToken::new())).await?;
         reply.result?;
         match reply.follow {
             Some(FollowChange::After(id, after)) => Ok((id, after)),
@@ -72,10 +88,13 @@ impl LocalClient {
         }
     }
 
-    async fn reply<M: LocalMethod>(&self, params: M::Params, cancel: CancellationToken) -> Result<Reply<M::Result>> {
+    fn context(&self, cancel: CancellationToken) -> CallContext {
+        CallContext::new(self.app.clone(), self.client.clone(), cancel)
+    }
+
+    async fn reply<M: LocalMethod>(&self, params: M::Params, cx: CallContext) -> Result<Reply<M::Result>> {
         let row = method(M::NAME).ok_or_else(|| Error::internal(format!("{} is not in the method table", M::NAME)))?;
         let invalid = |error: serde_json::Error| Error::internal(format!("{}: {error}", M::NAME));
-        let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
         let _answered = cx.answered.clone().drop_guard();
         let Reply { result, after, follow, stream } = row.run(cx, serde_json::to_value(params).map_err(invalid)?).await?;
         let result = result.and_then(|result| serde_json::from_value(result).map_err(invalid));
@@ -84,7 +103,7 @@ impl LocalClient {
 
     /// Invokes the method of a row of the method table, with params and a result in JSON.
     pub(crate) async fn call_row(&self, row: &MethodRow, params: Value, cancel: CancellationToken) -> Result<Value> {
-        let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
+        let cx = self.context(cancel);
         let _answered = cx.answered.clone().drop_guard();
         row.run(cx, params).await?.result
     }
@@ -140,11 +159,19 @@ impl LocalEvents {
     /// Returns the committed events without waiting for more.
     pub(crate) async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
         let mut committed = Vec::new();
-        while let Some(item) = self.stream.next(&self.ended).await? {
-            if let StreamItem::Events(events) = item {
-                committed.extend(events.into_iter().map(|(_, event)| event));
-            }
+        while let Some(events) = self.next_committed().await? {
+            committed.extend(events);
         }
         Ok(committed)
+    }
+
+    /// Returns the next committed events without waiting for more; `None` at the end. Cancel safe.
+    pub(crate) async fn next_committed(&mut self) -> Result<Option<Vec<Arc<Event>>>> {
+        while let Some(item) = self.stream.next(&self.ended).await? {
+            if let StreamItem::Events(events) = item {
+                return Ok(Some(events.into_iter().map(|(_, event)| event).collect()));
+            }
+        }
+        Ok(None)
     }
 }

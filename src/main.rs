@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use nuncio::config::Environment;
+use nuncio::internal::cli;
+use nuncio::internal::config::Environment;
+use nuncio::internal::process::hide_memory;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == nuncio::process::HELPER) {
-        nuncio::process::helper_main(arguments);
-    }
-    nuncio::process::hide_memory();
-    nuncio::cli::main(Environment::capture())
+    nuncio::init();
+    hide_memory();
+    cli::main(Environment::capture())
 }

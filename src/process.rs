@@ -29,8 +29,8 @@ pub(crate) use command::CommandKind;
 pub use command::{Command, ProgramConfinement};
 pub(crate) use exported::ExportedChange;
 pub(crate) use find::find_program;
-pub use fork_server::helper_main;
-pub use fork_server_handle::HELPER;
+use fork_server::helper_main;
+use fork_server_handle::{HELPER, HELPER_NAME};
 pub(crate) use git::{GIT_ATTEMPTS_MAX, NO_GIT_HOOKS, SAFE_GIT_SETTINGS, met_removed_placeholder};
 pub(crate) use in_directory::{RunningProcess, processes_in};
 pub use launcher::ProcessLauncher;
@@ -52,6 +52,20 @@ pub(crate) fn raise_open_files() -> io::Result<u64> {
 /// secret. Child programs are not affected.
 pub fn hide_memory() {
     os::hide_memory();
+}
+
+/// Runs the helper process of an agent, if this process was started as one; otherwise returns.
+/// Must be called at the start of `main`, before any thread is started.
+pub fn init() {
+    if is_helper() {
+        helper_main(std::env::args_os().skip(2));
+    }
+}
+
+/// Returns whether this process was started as the helper process of an agent.
+pub(crate) fn is_helper() -> bool {
+    let mut arguments = std::env::args_os();
+    arguments.next().is_some_and(|name| name == HELPER_NAME) && arguments.next().is_some_and(|first| first == HELPER)
 }
 
 /// Returns whether a process exists.

@@ -2,7 +2,7 @@
 //! servers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use super::mcp::access::AgentTokens;
 use super::mcp::wait::McpWait;
 use super::providers::model_lists::ModelLists;
 use super::providers::models::Models;
-use crate::config::{DataPaths, Environment, LoadedSettings, Overrides, SessionVariables, load_project};
+use crate::config::{DataPaths, Environment, LoadedSettings, NATIVE, Overrides, SessionVariables, load_project};
 use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
 use crate::event::{HookEvent, SessionParent};
@@ -52,6 +52,9 @@ pub struct Services {
     pub(crate) agent_tokens: Arc<AgentTokens>,
     /// The HTTP server of this process.
     http: OnceLock<HttpAddress>,
+    /// The nuncio binary of another program that embeds the library, if it has one. Not set in
+    /// nuncio itself.
+    embedder: OnceLock<Option<PathBuf>>,
 }
 
 /// The address of the HTTP server of this process.
@@ -91,6 +94,21 @@ impl Services {
             writing: Arc::default(),
             agent_tokens: Arc::default(),
             http: OnceLock::new(),
+            embedder: OnceLock::new(),
+        }
+    }
+
+    /// Records that another program embeds the library. `binary` is its nuncio binary.
+    pub(crate) fn embed(&self, binary: Option<PathBuf>) {
+        // An application is embedded once.
+        let _ = self.embedder.set(binary);
+    }
+
+    /// Returns the path of a nuncio binary: this program, unless it embeds the library.
+    pub(crate) fn binary(&self) -> Option<PathBuf> {
+        match self.embedder.get() {
+            Some(binary) => binary.clone(),
+            None => Some(std::env::current_exe().unwrap_or_else(|_| NATIVE.into())),
         }
     }
 

@@ -123,6 +123,7 @@ impl CommonFlags {
                 model: self.model,
                 agents: self.agents,
                 base_url: self.base_url,
+                settings: None,
                 mode: self.mode.as_deref().map(str::parse).transpose()?,
                 thinking: self.thinking,
                 system_prompt: self.system_prompt,

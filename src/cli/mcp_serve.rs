@@ -20,7 +20,7 @@ use end_of_input::EndOfInput;
 /// Serves until the input ends or a signal arrives, then cancels the running turns. Returns the
 /// exit code.
 pub(crate) async fn serve(bootstrap: Bootstrap) -> Result<u8> {
-    let roots = app::server_roots(&bootstrap);
+    let roots = app::server_roots(&bootstrap.cwd, &bootstrap.overrides, &bootstrap.loaded);
     let app = app::build(bootstrap)?;
     let stop = CancellationToken::new();
     crate::task::spawn(on_signal(stop.clone()));

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy;
-
 use super::worktree_origin::worktrees_in;
 use crate::error::{Error, Result};
 
@@ -61,11 +59,16 @@ impl SessionVariables {
 pub struct Environment(HashMap<String, String>);
 
 impl Environment {
-    /// Reads the variables of the process. Variables that are not UTF-8 are ignored.
+    /// Reads the variables of the process. Variables that are not UTF-8 are ignored. Without
+    /// `HOME`, the home directory is that of passwd(5).
     pub fn capture() -> Environment {
-        Environment(
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
-        )
+        let variables = std::env::vars_os();
+        let mut all: HashMap<_, _> =
+            variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
+        if let (None, Some(home)) = (all.get("HOME"), std::env::home_dir()) {
+            all.insert("HOME".into(), home.to_string_lossy().into_owned());
+        }
+        Environment(all)
     }
 
     /// Overwrites the values of these variables in the process's memory, so that other processes
@@ -101,9 +104,24 @@ impl Environment {
         self.get("SUDO_UID").filter(|_| rustix::process::geteuid().is_root())?.parse().ok()
     }
 
+    /// Returns this environment, with nuncio's files in `directory` unless there is a home
+    /// directory.
+    pub(crate) fn with_home(mut self, directory: &Path) -> Environment {
+        if self.get("HOME").is_none() && self.get("NUNCIO_HOME").is_none() {
+            self.0.insert("NUNCIO_HOME".into(), directory.to_string_lossy().into_owned());
+        }
+        self
+    }
+
     /// Returns the value of a variable; `None` if it is unset or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+impl FromIterator<(String, String)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
+        Environment(variables.into_iter().collect())
     }
 }
 
@@ -141,10 +159,14 @@ impl DataPaths {
                 DataPaths { file: all.join("config.toml"), config: all.clone(), data: all, home, sudo_user }
             }
             None => {
-                let base = etcetera::choose_base_strategy()
-                    .map_err(|_| Error::invalid_params("the home directory is unknown").hint("set HOME or NUNCIO_HOME"))?;
-                let config = base.config_dir().join("nuncio");
-                let data = base.data_dir().join("nuncio");
+                let unknown = || Error::invalid_params("the home directory is unknown").hint("set HOME or NUNCIO_HOME");
+                let below = home.as_deref().ok_or_else(unknown)?;
+                // XDG Base Directory Specification: relative paths are invalid.
+                let base = |variable, default| match environment.get(variable).map(PathBuf::from) {
+                    Some(directory) if directory.is_absolute() => directory.join("nuncio"),
+                    _ => below.join(default).join("nuncio"),
+                };
+                let (config, data) = (base("XDG_CONFIG_HOME", ".config"), base("XDG_DATA_HOME", ".local/share"));
                 DataPaths { file: config.join("config.toml"), config, data, home, sudo_user }
             }
         };

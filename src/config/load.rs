@@ -52,6 +52,8 @@ pub struct Overrides {
     pub agents: Vec<String>,
     /// Replaces the base URL of the model's provider.
     pub base_url: Option<String>,
+    /// The text of the settings, instead of the files of the user and of the project.
+    pub settings: Option<String>,
     pub mode: Option<Mode>,
     pub thinking: Option<Thinking>,
     pub system_prompt: Option<String>,
@@ -64,10 +66,13 @@ impl Overrides {
     /// Returns whether an override applies only to turns in this process. The others can be set for
     /// a session.
     pub(crate) fn apply_to_process(&self) -> bool {
-        let Overrides { base_url, system_prompt, sandbox, roots, model: _, agents: _, mode: _, thinking: _ } = self;
-        base_url.is_some() || system_prompt.is_some() || sandbox.is_some() || !roots.is_empty()
+        let Overrides { base_url, settings, system_prompt, sandbox, roots, model: _, agents: _, mode: _, thinking: _ } = self;
+        base_url.is_some() || settings.is_some() || system_prompt.is_some() || sandbox.is_some() || !roots.is_empty()
     }
 }
+
+/// The name of [`Overrides::settings`] in messages.
+const GIVEN: &str = "the given settings";
 
 /// The settings of all layers, merged.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +108,12 @@ pub(crate) fn load_user(
     }
     let path = places.file.clone();
     let mut loaded = LoadedSettings::default();
-    if let Some((mut table, _)) = read(&path, required)? {
+    let given = overrides.settings.as_deref().map(|text| toml::from_str(text).map_err(|error| invalid(Path::new(GIVEN), error)));
+    let found = match given {
+        Some(table) => Some(table?),
+        None => read(&path, required)?.map(|(table, _)| table),
+    };
+    if let Some(mut table) = found {
         make_paths_absolute(&mut table, path.parent().unwrap_or(Path::new(".")));
         loaded.merge(table, &Origin::User(path.clone()));
     }
@@ -122,6 +132,11 @@ pub(crate) fn load_project(
     environment: &Environment,
     overrides: &Overrides,
 ) -> Result<LoadedSettings> {
+    if overrides.settings.is_some() {
+        let mut loaded = user.clone();
+        loaded.mark_own_tokens(user, places, cwd);
+        return Ok(loaded);
+    }
     let (path, trust) = (project_file(cwd), Trust::load(places));
     // The settings of another user's directory have no effect.
     let foreign = path.ancestors().skip(1).take(2).any(|directory| places.is_of_other_user(directory));

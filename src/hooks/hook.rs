@@ -14,7 +14,7 @@ use crate::event::HookEvent;
 use crate::model::Message;
 
 /// Code that runs at an event. [`super::CommandHook`] runs a command; embedders may implement this
-/// trait and pass the hook in [`crate::app::embed::EmbedOptions`].
+/// trait and pass the hook to [`crate::AgentBuilder::hook`].
 pub trait Hook: Send + Sync {
     /// Returns the event at which the hook runs.
     fn event(&self) -> HookEvent;

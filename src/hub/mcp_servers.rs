@@ -50,12 +50,12 @@ impl AgentMcp {
 
     /// Adds nuncio's own server, with which the agent delegates tasks and uses workspaces. As a
     /// program, it is a process over the same sessions, which receives the variables of nuncio in
-    /// `environment`.
+    /// `environment`. A program that embeds the library has no such process.
     pub(super) fn add_own(&mut self, services: &Services, environment: &[(OsString, OsString)]) {
         let places = &services.places;
         let path = |path: &Path| path.to_string_lossy().into_owned();
-        let program = std::env::current_exe().map_or_else(|_| NATIVE.to_owned(), |program| path(&program));
-        let mut command = vec![program, "mcp".into(), "serve".into(), "--data-dir".into(), path(&places.data)];
+        let Some(program) = services.binary() else { return };
+        let mut command = vec![path(&program), "mcp".into(), "serve".into(), "--data-dir".into(), path(&places.data)];
         if places.file.is_file() {
             command.extend(["--config".into(), path(&places.file)]);
         }

@@ -23,8 +23,9 @@ const CHILD_OPEN_FILES: u64 = 1024;
 /// How long the fork server may take to kill a supervisor's processes, or to exit.
 const SWEEP_WAIT: Duration = Duration::from_secs(5);
 
-/// The first command-line argument that makes `main` run the fork server.
-pub const HELPER: &str = "helper";
+/// The name and the first command-line argument that make `main` run the fork server.
+pub(super) const HELPER_NAME: &str = "nuncio";
+pub(super) const HELPER: &str = "helper";
 
 /// A handle to the fork server. Clones share one server process.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub(super) struct ForkServer {
     pub open_files: u64,
     /// Names of the environment variables that commands do not receive.
     pub hidden: Arc<[String]>,
+    /// The environment of the server and of all commands, instead of that of this process.
+    pub environment: Option<Arc<[(String, String)]>>,
     /// An environment variable of all commands.
     pub variable: Option<(&'static str, String)>,
     running: Arc<Mutex<Option<ServerProcess>>>,
@@ -50,6 +53,7 @@ impl ForkServer {
             exe,
             open_files: CHILD_OPEN_FILES,
             hidden: Arc::default(),
+            environment: None,
             variable: None,
             running: Arc::default(),
             mounts: Arc::default(),
@@ -101,6 +105,20 @@ impl ForkServer {
         orders.is_ok_and(|orders| rustix::io::read(&orders, &mut answer).is_ok_and(|read| read == 1)) && answer == [SWEPT]
     }
 
+    /// Starts the server, unless it runs. Fails unless the process that was started is one.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        // Orders are taken in turn, so the answer proves that the server takes them.
+        self.order(&Order::Cut(u64::MAX), &[])?;
+        if self.sweep(u64::MAX) {
+            return Ok(());
+        }
+        if let Some(mut started) = self.running.lock().take() {
+            // It may be any program.
+            let _ = started.process.kill();
+        }
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the process is no helper"))
+    }
+
     /// Returns whether the system permits mounts to supervisors. Blocks when called for the first
     /// time, for about a millisecond.
     pub(crate) fn can_mount(&self) -> bool {
@@ -130,15 +148,18 @@ struct ServerProcess {
 
 impl ServerProcess {
     fn start(server: &ForkServer) -> io::Result<ServerProcess> {
-        let ForkServer { exe, open_files, hidden, variable, .. } = server;
+        let ForkServer { exe, open_files, hidden, environment, variable, .. } = server;
         let (orders, theirs) = os::order_sockets()?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
+        if let Some(environment) = environment {
+            process.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        }
         for name in hidden.iter() {
             process.env_remove(name);
         }
         process.envs(variable.iter().map(|(name, value)| (name, value)));
-        process.arg0("nuncio").arg(HELPER).arg(open_files.to_string());
+        process.arg0(HELPER_NAME).arg(HELPER).arg(open_files.to_string());
         process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
         Ok(ServerProcess { orders, process: process.spawn()? })
     }

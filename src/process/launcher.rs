@@ -42,6 +42,18 @@ impl ProcessLauncher {
         self
     }
 
+    /// Replaces the environment of the fork server and all commands, which is that of this process.
+    pub(crate) fn with_environment(mut self, variables: Vec<(String, String)>) -> ProcessLauncher {
+        self.server.environment = Some(variables.into());
+        self
+    }
+
+    /// Starts the fork server. Fails if this program does not serve as one, see [`super::init`].
+    /// Blocks, usually for a few milliseconds.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.server.check()
+    }
+
     /// Sets an environment variable of the fork server and all commands.
     pub(crate) fn with_variable(mut self, name: &'static str, value: String) -> ProcessLauncher {
         self.server.variable = Some((name, value));

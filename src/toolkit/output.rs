@@ -60,7 +60,7 @@ pub struct ToolError(pub String);
 
 impl ToolError {
     /// Creates an error with this message.
-    pub(crate) fn new(message: impl Into<String>) -> ToolError {
+    pub fn new(message: impl Into<String>) -> ToolError {
         ToolError(message.into())
     }
 

@@ -10,7 +10,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Proxy};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
 
 use super::address::is_public;
 use crate::workspace::read_small_text;
@@ -40,6 +43,8 @@ struct ClientPool {
     /// The clients with options. Their number is bounded by the number of providers in the
     /// settings.
     others: Mutex<HashMap<(Destination, ClientOptions), Client>>,
+    /// The proxies of the environment.
+    proxies: Vec<Proxy>,
 }
 
 /// How a client connects, if not as usual for its destination.
@@ -74,13 +79,26 @@ pub(crate) enum Destination {
 }
 
 impl HttpClients {
+    /// Creates clients that use the proxies in the variables HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and
+    /// NO_PROXY, also in lower case, as curl(1) does. Invalid URLs are ignored.
+    pub(crate) fn new<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> HttpClients {
+        let value = |name: &str| variable(&name.to_lowercase()).or_else(|| variable(name));
+        let except = value("NO_PROXY").and_then(NoProxy::from_string);
+        let proxy = |name, create: fn(&str) -> reqwest::Result<Proxy>| Some(create(value(name)?).ok()?.no_proxy(except.clone()));
+        let https = proxy("HTTPS_PROXY", |url| Proxy::https(url));
+        // A CGI program gets HTTP_PROXY from the header `Proxy` of a request.
+        let http = if variable("REQUEST_METHOD").is_some() { None } else { proxy("HTTP_PROXY", |url| Proxy::http(url)) };
+        let proxies = [https, http, proxy("ALL_PROXY", |url| Proxy::all(url))].into_iter().flatten().collect();
+        HttpClients(Arc::new(ClientPool { proxies, ..ClientPool::default() }))
+    }
+
     /// Returns the client for a destination. It follows no redirections.
     pub(crate) fn client(&self, destination: Destination) -> Result<Client, reqwest::Error> {
         let slot = &self.0.usual[destination as usize];
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
-        let client = build(|| builder(destination))?;
+        let client = builder(destination, &self.0.proxies).tls_backend_preconfigured(tls(Vec::new())).build()?;
         Ok(slot.get_or_init(|| client).clone())
     }
 
@@ -94,13 +112,13 @@ impl HttpClients {
         if let Some(client) = others.get(&key) {
             return Ok(client.clone());
         }
-        let client = build_with(destination, options)?;
+        let client = build_with(destination, options, &self.0.proxies)?;
         others.insert(key, client.clone());
         Ok(client)
     }
 }
 
-fn build_with(destination: Destination, options: &ClientOptions) -> Result<Client, String> {
+fn build_with(destination: Destination, options: &ClientOptions, proxies: &[Proxy]) -> Result<Client, String> {
     let certificates = match &options.ca_file {
         Some(path) => certificates(path).map_err(|problem| format!("reading ca_file {}: {problem}", path.display()))?,
         None => Vec::new(),
@@ -109,37 +127,38 @@ fn build_with(destination: Destination, options: &ClientOptions) -> Result<Clien
         None | Some(NO_PROXY) => None,
         Some(url) => Some(Proxy::all(url).map_err(|error| format!("invalid proxy: {}", causes(&error)))?),
     };
-    let configured = || {
-        let mut builder = builder(destination).tls_certs_merge(certificates.clone());
-        if options.proxy.is_some() {
-            builder = builder.no_proxy();
-        }
-        if let Some(proxy) = &proxy {
-            builder = builder.proxy(proxy.clone());
-        }
-        if let Some(timeout) = options.connect_timeout {
-            builder = builder.connect_timeout(timeout);
-        }
-        if let Some(timeout) = options.idle_timeout {
-            builder = builder.read_timeout(timeout);
-        }
-        builder
-    };
-    build(configured).map_err(|error| causes(&error))
+    let mut builder = builder(destination, proxies).tls_backend_preconfigured(tls(certificates));
+    if options.proxy.is_some() {
+        builder = builder.no_proxy();
+    }
+    if let Some(proxy) = proxy {
+        builder = builder.proxy(proxy);
+    }
+    if let Some(timeout) = options.connect_timeout {
+        builder = builder.connect_timeout(timeout);
+    }
+    if let Some(timeout) = options.idle_timeout {
+        builder = builder.read_timeout(timeout);
+    }
+    builder.build().map_err(|error| causes(&error))
 }
 
 /// Value of the setting `proxy` for a direct connection.
 const NO_PROXY: &str = "none";
 
 /// Reads the certificates of a PEM file.
-fn certificates(path: &std::path::Path) -> Result<Vec<Certificate>, String> {
+fn certificates(path: &std::path::Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let text = read_small_text(path).map_err(|error| error.to_string())?;
-    let certificates = Certificate::from_pem_bundle(text.as_bytes()).map_err(|error| causes(&error))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    let certificates = certificates.map_err(|error| error.to_string())?;
     if certificates.is_empty() { Err("the file has no certificate".to_owned()) } else { Ok(certificates) }
 }
 
-fn builder(destination: Destination) -> ClientBuilder {
+/// Prepares a client. `proxies` apply to destinations on other machines, except pages.
+fn builder(destination: Destination, proxies: &[Proxy]) -> ClientBuilder {
     let builder = Client::builder().user_agent(concat!("nuncio/", env!("CARGO_PKG_VERSION"))).redirect(Policy::none()).http1_only();
+    // reqwest would read the environment of the process.
+    let builder = proxies.iter().fold(builder.no_proxy(), |builder, proxy| builder.proxy(proxy.clone()));
     let model =
         |builder: ClientBuilder| builder.tcp_nodelay(true).connect_timeout(MODEL_CONNECT).pool_idle_timeout(MODEL_KEEP_ALIVE);
     let page = |builder: ClientBuilder| builder.no_proxy().no_gzip().referer(false).connect_timeout(FETCH_CONNECT);
@@ -155,19 +174,22 @@ fn builder(destination: Destination) -> ClientBuilder {
     }
 }
 
-/// Builds a client that trusts the certificates of the system, or Mozilla's root certificates if
-/// the system has none.
-fn build(builder: impl Fn() -> ClientBuilder) -> Result<Client, reqwest::Error> {
+/// Creates a configuration that trusts the certificates of the system, or Mozilla's root
+/// certificates if the system has none, and `more`. It does not depend on the default
+/// `CryptoProvider` of the process.
+fn tls(more: Vec<CertificateDer<'static>>) -> rustls::ClientConfig {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
-    // Fails if a provider is already installed, which works equally well.
-    let _ = rustls::crypto::CryptoProvider::install_default(ring.as_ref().clone());
-    builder().build().or_else(|error| {
-        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let Ok(config) = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions() else {
-            return Err(error);
-        };
-        builder().tls_backend_preconfigured(config.with_root_certificates(roots).with_no_client_auth()).build()
-    })
+    let builder = rustls::ClientConfig::builder_with_provider(ring.clone())
+        .with_safe_default_protocol_versions()
+        .expect("ring has the default versions of TLS");
+    match Verifier::new_with_extra_roots(more.clone(), ring) {
+        Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth(),
+        Err(_) => {
+            let mut roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+            roots.add_parsable_certificates(more);
+            builder.with_root_certificates(roots).with_no_client_auth()
+        }
+    }
 }
 
 /// The error for a host without a public IP address.

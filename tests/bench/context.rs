@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use nuncio::context::history::History;
 use nuncio::event::Event;
+use nuncio::internal::context::history::History;
 use serde_json::{Value, json};
 
 /// The events of `turns` turns. Each turn calls a tool whose output has about `output` bytes.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::future::BoxFuture;
-use nuncio::config::{Durability, McpServer};
 use nuncio::content::{Role, StopReason};
-use nuncio::error::Result;
 use nuncio::event::{Body, SessionChange};
 use nuncio::id::MessageId;
-use nuncio::options::{Mode, OptionValue};
-use nuncio::session::context_report::ContextReport;
-use nuncio::session::{
+use nuncio::internal::config::{Durability, McpServer};
+use nuncio::internal::error::Result;
+use nuncio::internal::options::{Mode, OptionValue};
+use nuncio::internal::session::context_report::ContextReport;
+use nuncio::internal::session::{
     Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, Session, SessionLog, SessionSetup, Sessions, Turn,
 };
 use tokio::runtime::Runtime;
@@ -26,7 +26,7 @@ impl Agent for Idle {
     }
 
     fn context<'a>(&'a self, _log: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
-        Box::pin(async { Err(nuncio::error::Error::new(nuncio::error::Kind::Internal, "no model")) })
+        Box::pin(async { Err(nuncio::internal::error::Error::new(nuncio::internal::error::Kind::Internal, "no model")) })
     }
 
     fn set_mcp_servers(&self, _servers: BTreeMap<String, McpServer>) {}
@@ -57,8 +57,9 @@ impl Agents for Idle {
 fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Session) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let session = runtime.block_on(async {
-        let sessions = Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::session::Capacity::default(), None)
-            .expect("a store");
+        let sessions =
+            Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::internal::session::Capacity::default(), None)
+                .expect("a store");
         sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.expect("a session")
     });
     (dir, session)

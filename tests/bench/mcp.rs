@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuncio::mcp::{CallOptions, McpLaunch, McpServers, McpTokens, McpTransport};
-use nuncio::process::ProcessLauncher;
-use nuncio::web::HttpClients;
+use nuncio::internal::mcp::{CallOptions, McpLaunch, McpServers, McpTokens, McpTransport};
+use nuncio::internal::process::ProcessLauncher;
+use nuncio::internal::web::HttpClients;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

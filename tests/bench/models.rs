@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use client::World;
 use futures_util::StreamExt;
 use nuncio::content::Part;
-use nuncio::model::endpoint::{Endpoint, Protocol};
-use nuncio::model::local::LocalServers;
-use nuncio::model::{Chunk, Message, Request, Thinking};
-use nuncio::web::HttpClients;
+use nuncio::internal::model::endpoint::{Endpoint, Protocol};
+use nuncio::internal::model::local::LocalServers;
+use nuncio::internal::model::{Chunk, Message, Request, Thinking};
+use nuncio::internal::web::HttpClients;
 use serde_json::json;
 
 const DELTAS: usize = 20_000;
@@ -109,7 +109,7 @@ fn deltas(format: &Format) {
         let _ = stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes());
     });
     let endpoint = Endpoint::new("bench/m", format.protocol, base_url);
-    let model = nuncio::model::open(endpoint, &HttpClients::default(), &LocalServers::default());
+    let model = nuncio::internal::model::open(endpoint, &HttpClients::default(), &LocalServers::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {

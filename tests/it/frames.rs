@@ -4,10 +4,10 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use nuncio::limits::LINE_START_BYTES;
-use nuncio::rpc::Framing;
-use nuncio::rpc::lines::{Line, LineReader};
-use nuncio::rpc::message::ReceivedMessage;
+use nuncio::internal::limits::LINE_START_BYTES;
+use nuncio::internal::rpc::Framing;
+use nuncio::internal::rpc::lines::{Line, LineReader};
+use nuncio::internal::rpc::message::ReceivedMessage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::{AsyncRead, ReadBuf};

@@ -7,11 +7,11 @@ mod generator;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use nuncio::config::Protocol;
 use nuncio::content::{Part, plain_text};
-use nuncio::context::history::History;
 use nuncio::event::{Body, Event};
-use nuncio::model::{Block, Message};
+use nuncio::internal::config::Protocol;
+use nuncio::internal::context::history::History;
+use nuncio::internal::model::{Block, Message};
 use serde_json::json;
 
 use generator::{events, state};

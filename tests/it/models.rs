@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use nuncio::content::{Part, ProviderState};
-use nuncio::model::endpoint::{ApiKey, Credentials, Endpoint, Protocol};
-use nuncio::model::local::LocalServers;
-use nuncio::model::{Block, Chunk, Message, Model, ModelError, Request, Thinking, ToolResult, ToolSpec};
-use nuncio::web::HttpClients;
+use nuncio::internal::model::endpoint::{ApiKey, Credentials, Endpoint, Protocol};
+use nuncio::internal::model::local::LocalServers;
+use nuncio::internal::model::{Block, Chunk, Message, Model, ModelError, Request, Thinking, ToolResult, ToolSpec};
+use nuncio::internal::web::HttpClients;
 use serde_json::Value;
 use wires::{WIRES, Wire};
 
@@ -52,7 +52,7 @@ fn open(wire: &Wire, base_url: &str) -> Arc<dyn Model> {
 
 /// Opens a model of the provider with this name.
 fn open_as(provider: &str, wire: &Wire, base_url: &str) -> Arc<dyn Model> {
-    nuncio::model::open(endpoint(provider, wire, base_url), &HttpClients::default(), &LocalServers::default())
+    nuncio::internal::model::open(endpoint(provider, wire, base_url), &HttpClients::default(), &LocalServers::default())
 }
 
 fn endpoint(provider: &str, wire: &Wire, base_url: &str) -> Endpoint {

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nuncio::api::METHODS;
-use nuncio::error::KINDS;
+use nuncio::internal::api::METHODS;
+use nuncio::internal::error::KINDS;
 use serde_json::{Map, Value, json};
 
 fn document() -> Value {

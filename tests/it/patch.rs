@@ -1,8 +1,8 @@
 //! Properties of edits and patches over random files. `PROPTEST_CASES` sets the number of cases.
 
-use nuncio::patch::apply_patch::{Operation, apply, parse};
-use nuncio::patch::edit::edit;
-use nuncio::patch::{Side, unified_diff};
+use nuncio::internal::patch::apply_patch::{Operation, apply, parse};
+use nuncio::internal::patch::edit::edit;
+use nuncio::internal::patch::{Side, unified_diff};
 use proptest::prelude::*;
 
 /// A line from a small set, so that lines repeat, with all kinds of whitespace and endings.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use nuncio::process::{Child, Command, ExitStatus, ProcessLauncher};
+use nuncio::internal::process::{Child, Command, ExitStatus, ProcessLauncher};
 use tokio::io::AsyncWriteExt;
 
 fn supervisor() -> ProcessLauncher {
@@ -253,7 +253,7 @@ async fn bytes_that_are_not_utf8_reach_the_command_unchanged() {
     let script = OsStr::new("pwd; printf '%s|' \"$1\" \"$VALUE\" \"$TMPDIR\"; echo >file");
     let arguments = [OsStr::new("sh"), OsStr::new("-c"), script, OsStr::new("sh"), OsStr::from_bytes(b"\xf0\x28\\\"")];
     let (writable, temp) = (vec![directory.clone()], directory.clone());
-    let sandbox = nuncio::process::Sandbox { writable, temp, ..Default::default() };
+    let sandbox = nuncio::internal::process::Sandbox { writable, temp, ..Default::default() };
     for sandbox in [None, Some(sandbox)] {
         let confined = sandbox.is_some();
         let command = Command::program(arguments, &directory).env("VALUE", OsStr::from_bytes(b"a\x80\r\nb")).env("TMPDIR", "x");
@@ -271,7 +271,8 @@ async fn command_is_killed_before_nuncio_when_memory_runs_out() {
     let own: i32 = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim().parse().unwrap();
     let line = "cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'; cat /proc/$PPID/oom_score_adj";
     let temp = tempfile::tempdir().unwrap();
-    let sandbox = nuncio::process::Sandbox { temp: temp.path().canonicalize().unwrap(), required: true, ..Default::default() };
+    let sandbox =
+        nuncio::internal::process::Sandbox { temp: temp.path().canonicalize().unwrap(), required: true, ..Default::default() };
     for sandbox in [None, Some(sandbox)] {
         let mut child = supervisor().spawn(&Command::shell(line, "/").sandbox(sandbox.clone())).unwrap();
         let said = String::from_utf8(read_all(&mut child).await).unwrap();

@@ -236,13 +236,13 @@ async fn failed_call_does_not_affect_others_and_results_stay_in_order() {
     // The results are in the order of the calls, not in the order of completion.
     let events: Vec<nuncio::event::Event> =
         home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
-    let mut history = nuncio::context::history::History::default();
+    let mut history = nuncio::internal::context::history::History::default();
     events.iter().for_each(|event| history.apply(event));
     let results: Vec<String> = history
         .messages()
         .iter()
         .filter_map(|message| match message.as_ref() {
-            nuncio::model::Message::ToolResults(results) => {
+            nuncio::internal::model::Message::ToolResults(results) => {
                 Some(results.iter().map(|result| nuncio::content::plain_text(&result.output)))
             }
             _ => None,

@@ -21,7 +21,7 @@ mod sources;
 mod table;
 mod vertex;
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, notices, text, tool};

@@ -6,8 +6,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nuncio::error::{Error, Kind, Result};
-use nuncio::rpc::{Connection, Dialect, Feed, FrameWriter, Framing, Handler, OverflowPolicy, RequestError, connection};
+use nuncio::internal::error::{Error, Kind, Result};
+use nuncio::internal::rpc::{Connection, Dialect, Feed, FrameWriter, Framing, Handler, OverflowPolicy, RequestError, connection};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;

@@ -1,7 +1,7 @@
 //! Properties of terminal output for arbitrary text in arbitrary pieces. `PROPTEST_CASES` sets the
 //! number of cases.
 
-use nuncio::terminal_text::{OutputFilter, json, output, output_line, question, question_line};
+use nuncio::internal::terminal_text::{OutputFilter, json, output, output_line, question, question_line};
 use proptest::prelude::*;
 
 /// Text with many control sequences and some other characters.

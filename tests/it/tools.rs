@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nuncio::content::{Part, ToolContent, plain_text};
-use nuncio::process::ProcessLauncher;
-use nuncio::toolkit::{Shell, ToolContext, ToolError, ToolOutput};
-use nuncio::tools::Tools;
-use nuncio::workspace::Workspace;
+use nuncio::internal::process::ProcessLauncher;
+use nuncio::internal::toolkit::{Shell, ToolContext, ToolError, ToolOutput};
+use nuncio::internal::tools::Tools;
+use nuncio::internal::workspace::Workspace;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

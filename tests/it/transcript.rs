@@ -1,7 +1,7 @@
 //! The transcript of a session: events become blocks, and each text appears once.
 
 use nuncio::event::Event;
-use nuncio::transcript::{Transcript, TranscriptBlock};
+use nuncio::internal::transcript::{Transcript, TranscriptBlock};
 use serde_json::{Value, json};
 
 /// Folds event bodies and compares the blocks, one line each.

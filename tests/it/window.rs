@@ -6,7 +6,7 @@ mod overflow;
 mod prefix;
 mod report;
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home};

@@ -73,7 +73,8 @@ impl Models {
         cwd: PathBuf,
         data: &Path,
     ) -> Models {
-        let (clients, servers, found) = (HttpClients::default(), LocalServers::default(), tokio::sync::OnceCell::new());
+        let (clients, servers, found) =
+            (HttpClients::new(|name| environment.get(name)), LocalServers::default(), tokio::sync::OnceCell::new());
         Models {
             keys: StoredKeys::new(data, launcher.clone(), &environment),
             environment,

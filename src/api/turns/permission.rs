@@ -62,7 +62,7 @@ pub(crate) struct PendingToolCall {
     #[serde(flatten)]
     pub tool: ToolLabel,
     kind: ToolKind,
-    input: Value,
+    pub input: Value,
     locations: Vec<Location>,
     pub content: Vec<ToolContent>,
 }

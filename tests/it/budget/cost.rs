@@ -1,7 +1,7 @@
 //! The cost of a request, in events, turns, sessions, over ACP and on the command line.
 
-use nuncio::config::{Price, PriceAbove};
 use nuncio::content::Usage;
+use nuncio::internal::config::{Price, PriceAbove};
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, session_updates};

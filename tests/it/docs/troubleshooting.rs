@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use nuncio::error::KINDS;
+use nuncio::internal::error::KINDS;
 use regex::Regex;
 
 use super::{MARKER, check_generated, package};

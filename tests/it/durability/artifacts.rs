@@ -33,7 +33,7 @@ async fn artifacts_of_unused_session_are_removed() {
     let home = Home::new();
     let (old, young) = (drawn(&home).await, drawn(&home).await);
     let gone = drawn(&home).await;
-    let kept_ms = nuncio::limits::ARTIFACTS_KEPT.as_millis() as i64;
+    let kept_ms = nuncio::internal::limits::ARTIFACTS_KEPT.as_millis() as i64;
     let age = |session: &str, ms: i64| {
         database(&home).execute("UPDATE sessions SET updated_ms = updated_ms - ?1 WHERE id = ?2", (ms, session)).unwrap();
     };
@@ -43,7 +43,7 @@ async fn artifacts_of_unused_session_are_removed() {
     database(&home).execute("DELETE FROM sessions WHERE id = ?1", [&gone]).unwrap();
     std::fs::create_dir_all(home.data().join("artifacts/sess_new")).unwrap();
     std::fs::write(home.data().join("artifacts/sess_new/a.txt"), "a").unwrap();
-    let long_ago = SystemTime::now() - nuncio::limits::ARTIFACTS_KEPT - Duration::from_secs(1);
+    let long_ago = SystemTime::now() - nuncio::internal::limits::ARTIFACTS_KEPT - Duration::from_secs(1);
     std::fs::File::open(home.data().join("artifacts").join(&gone)).unwrap().set_modified(long_ago).unwrap();
 
     let model = home.script(json!([]));
@@ -74,7 +74,7 @@ async fn oldest_artifacts_are_removed_when_session_is_closed() {
     let drawn = artifacts(&home, &session);
     // Older files; only the newest of them fits within the limit.
     let dir = home.data().join("artifacts").join(&session);
-    let half = nuncio::limits::ARTIFACTS_BYTES_MAX / 2;
+    let half = nuncio::internal::limits::ARTIFACTS_BYTES_MAX / 2;
     for (name, hours) in [("bash-1.log", 3), ("bash-2.log", 2), ("bash-3.log", 1)] {
         let file = std::fs::File::create(dir.join(name)).unwrap();
         file.set_len(half).unwrap();

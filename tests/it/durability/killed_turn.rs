@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nuncio::context::history::History;
+use nuncio::internal::context::history::History;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;

@@ -48,7 +48,9 @@ async fn store_locked_for_seconds_loses_nothing() {
     let locked = lock(&home).await;
     // Longer than the wait of one write.
     let ended = agent.answer(&id);
-    tokio::time::timeout(nuncio::limits::STORE_BUSY + Duration::from_secs(2), ended).await.expect_err("it waits for the store");
+    tokio::time::timeout(nuncio::internal::limits::STORE_BUSY + Duration::from_secs(2), ended)
+        .await
+        .expect_err("it waits for the store");
     locked.release();
     assert_eq!(agent.answer(&id).await.expect("nothing was lost")["stopReason"], "end_turn");
     let shown = agent.updates(&session);
@@ -78,7 +80,7 @@ async fn turn_fails_if_store_stays_locked_and_session_recovers() {
     // The model streams for minutes: the turn ends because its log cannot be written.
     let error = agent.answer(&id).await.unwrap_err();
     assert_eq!(error["data"]["code"], "overloaded", "{error}");
-    assert!(asked.elapsed() >= nuncio::limits::STORE_LOCKED_MAX, "too soon: {error}");
+    assert!(asked.elapsed() >= nuncio::internal::limits::STORE_LOCKED_MAX, "too soon: {error}");
     locked.release();
     // Open events are closed without a request; then every session is usable.
     let seen = events.until("turn.failed").await;

@@ -1,8 +1,8 @@
 //! Deltas of completed messages are removable: every view of the session stays the same.
 
-use nuncio::context::history::History;
 use nuncio::event::Event;
-use nuncio::session::SessionState;
+use nuncio::internal::context::history::History;
+use nuncio::internal::session::SessionState;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use nuncio::config::Protocol;
-use nuncio::model::endpoint::{ApiKey, Credentials, Endpoint};
-use nuncio::model::local::LocalServers;
-use nuncio::model::{Message, Request, Thinking, ToolSpec, open};
-use nuncio::web::HttpClients;
+use nuncio::internal::config::Protocol;
+use nuncio::internal::model::endpoint::{ApiKey, Credentials, Endpoint};
+use nuncio::internal::model::local::LocalServers;
+use nuncio::internal::model::{Message, Request, Thinking, ToolSpec, open};
+use nuncio::internal::web::HttpClients;
 use serde_json::{Value, json};
 
 use super::generator::events;

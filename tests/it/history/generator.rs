@@ -1,8 +1,8 @@
 //! Generates the events of sessions, as the agent writes them.
 
-use nuncio::config::Protocol;
 use nuncio::content::ProviderState;
 use nuncio::event::Event;
+use nuncio::internal::config::Protocol;
 use serde_json::{Value, json};
 
 use crate::harness::Random;

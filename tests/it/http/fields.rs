@@ -1,7 +1,7 @@
 //! Unknown fields of REST requests are errors that name the nearest known field; JSON-RPC ignores
 //! them in ACP's methods.
 
-use nuncio::api::METHODS;
+use nuncio::internal::api::METHODS;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Home};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-use nuncio::limits;
+use nuncio::internal::limits;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

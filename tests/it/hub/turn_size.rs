@@ -1,6 +1,6 @@
 //! Limits on the size of what a hosted agent sends in one turn.
 
-use nuncio::limits::MODEL_ANSWER_BYTES_MAX;
+use nuncio::internal::limits::MODEL_ANSWER_BYTES_MAX;
 
 use super::{PLAYED, bodies, home, home_of, session};
 use crate::harness::text;

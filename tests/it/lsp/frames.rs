@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use nuncio::limits;
-use nuncio::rpc::headers::{HeaderReader, header};
+use nuncio::internal::limits;
+use nuncio::internal::rpc::headers::{HeaderReader, header};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// A stream that returns at most one of these pieces per read.

@@ -1,7 +1,7 @@
 //! Language servers that crash, hang, flood the client or send invalid output. Edits still succeed,
 //! and no processes remain.
 
-use nuncio::limits;
+use nuncio::internal::limits;
 use serde_json::json;
 
 use super::{diagnostics, home, outputs, said, setting, write};

@@ -1,8 +1,8 @@
 //! Remembered permissions for MCP tools: valid only for the same server and the same definition.
 
-use nuncio::config::{AccessKind, Policy, Rule};
-use nuncio::options::Mode;
-use nuncio::permission::rules::{PermissionRequest, Rules, decide};
+use nuncio::internal::config::{AccessKind, Policy, Rule};
+use nuncio::internal::options::Mode;
+use nuncio::internal::permission::rules::{PermissionRequest, Rules, decide};
 use serde_json::{Value, json};
 
 use super::{SERVER, call};

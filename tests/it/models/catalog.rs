@@ -1,7 +1,7 @@
 //! Built-in providers, which require no settings.
 
-use nuncio::model::{catalog, endpoint, providers};
-use nuncio::web::HttpClients;
+use nuncio::internal::model::{catalog, endpoint, providers};
+use nuncio::internal::web::HttpClients;
 
 #[test]
 fn catalog_resolves_providers_from_environment() {

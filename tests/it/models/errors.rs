@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use nuncio::model::{Cause, Chunk};
-use nuncio::web::HttpClients;
+use nuncio::internal::model::{Cause, Chunk};
+use nuncio::internal::web::HttpClients;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -37,12 +37,12 @@ fn cases() -> Vec<Case> {
 
 /// Sends one request that never waits for an overloaded provider, and that has an output limit.
 async fn answer(wire: &Wire, provider: &Provider) -> Answer {
-    let endpoint = nuncio::model::endpoint::Endpoint {
+    let endpoint = nuncio::internal::model::endpoint::Endpoint {
         wait: Duration::ZERO,
         max_output_tokens: Some(500),
         ..endpoint("test", wire, &provider.base_url)
     };
-    ask(nuncio::model::open(endpoint, &HttpClients::default(), &Default::default()).as_ref(), request(hi())).await
+    ask(nuncio::internal::model::open(endpoint, &HttpClients::default(), &Default::default()).as_ref(), request(hi())).await
 }
 
 /// The cause of the error, or of the first retry's error.
@@ -81,7 +81,7 @@ async fn errors_within_answers_are_classified() {
         for case in cases().iter().filter(|case| case.cause == "context_overflow" && case.body["error"]["message"].is_string()) {
             let error = &case.body["error"];
             let event = match wire.protocol {
-                nuncio::config::Protocol::OpenaiResponses => {
+                nuncio::internal::config::Protocol::OpenaiResponses => {
                     serde_json::json!({"type": "response.failed", "response": {"error": error}})
                 }
                 _ => serde_json::json!({"type": "error", "error": error}),
@@ -109,8 +109,8 @@ async fn hint_for_unknown_model_names_similar_models() {
             let start = format!("choose a model that the provider offers, such as {0}-2, {0}-3, ", wire.model);
             assert!(error.hint.as_ref().is_some_and(|hint| hint.starts_with(&start)), "{error:?}");
             let path = match wire.protocol {
-                nuncio::config::Protocol::Anthropic => "/v1/models?limit=1000",
-                nuncio::config::Protocol::Gemini => "/models?pageSize=1000",
+                nuncio::internal::config::Protocol::Anthropic => "/v1/models?limit=1000",
+                nuncio::internal::config::Protocol::Gemini => "/models?pageSize=1000",
                 _ => "/models",
             };
             assert!(provider.asked().contains(&format!("GET {path}")), "{:?}", provider.asked());
@@ -138,15 +138,19 @@ async fn long_requested_pause_is_reported() {
 async fn usage_of_failed_attempt_is_counted() {
     for wire in WIRES {
         let events: &[&str] = match wire.protocol {
-            nuncio::config::Protocol::Anthropic => &wire.plain[..1],
-            nuncio::config::Protocol::OpenaiChat => &[r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1}}"#],
-            nuncio::config::Protocol::OpenaiResponses => &[
+            nuncio::internal::config::Protocol::Anthropic => &wire.plain[..1],
+            nuncio::internal::config::Protocol::OpenaiChat => {
+                &[r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1}}"#]
+            }
+            nuncio::internal::config::Protocol::OpenaiResponses => &[
                 r#"{"type":"response.failed","response":{"error":{"message":"busy"},"usage":{"input_tokens":10,"output_tokens":1}}}"#,
                 r#"{"type":"response.in_progress","response":{"usage":{"input_tokens":10,"output_tokens":1}}}"#,
             ],
-            nuncio::config::Protocol::Gemini => &[r#"{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#],
+            nuncio::internal::config::Protocol::Gemini => {
+                &[r#"{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#]
+            }
             // Only a complete answer has usage.
-            nuncio::config::Protocol::Ollama | nuncio::config::Protocol::Bedrock => &[],
+            nuncio::internal::config::Protocol::Ollama | nuncio::internal::config::Protocol::Bedrock => &[],
         };
         for event in events {
             let exchanges = vec![Exchange::events(&[event]).cut(), Exchange::events(wire.plain)];

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use nuncio::model::{Chunk, Retry};
+use nuncio::internal::model::{Chunk, Retry};
 
 use super::wires::WIRES;
 use super::{ask, exchange, hello, hi, open, request, shown};
@@ -116,7 +116,8 @@ async fn http_errors_have_message_and_hint() {
     let check = async |status: u16, body: &'static str, message: &str, hint: Option<&str>, unreachable: bool| {
         for wire in WIRES {
             // If the Responses API may be missing, the request is also sent as a chat completion.
-            let requests = if status == 404 && wire.protocol == nuncio::config::Protocol::OpenaiResponses { 2 } else { 1 };
+            let requests =
+                if status == 404 && wire.protocol == nuncio::internal::config::Protocol::OpenaiResponses { 2 } else { 1 };
             let (answer, _) = exchange(wire, vec![Exchange::error(status, body); requests]).await;
             let error = answer.error.expect("an error");
             assert_eq!(answer.chunks, []);

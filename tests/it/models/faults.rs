@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt, stream};
-use nuncio::model::endpoint::Protocol;
-use nuncio::model::local::LocalServers;
-use nuncio::model::{Cause, Chunk, Retry};
-use nuncio::web::HttpClients;
+use nuncio::internal::model::endpoint::Protocol;
+use nuncio::internal::model::local::LocalServers;
+use nuncio::internal::model::{Cause, Chunk, Retry};
+use nuncio::internal::web::HttpClients;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
@@ -119,7 +119,7 @@ async fn every_cut(wire: &'static Wire) {
         let first = answer(&whole[..at]);
         let provider = Provider::start(wire.protocol, vec![if incomplete { first.cut() } else { first }]).await;
         provider.otherwise(answer(whole));
-        let model = nuncio::model::open(endpoint("test", wire, &provider.base_url), clients, &LocalServers::default());
+        let model = nuncio::internal::model::open(endpoint("test", wire, &provider.base_url), clients, &LocalServers::default());
         let answer = ask(model.as_ref(), request(hi())).await;
         let what = format!("{} cut at byte {at} of {}, incomplete: {incomplete}", wire.model, whole.len());
         assert_received_once(answer, expected, &what);

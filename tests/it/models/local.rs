@@ -1,8 +1,8 @@
 //! Local model servers are identified by their answers.
 
-use nuncio::model::local::{Candidate, LocalServer, identify, probe};
-use nuncio::model::providers::{self, KnownProvider};
-use nuncio::web::HttpClients;
+use nuncio::internal::model::local::{Candidate, LocalServer, identify, probe};
+use nuncio::internal::model::providers::{self, KnownProvider};
+use nuncio::internal::web::HttpClients;
 
 use crate::harness::Site;
 

@@ -1,6 +1,6 @@
 //! Long tool calls: the progress while a model writes their input.
 
-use nuncio::model::Chunk;
+use nuncio::internal::model::Chunk;
 use serde_json::{Value, json};
 
 use super::wires::WIRES;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use nuncio::model::endpoint::Protocol::{self, Anthropic, Gemini, OpenaiChat, OpenaiResponses};
-use nuncio::model::{Chunk, ToolSpec};
+use nuncio::internal::model::endpoint::Protocol::{self, Anthropic, Gemini, OpenaiChat, OpenaiResponses};
+use nuncio::internal::model::{Chunk, ToolSpec};
 use serde_json::json;
 
 use super::wires::{WIRES, Wire};

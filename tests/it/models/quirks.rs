@@ -1,8 +1,8 @@
 //! Differences of individual models and servers from their protocol.
 
 use nuncio::content::ProviderState;
-use nuncio::model::endpoint::Protocol;
-use nuncio::model::{Block, Message, Thinking};
+use nuncio::internal::model::endpoint::Protocol;
+use nuncio::internal::model::{Block, Message, Thinking};
 use serde_json::{Value, json};
 
 use super::wires::{WIRES, Wire};
@@ -71,7 +71,7 @@ async fn calls_of_other_model_are_sent_without_its_thinking() {
         Block::Text { text: "  ".to_owned(), state: state.clone() },
         Block::ToolCall { id: "call/1".into(), name: "read".to_owned(), input: json!("not an object"), input_text: None, state },
     ];
-    let result = nuncio::model::ToolResult {
+    let result = nuncio::internal::model::ToolResult {
         id: "call/1".into(),
         name: "read".to_owned(),
         output: vec![super::image("CCCC")],

@@ -1,7 +1,7 @@
 //! The scripted model.
 
-use nuncio::model::scripted::{self, Script};
-use nuncio::model::{Chunk, Retry};
+use nuncio::internal::model::scripted::{self, Script};
+use nuncio::internal::model::{Chunk, Retry};
 
 use super::{ask, hi, request, shown};
 

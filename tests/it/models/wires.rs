@@ -1,7 +1,7 @@
 //! Messages of the five protocols for the tests of `models`: events of the provider and expected
 //! requests.
 
-use nuncio::model::endpoint::Protocol;
+use nuncio::internal::model::endpoint::Protocol;
 
 mod ollama;
 

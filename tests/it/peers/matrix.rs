@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use nuncio::api::METHODS;
+use nuncio::internal::api::METHODS;
 use serde_json::{Value, json};
 
 use super::cases::{CASES, Case, Step, Turns};

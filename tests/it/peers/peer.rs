@@ -1,7 +1,7 @@
 //! One client, whatever the process it talks to: `nuncio acp` over stdio, `nuncio serve` over REST
 //! or /rpc, `nuncio run` over its JSON lines.
 
-use nuncio::api::METHODS;
+use nuncio::internal::api::METHODS;
 use serde_json::{Map, Value, json};
 
 use super::{editor, prompt};

@@ -10,10 +10,10 @@ mod lines;
 mod ordinary;
 mod programs;
 
-use nuncio::config::{AccessKind, Policy, Rule};
-use nuncio::options::Mode;
-use nuncio::permission::rules::{PermissionRequest, Rules, decide};
-use nuncio::permission::shell::CommandLine;
+use nuncio::internal::config::{AccessKind, Policy, Rule};
+use nuncio::internal::options::Mode;
+use nuncio::internal::permission::rules::{PermissionRequest, Rules, decide};
+use nuncio::internal::permission::shell::CommandLine;
 use serde_json::json;
 
 use self::lines::{ASKED, DENIED};

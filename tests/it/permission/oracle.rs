@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use nuncio::config::Policy;
-use nuncio::options::Mode;
-use nuncio::permission::rules::Rules;
+use nuncio::internal::config::Policy;
+use nuncio::internal::options::Mode;
+use nuncio::internal::permission::rules::Rules;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,6 +1,6 @@
 //! Answers without text and calls.
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde_json::json;
 
 use super::{connect, conversation, home};

@@ -1,7 +1,7 @@
 //! Faults between the model and nuncio, end to end: a turn completes with each tool call run once,
 //! or it fails with the cause. A failure that is the same again is repeated at most once.
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, Site, text};

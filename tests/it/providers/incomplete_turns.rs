@@ -1,6 +1,6 @@
 //! Cancelled requests, truncated answers and retried turns in the conversation sent to the model.
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde_json::{Value, json};
 
 use super::{connect, conversation, home, unmarked};

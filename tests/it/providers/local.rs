@@ -1,8 +1,8 @@
 //! Local servers: without settings they are used only after identification, with a notice. Their
 //! properties of a model are used in any case.
 
-use nuncio::config::Protocol;
-use nuncio::model::catalog;
+use nuncio::internal::config::Protocol;
+use nuncio::internal::model::catalog;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -7,7 +7,7 @@ use crate::harness::text;
 use crate::models::wires::{WIRES, Wire};
 use crate::provider::{Exchange, ReceivedRequest};
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 
 /// The size of a conversation that the provider accepts, in bytes.
 const WINDOW: usize = 6000;

@@ -1,7 +1,7 @@
 //! A request starts with the bytes of the previous request, so that providers find it in their
 //! cache.
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

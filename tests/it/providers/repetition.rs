@@ -314,12 +314,14 @@ async fn steps(home: &Home, session: &str) -> Vec<Value> {
 async fn tokens_of_every_attempt_are_counted() {
     for wire in WIRES {
         let usage = match wire.protocol {
-            nuncio::config::Protocol::Anthropic => wire.plain[0],
-            nuncio::config::Protocol::OpenaiChat => r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1}}"#,
-            nuncio::config::Protocol::Ollama | nuncio::config::Protocol::Bedrock => continue,
-            nuncio::config::Protocol::Gemini => r#"{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#,
+            nuncio::internal::config::Protocol::Anthropic => wire.plain[0],
+            nuncio::internal::config::Protocol::OpenaiChat => {
+                r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1}}"#
+            }
+            nuncio::internal::config::Protocol::Ollama | nuncio::internal::config::Protocol::Bedrock => continue,
+            nuncio::internal::config::Protocol::Gemini => r#"{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#,
             // Reported at the end of an answer.
-            nuncio::config::Protocol::OpenaiResponses => continue,
+            nuncio::internal::config::Protocol::OpenaiResponses => continue,
         };
         let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there");
         let events: Vec<&str> =

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;

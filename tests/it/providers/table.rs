@@ -1,7 +1,7 @@
 //! The table of providers in docs/PROVIDERS.md: complete, correct, and tried against a server.
 
-use nuncio::config::Protocol;
-use nuncio::model::providers;
+use nuncio::internal::config::Protocol;
+use nuncio::internal::model::providers;
 
 use crate::harness::Home;
 use crate::models::wires::WIRES;

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nuncio::config::Protocol;
+use nuncio::internal::config::Protocol;
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;

@@ -116,7 +116,7 @@ async fn history_has_no_call_for_a_review() {
     let home = home("auto");
     run(&home, &steps()).await;
     let listed = home.run(&["sessions", "list", "--json"], "").await.lines();
-    let mut history = nuncio::context::history::History::default();
+    let mut history = nuncio::internal::context::history::History::default();
     for event in home.log(listed[0]["sessionId"].as_str().unwrap()).await {
         history.apply(&serde_json::from_value(event).unwrap());
     }

@@ -1,11 +1,11 @@
 //! The actions of clients: prompts, messages, changes of queued messages, cancels.
 
 use nuncio::content::{Part, Role};
-use nuncio::error::Kind as ErrorKind;
 use nuncio::event::{Delivery, MessageExtra};
 use nuncio::id::MessageId;
-use nuncio::session::work::message::{IncomingMessage, QueueChange, QueuedMessage};
-use nuncio::session::work::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
+use nuncio::internal::error::Kind as ErrorKind;
+use nuncio::internal::session::work::message::{IncomingMessage, QueueChange, QueuedMessage};
+use nuncio::internal::session::work::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

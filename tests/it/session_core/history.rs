@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use nuncio::error::{Error, Kind as ErrorKind, Result};
 use nuncio::event::Delivery;
 use nuncio::id::{MessageId, SessionId, TurnId};
-use nuncio::session::work::core::SessionCore;
-use nuncio::session::work::message::QueuedMessage;
-use nuncio::session::work::new_turn::{NewTurn, Next};
-use nuncio::session::work::turn::{TurnHandle, TurnProgress};
+use nuncio::internal::error::{Error, Kind as ErrorKind, Result};
+use nuncio::internal::session::work::core::SessionCore;
+use nuncio::internal::session::work::message::QueuedMessage;
+use nuncio::internal::session::work::new_turn::{NewTurn, Next};
+use nuncio::internal::session::work::turn::{TurnHandle, TurnProgress};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

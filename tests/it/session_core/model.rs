@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use nuncio::id::{MessageId, TurnId};
-use nuncio::session::work::message::QueuedMessage;
+use nuncio::internal::session::work::message::QueuedMessage;
 
 /// A kind of waiting work.
 #[derive(Clone, Debug, PartialEq, Eq)]

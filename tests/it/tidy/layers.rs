@@ -10,8 +10,10 @@ use super::source::{Source, assert_none, package, sources};
 const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("config", "workspace", "settings are read by the bounded reader of small files"),
     ("process", "config", "a program of a project starts only while the project is trusted"),
-    ("main", "cli", "the binary is one call of the command line"),
+    ("main", "internal", "the binary is one call of the command line"),
+    ("internal", "cli", "the binary reaches it through the library"),
     ("cli", "app", "the command line builds the application"),
+    ("library", "app", "an agent of another program is an application, too"),
     ("http", "mcp_server", "MCP clients of nuncio connect over HTTP, too"),
     ("mcp_server", "local", "its tools call methods in this process"),
     ("hub", "agent", "the hub creates nuncio's own agents, too"),

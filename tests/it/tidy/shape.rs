@@ -103,7 +103,8 @@ fn public_items_have_a_doc_comment() {
 #[test]
 fn a_type_name_means_one_type() {
     let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for source in &sources("src") {
+    // The names of `library` are those of the public interface, where the other modules are hidden.
+    for source in sources("src").iter().filter(|source| source.module() != "library") {
         for (number, line) in source.lines() {
             let line = line.trim_start();
             let shared = ["pub(crate) ", "pub(super) ", "pub "].iter().find_map(|visible| line.strip_prefix(visible));

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use nuncio::web::is_public;
+use nuncio::internal::web::is_public;
 
 use super::*;
 use crate::harness::{Site, bounded};

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use nuncio::internal::process::Sandbox;
+
 use super::*;
 
 /// Runs git directly, with a fixed author.
@@ -290,8 +292,7 @@ async fn hooks_run_in_the_sandbox() {
     hook(&world, "pre-commit", "touch inside; touch ../outside");
     let writable = world.context.workspace.roots.clone();
     let temp = world.context.shell.temp().to_owned();
-    world.context.sandbox =
-        Some(nuncio::process::Sandbox { writable, temp, network: false, required: true, ..nuncio::process::Sandbox::default() });
+    world.context.sandbox = Some(Sandbox { writable, temp, network: false, required: true, ..Sandbox::default() });
     let told = world.told("git_commit", json!({"message": "x", "paths": ["a"]})).await;
     assert!(told.contains("../outside") && told.contains("Permission denied"), "{told}");
     assert!(world.path("inside").exists() && !world.directory.path().join("outside").exists());
@@ -388,9 +389,9 @@ async fn command_rules_apply_to_git_tools() {
         |name: &str, input: Value| world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().access;
     let commit = access("git_commit", json!({"message": "it's", "paths": ["a b"]}));
     assert_eq!(commit.command.as_deref(), Some(r"git commit -m 'it'\''s' -- 'a b'"));
-    assert_eq!((commit.paths, commit.kind), (vec!["a b".to_owned()], nuncio::permission::AccessKind::Exec));
+    assert_eq!((commit.paths, commit.kind), (vec!["a b".to_owned()], nuncio::internal::permission::AccessKind::Exec));
     let switch = access("git_branch", json!({"action": "switch", "name": "x"}));
     assert_eq!(switch.command.as_deref(), Some("git switch x"));
     let list = access("git_branch", json!({"action": "list"}));
-    assert_eq!((list.kind, list.command), (nuncio::permission::AccessKind::Read, None));
+    assert_eq!((list.kind, list.command), (nuncio::internal::permission::AccessKind::Read, None));
 }

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use nuncio::permission::hidden::Hidden;
-use nuncio::permission::rules::Rules;
-use nuncio::process::Sandbox;
+use nuncio::internal::permission::hidden::Hidden;
+use nuncio::internal::permission::rules::Rules;
+use nuncio::internal::process::Sandbox;
 
 use super::git::{git, hook, repository};
 use super::*;

@@ -126,7 +126,7 @@ async fn file_name_with_line_feed_is_shown_on_one_line() {
 #[tokio::test]
 async fn ignore_rules_of_nested_directories_are_bounded_together() {
     let world = World::with_files(&[("a.txt", ""), ("d/b.txt", "")]);
-    let most = nuncio::limits::IGNORE_RULES_MAX;
+    let most = nuncio::internal::limits::IGNORE_RULES_MAX;
     world.put(".gitignore", "x\n".repeat(most - 1));
     world.put("d/.gitignore", "# no rule\n\ny\nb.txt\n");
     let listed = world.told("glob", json!({"pattern": "**/*.txt"})).await;

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use nuncio::workspace::{FileChange, commit, open};
+use nuncio::internal::workspace::{FileChange, commit, open};
 use serde_json::json;
 
 use super::World;

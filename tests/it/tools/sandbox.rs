@@ -5,7 +5,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::Stdio;
 
-use nuncio::process::Sandbox;
+use nuncio::internal::process::Sandbox;
 
 use super::*;
 use crate::harness::gone;

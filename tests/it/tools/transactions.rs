@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use nuncio::workspace::{FileChange, commit};
+use nuncio::internal::workspace::{FileChange, commit};
 
 use super::patches::tree;
 use super::*;
@@ -108,8 +108,8 @@ async fn commit_does_not_follow_symlinked_directories() {
     assert_eq!(world.text("real"), "2\n");
     symlink(world.path("d"), world.path("in")).unwrap();
     let new = world.path("in/deep/new");
-    let change = nuncio::workspace::FileChange::Put { real: &new, bytes: b"", like: None };
-    assert!(nuncio::workspace::commit(&[change]).is_err());
+    let change = nuncio::internal::workspace::FileChange::Put { real: &new, bytes: b"", like: None };
+    assert!(nuncio::internal::workspace::commit(&[change]).is_err());
     assert!(!world.path("d/deep").exists());
 }
 

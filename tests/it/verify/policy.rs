@@ -213,7 +213,7 @@ async fn checks_are_shown_to_editors_and_kept_in_history() {
     agent.turn(&session, "more").await;
     agent.finish().await;
     // The model did not make the call, so its messages do not contain it.
-    let mut history = nuncio::context::history::History::default();
+    let mut history = nuncio::internal::context::history::History::default();
     for event in home.log(&session).await {
         history.apply(&serde_json::from_value(event).unwrap());
     }

@@ -1,6 +1,6 @@
 //! Messages of Ollama's own API.
 
-use nuncio::model::endpoint::Protocol;
+use nuncio::internal::model::endpoint::Protocol;
 
 use super::Wire;
 

@@ -1,10 +1,10 @@
 //! Options and operands by which a program writes a file or runs a program: a rule that allows the
 //! program does not cover them.
 
-use nuncio::config::Policy;
-use nuncio::options::Mode;
-use nuncio::permission::rules::Rules;
-use nuncio::permission::shell::CommandLine;
+use nuncio::internal::config::Policy;
+use nuncio::internal::options::Mode;
+use nuncio::internal::permission::rules::Rules;
+use nuncio::internal::permission::shell::CommandLine;
 
 use super::{judged, rule};
 

@@ -1,9 +1,9 @@
 //! Options that write files or run programs, given so that they look like the value of another
 //! option, and options of programs whose purpose is another one.
 
-use nuncio::config::Policy;
-use nuncio::options::Mode;
-use nuncio::permission::rules::Rules;
+use nuncio::internal::config::Policy;
+use nuncio::internal::options::Mode;
+use nuncio::internal::permission::rules::Rules;
 
 use super::{judged, rule};
 

@@ -3,9 +3,9 @@
 
 use std::process::{Command, Stdio};
 
-use nuncio::config::Policy;
-use nuncio::options::Mode;
-use nuncio::permission::rules::Rules;
+use nuncio::internal::config::Policy;
+use nuncio::internal::options::Mode;
+use nuncio::internal::permission::rules::Rules;
 use regex::Regex;
 
 use super::file_options::MANUALS;

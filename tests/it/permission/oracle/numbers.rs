@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 
-use nuncio::config::Policy;
-use nuncio::options::Mode;
+use nuncio::internal::config::Policy;
+use nuncio::internal::options::Mode;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,0 +1,13 @@
+//! The state that an agent shares with its sessions.
+
+use super::question::Decide;
+use super::store::TemporaryDirectory;
+use crate::local::LocalClient;
+
+/// The state that an agent shares with its sessions.
+pub(super) struct AgentState {
+    pub client: LocalClient,
+    pub decide: Option<Decide>,
+    /// Removed last.
+    pub _temporary: Option<TemporaryDirectory>,
+}
