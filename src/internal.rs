@@ -4,6 +4,7 @@
 pub mod api {
     pub use crate::api::*;
 }
+#[cfg(feature = "cli")]
 pub mod cli {
     pub use crate::cli::*;
 }

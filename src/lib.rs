@@ -36,9 +36,13 @@
 //! signal handlers, limits or TLS providers, and prints nothing; its log messages are events of
 //! `tracing`. docs/LIBRARY.md is the guide; docs/ARCHITECTURE.md describes the modules.
 
+// Parts of the modules serve only the command line, the HTTP server or documents.
+#![cfg_attr(not(all(feature = "cli", feature = "documents")), allow(dead_code, unused_imports))]
+
 mod agent;
 mod api;
 mod app;
+#[cfg(feature = "cli")]
 mod cli;
 mod config;
 pub mod content;
@@ -47,6 +51,7 @@ mod documents;
 mod error;
 pub mod event;
 mod hooks;
+#[cfg(feature = "http")]
 mod http;
 mod hub;
 pub mod id;

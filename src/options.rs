@@ -78,17 +78,18 @@ impl TryFrom<String> for Mode {
 }
 
 /// How much a model may think before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, SerializeDisplay, DeserializeFromStr, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, SerializeDisplay, DeserializeFromStr)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Thinking {
     /// No thinking, if the model can answer without it.
     #[default]
-    #[value(alias = "none")]
+    #[cfg_attr(feature = "cli", value(alias = "none"))]
     Off,
     Minimal,
     Low,
     Medium,
     High,
-    #[value(name = "xhigh")]
+    #[cfg_attr(feature = "cli", value(name = "xhigh"))]
     XHigh,
     Max,
 }
