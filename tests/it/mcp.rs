@@ -19,6 +19,7 @@ mod oauth_challenge;
 mod prompts;
 mod remembered_permissions;
 mod requests;
+mod steering;
 mod terminal;
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");

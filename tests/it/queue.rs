@@ -44,10 +44,15 @@ pub async fn send(agent: &mut Agent, session: &str, text: &str, more: Value) -> 
     sent["messageId"].as_str().unwrap().to_owned()
 }
 
-/// Answers the open permission request and reads until the prompt is answered.
-pub async fn allow(agent: &mut Agent, prompt: &Value) -> Value {
+/// Answers the open permission request.
+pub async fn allow_call(agent: &mut Agent) {
     let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
     agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
+}
+
+/// Answers the open permission request and reads until the prompt is answered.
+pub async fn allow(agent: &mut Agent, prompt: &Value) -> Value {
+    allow_call(agent).await;
     agent.answer(prompt).await.unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -5,6 +5,7 @@
 mod clients;
 mod history;
 mod model;
+mod steering;
 
 use crate::harness::Random;
 use history::History;

@@ -20,11 +20,9 @@ use crate::agent::calls::hooks;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::bundle;
 use crate::agent::input::local_commands;
-use crate::agent::input::messages;
 use crate::content::{StepOutcome, StopReason};
 use crate::error::Result;
 use crate::session::Turn;
-use crate::session::work::message::QueuedMessage;
 
 /// Tool calls of one answer that take longer than this do not count as a repetition: they may wait
 /// for something.
@@ -48,7 +46,6 @@ pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<St
 
 /// A running turn, from its first model request to its stop reason.
 struct TurnRun<'a> {
-    agent: &'a NativeAgent,
     turn: &'a Turn,
     environment: &'a Arc<SessionEnvironment>,
     budget: &'a TurnBudget<'a>,
@@ -83,7 +80,7 @@ impl<'a> TurnRun<'a> {
         }
         bundle::add(turn, environment).await?;
         let (guard, verification, worked) = (RepetitionGuard::default(), Verification::new(turn, environment), false);
-        TurnRun { agent, turn, environment, budget, window, steps, guard, verification, worked }.run().await
+        TurnRun { turn, environment, budget, window, steps, guard, verification, worked }.run().await
     }
 
     /// Sends requests to the model and runs the tool calls of its answers, until the model or a
@@ -117,14 +114,7 @@ impl<'a> TurnRun<'a> {
     /// Adds the queued steering messages to the turn, between two model requests. Returns whether
     /// there were any.
     async fn steer(&mut self) -> Result<bool> {
-        let steered = self.turn.steered();
-        let any = !steered.is_empty();
-        for QueuedMessage { mut message, .. } in steered {
-            match messages::prepare(self.agent, self.turn, &mut message, false).await {
-                Ok(()) => drop(self.turn.commit(message.completed()).await?),
-                Err(error) => self.turn.reject(message, error).await,
-            }
-        }
+        let any = self.turn.steer().await?;
         if any {
             self.guard = RepetitionGuard::default();
         }

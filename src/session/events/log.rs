@@ -28,6 +28,22 @@ pub(in crate::session) struct PendingEvent {
     pub call: Option<MessageId>,
 }
 
+/// Room for one event in the log's queue.
+pub(in crate::session) struct LogRoom<'a> {
+    log: &'a Arc<SessionLog>,
+    permit: mpsc::Permit<'a, PendingEvent>,
+}
+
+impl LogRoom<'_> {
+    /// Appends an event of a turn, without waiting. The returned receiver reports the commit.
+    pub(in crate::session) fn append(self, turn: TurnId, body: Body) -> oneshot::Receiver<Result<Seq>> {
+        let (done, committed) = oneshot::channel();
+        let (log, durable) = (self.log.clone(), body.is_durable());
+        self.permit.send(PendingEvent { log, turn: Some(turn), body, durable, done: Some(done), call: None });
+        committed
+    }
+}
+
 /// The log of one session.
 pub struct SessionLog {
     pub id: SessionId,
@@ -157,21 +173,11 @@ impl SessionLog {
         self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
     }
 
-    /// Appends the last event of a turn while holding the guard that `hold` returns, so that the
-    /// append and the change behind the guard are visible together. Waits for the commit.
-    pub(in crate::session) async fn end_turn<T>(
-        self: &Arc<Self>,
-        turn: TurnId,
-        body: Body,
-        hold: impl FnOnce() -> T,
-    ) -> Result<Seq> {
-        let (done, end) = oneshot::channel();
-        let pending = PendingEvent { log: self.clone(), turn: Some(turn), body, durable: true, done: Some(done), call: None };
-        let room = self.pending.reserve().await.map_err(|_| writer_gone())?;
-        let held = hold();
-        room.send(pending);
-        drop(held);
-        committed(end).await
+    /// Waits for room in the queue, so that the caller can append an event in one step with a
+    /// decision.
+    pub(in crate::session) async fn room(self: &Arc<Self>) -> Result<LogRoom<'_>> {
+        let permit = self.pending.reserve().await.map_err(|_| writer_gone())?;
+        Ok(LogRoom { log: self, permit })
     }
 
     /// Returns the seq of the event after `after` that a call of another process appended.

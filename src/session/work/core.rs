@@ -319,6 +319,18 @@ impl SessionCore {
         messages
     }
 
+    /// Returns the steering message that the running turn delivers next.
+    pub fn next_steering(&self) -> Option<&QueuedMessage> {
+        self.messages().map(|(_, queued)| queued).find(|queued| queued.delivery == Delivery::Steer)
+    }
+
+    /// Takes the next steering message if it is still the one that the turn has `prepared`: the
+    /// caller appends the event that delivers it in the same step.
+    pub fn take_prepared(&mut self, QueuedMessage { message: prepared, .. }: &QueuedMessage) -> bool {
+        let is_prepared = |next: &QueuedMessage| next.has_id(&prepared.id) && next.message.parts == prepared.parts;
+        self.next_steering().is_some_and(is_prepared) && !self.take(|_, queued| queued.has_id(&prepared.id)).is_empty()
+    }
+
     /// Returns a message that was taken and not delivered to its place among the waiting messages.
     pub fn put_back(&mut self, id: &MessageId) {
         if let Some(place) = self.taken.iter().position(|(_, taken)| taken.what.has_id(id)) {

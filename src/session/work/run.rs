@@ -12,11 +12,12 @@ use super::capacity::TurnPermit;
 use super::core::SessionCore;
 use super::decisions::refuse;
 use super::new_turn::NewTurn;
-use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message};
+use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message, rejection};
 use crate::content::{StopReason, plain_text};
 use crate::error::{Error, Result};
 use crate::event::{Body, Delivery, SessionChange, Severity};
 use crate::id::{Seq, TurnId};
+use crate::session::events::log::committed;
 use crate::session::folds::turns::TurnRecord;
 use crate::session::open::Session;
 use crate::session::title::title_of;
@@ -32,7 +33,7 @@ impl Session {
         self.settled.notify_waiters();
         self.used();
         let (log, clients, broker) = (self.log.clone(), self.clients.clone(), self.broker.clone());
-        let (taking, returning) = (self.clone(), self.clone());
+        let (steering, taking, returning) = (self.clone(), self.clone(), self.clone());
         let cancelled = cancel.clone();
         let cancel = cancel.child_token();
         let turn = Turn {
@@ -44,6 +45,10 @@ impl Session {
             broker,
             responders_wait_until: None,
             external: input.external,
+            steering: Box::new(move |turn| {
+                let session = steering.clone();
+                Box::pin(async move { session.steer(turn).await })
+            }),
             steered: Box::new(move || taking.core().take(|_, queued| queued.delivery == Delivery::Steer)),
             not_delivered: Box::new(move |id| returning.core().put_back(id)),
             subagents: None,
@@ -60,6 +65,32 @@ impl Session {
         };
         self.tasks.spawn(work.instrument(span));
         handle
+    }
+
+    /// Delivers the steering messages to the running turn. Returns whether there were any.
+    ///
+    /// A message waits until the event of its delivery enters the log's queue. If it was changed or
+    /// removed while it was prepared, or if an earlier message steers now, the core decides again.
+    async fn steer(&self, turn: &Turn) -> Result<bool> {
+        let mut any = false;
+        loop {
+            let next = self.core().next_steering().cloned();
+            let Some(queued) = next else { return Ok(any) };
+            let mut message = queued.message.clone();
+            let rejected = self.agent.prepare(turn, &mut message, false).await.err();
+            let body = if rejected.is_some() { message.rejected() } else { message.completed() };
+            let room = turn.log.room().await?;
+            let delivered = {
+                let mut core = self.core();
+                core.take_prepared(&queued).then(|| room.append(turn.id.clone(), body))
+            };
+            let Some(delivered) = delivered else { continue };
+            any = true;
+            committed(delivered).await?;
+            if let Some(error) = rejected {
+                turn.emit(rejection(error)).await;
+            }
+        }
     }
 }
 
@@ -230,13 +261,17 @@ impl RunningTurn {
             }
         };
         let completed = matches!(body, Body::TurnCompleted { .. });
-        let end = || {
+        let end = async {
+            let room = log.room().await?;
             drop(permit);
-            let mut core = session.core();
-            core.end(&id, completed);
-            core
+            let end = {
+                let mut core = session.core();
+                core.end(&id, completed);
+                room.append(id.clone(), body)
+            };
+            committed(end).await
         };
-        let committed = log.end_turn(id.clone(), body, end).await;
+        let committed = end.await;
         let (usage, cost) = log.state(|state| state.turns.get(&id).map_or((None, None), TurnRecord::total));
         match committed {
             Ok(seq) => {

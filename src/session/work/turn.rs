@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -36,6 +37,8 @@ pub struct Turn {
     pub(in crate::session) responders_wait_until: Option<Instant>,
     /// True if another client of the agent started the turn, and the agent follows it.
     pub external: bool,
+    /// Delivers the queued steering messages to the turn.
+    pub(in crate::session) steering: Box<dyn for<'a> Fn(&'a Turn) -> BoxFuture<'a, Result<bool>> + Send + Sync>,
     /// Takes the queued steering messages, to deliver them.
     pub(in crate::session) steered: Box<dyn Fn() -> Vec<QueuedMessage> + Send + Sync>,
     /// Returns a steering message that was taken to the queue.
@@ -67,16 +70,17 @@ impl Turn {
         self.log.commit_durably(Some(self.id.clone()), body).await
     }
 
-    /// Takes the queued steering messages, which the caller records.
-    pub(crate) fn steered(&self) -> Vec<QueuedMessage> {
-        (self.steered)()
+    /// Adds the queued steering messages to the turn, in the order of the queue. Returns whether
+    /// there were any.
+    pub(crate) async fn steer(&self) -> Result<bool> {
+        (self.steering)(self).await
     }
 
-    /// Waits for queued steering messages and takes them. Cancel-safe.
+    /// Waits for queued steering messages and takes them; the caller records them. Cancel-safe.
     pub(crate) async fn wait_for_steered(&self) -> Vec<QueuedMessage> {
         let mut head = self.log.head.subscribe();
         loop {
-            let steered = self.steered();
+            let steered = (self.steered)();
             if !steered.is_empty() {
                 return steered;
             }
@@ -92,7 +96,7 @@ impl Turn {
 
     /// Records a message that does not become part of the conversation.
     pub(crate) async fn reject(&self, message: IncomingMessage, error: Error) {
-        self.emit(Body::notice(Severity::Error, "A message was rejected", error.message)).await;
+        self.emit(rejection(error)).await;
         self.emit(message.rejected()).await;
     }
 }
@@ -172,6 +176,11 @@ impl TurnHandle {
             _ => TurnEnd::lost(Error::internal("the turn's task ended without a result")),
         }
     }
+}
+
+/// Creates the notice about a message that does not become part of the conversation.
+pub(in crate::session) fn rejection(error: Error) -> Body {
+    Body::notice(Severity::Error, "A message was rejected", error.message)
 }
 
 /// Creates the final event of a failed turn.

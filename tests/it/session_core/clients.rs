@@ -76,6 +76,7 @@ impl History {
                     self.pending.push_back(Entry::Queued(queued.clone().into()))
                 }
                 self.actions.push(format!("-> {id} waits, committed: {}", !self.lost));
+                self.model.set_delivery(&id, delivery);
                 self.model.arrive(id, if auto_run { Kind::Runs } else { Kind::Silent });
                 self.core.queue_message(queued);
             }
@@ -112,8 +113,9 @@ impl History {
 
     pub fn edit(&mut self) {
         let Some(id) = self.waiting_message() else { return };
-        self.append(Entry::Edited(id.clone()));
         let delivery = [Delivery::Queue, Delivery::Steer][self.random.below(2) as usize];
+        self.append(Entry::Edited(id.clone(), delivery));
+        self.model.set_delivery(&id, delivery);
         self.core.change(&id, QueueChange::Edit { parts: None, delivery: Some(delivery) });
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use nuncio::event::Delivery;
 use nuncio::id::{MessageId, SessionId, TurnId};
 use nuncio::internal::error::{Error, Kind as ErrorKind, Result};
 use nuncio::internal::session::work::core::SessionCore;
@@ -16,7 +15,7 @@ use super::model::{Entry, Kind, Model};
 use crate::harness::Random;
 
 /// The names of the actions, for the report of a failure.
-const ACTIONS: [&str; 24] = [
+const ACTIONS: [&str; 26] = [
     "prompt",
     "prompt",
     "prompt",
@@ -29,6 +28,8 @@ const ACTIONS: [&str; 24] = [
     "cancel",
     "disconnect",
     "steer",
+    "deliver",
+    "deliver",
     "open",
     "open",
     "end",
@@ -74,6 +75,8 @@ pub struct History {
     /// Appends fail.
     pub lost: bool,
     pub running: Option<RunningTurn>,
+    /// The steering message that the running turn prepares.
+    pub prepared: Option<QueuedMessage>,
     /// Turns whose end is in the log's queue.
     pub ending: Vec<TurnId>,
     /// Turns whose end is committed (true) or lost, before their tasks notice it.
@@ -106,6 +109,7 @@ impl History {
             queue: Vec::new(),
             lost: false,
             running: None,
+            prepared: None,
             ending: Vec::new(),
             ended: Vec::new(),
             sent: Vec::new(),
@@ -131,12 +135,13 @@ impl History {
             9 => self.cancel(),
             10 => self.disconnect(),
             11 => self.steer(),
-            12..=13 => self.open(),
-            14..=15 => self.end(),
-            16..=18 => self.commit(),
-            19..=20 => self.notice_end(),
-            21 => self.write_answer(),
-            22 => self.lose(),
+            12..=13 => self.deliver(),
+            14..=15 => self.open(),
+            16..=17 => self.end(),
+            18..=20 => self.commit(),
+            21..=22 => self.notice_end(),
+            23 => self.write_answer(),
+            24 => self.lose(),
             _ => self.retake(),
         }
     }
@@ -221,31 +226,9 @@ impl History {
         self.running = Some(RunningTurn { is_open: true, ..running });
     }
 
-    /// The running turn takes the steering messages, and may fail to deliver one of them.
-    fn steer(&mut self) {
-        let Some(turn) = self.running.as_ref().filter(|running| running.is_open).map(|running| running.id.clone()) else { return };
-        for queued in self.core.take(|_, queued| queued.delivery == Delivery::Steer) {
-            let id = queued.message.id;
-            match self.random.below(4) {
-                0 => {
-                    self.actions.push(format!("-> {id} is put back"));
-                    self.core.put_back(&id);
-                }
-                // The turn ends before it delivers the message.
-                1 => {
-                    self.actions.push(format!("-> {id} is taken and not delivered"));
-                    self.model.taken.insert(id, turn.clone());
-                }
-                _ => {
-                    self.model.remove(&id);
-                    self.append(Entry::Completed(id));
-                }
-            }
-        }
-    }
-
     fn end(&mut self) {
         let Some(running) = self.running.take_if(|running| running.is_open) else { return };
+        self.prepared = None;
         let completed = !self.lost && !running.cancel.is_cancelled() && self.random.below(3) > 0;
         self.core.end(&running.id, completed);
         self.model.held.clear();
@@ -275,7 +258,10 @@ impl History {
                 let place = self.ending.iter().position(|ending| *ending == turn).expect("the turn has ended");
                 self.ended.push((self.ending.remove(place), true));
             }
-            Entry::Started(_) | Entry::Edited(_) => {}
+            Entry::Edited(id, delivery) => {
+                self.queue.iter_mut().filter(|queued| queued.message.id == id).for_each(|queued| queued.delivery = delivery);
+            }
+            Entry::Started(_) => {}
         }
     }
 
@@ -337,6 +323,7 @@ impl History {
         let in_queue = |id: &MessageId| self.queue.iter().any(|queued| queued.message.id == *id);
         self.model.waiting.retain(|(id, kind)| matches!(kind, Kind::Prompt { .. }) || in_queue(id) || claimed == Some(id));
         self.model.wait_again(&self.queue);
+        self.queue.iter().for_each(|queued| self.model.set_delivery(&queued.message.id, queued.delivery));
         self.model.hold_all();
         starts
     }

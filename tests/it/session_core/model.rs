@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use nuncio::event::Delivery;
 use nuncio::id::{MessageId, TurnId};
 use nuncio::internal::session::work::message::QueuedMessage;
 
@@ -25,6 +26,8 @@ pub struct Model {
     arrivals: HashMap<MessageId, usize>,
     /// Messages that start no turn.
     pub held: HashSet<MessageId>,
+    /// Messages with the delivery `steer`.
+    pub steering: HashSet<MessageId>,
     /// Messages that a turn has taken and not delivered.
     pub taken: HashMap<MessageId, TurnId>,
     delivered: HashSet<MessageId>,
@@ -36,7 +39,7 @@ pub struct Model {
 #[derive(Clone, Debug)]
 pub enum Entry {
     Queued(Box<QueuedMessage>),
-    Edited(MessageId),
+    Edited(MessageId, Delivery),
     Removed(MessageId),
     Completed(MessageId),
     Started(TurnId),
@@ -58,6 +61,22 @@ impl Model {
     pub fn before(&self, id: &MessageId) -> Vec<MessageId> {
         let earlier = self.waiting.iter().take_while(|(other, _)| other != id);
         earlier.filter(|(id, kind)| *kind == Kind::Runs && !self.taken.contains_key(id)).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Returns the message that a running turn delivers next.
+    pub fn next_steering(&self) -> Option<&MessageId> {
+        let steers =
+            |(id, kind): &&(MessageId, Kind)| *kind != Kind::Claimed && self.steering.contains(id) && !self.taken.contains_key(id);
+        self.waiting.iter().find(steers).map(|(id, _)| id)
+    }
+
+    /// Sets the delivery of a message.
+    pub fn set_delivery(&mut self, id: &MessageId, delivery: Delivery) {
+        if delivery == Delivery::Steer {
+            self.steering.insert(id.clone());
+        } else {
+            self.steering.remove(id);
+        }
     }
 
     pub fn arrive(&mut self, id: MessageId, kind: Kind) {
@@ -102,7 +121,7 @@ impl Model {
         let queued = |id: &MessageId| queue.iter().any(|queued| queued.message.id == *id);
         match entry {
             Entry::Queued(message) => assert!(!queued(&message.message.id), "queued twice"),
-            Entry::Edited(id) | Entry::Removed(id) => assert!(queued(id), "{entry:?}: not in the queue"),
+            Entry::Edited(id, _) | Entry::Removed(id) => assert!(queued(id), "{entry:?}: not in the queue"),
             Entry::Completed(id) => assert!(self.delivered.insert(id.clone()), "{id} was delivered twice"),
             Entry::Started(turn) => {
                 assert!(!self.ended.contains(turn));
