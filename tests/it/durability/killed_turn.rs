@@ -54,7 +54,7 @@ impl World {
         };
         let server = json!(["python3", SERVER, format!("log={path}")]);
         home.config(&format!(
-            "[verify]\ncommands = [\"sleep 0.03; grep hang a.txt && sleep 600; ! grep bad a.txt\"]\n\
+            "[verify]\nauto = {RUNS_CHECKS}\ncommands = [\"sleep 0.03; grep hang a.txt && sleep 600; ! grep bad a.txt\"]\n\
              [[permissions.rules]]\npattern = \"touch *\"\npolicy = \"ask\"\n\
              [mcp.docs]\ncommand = {server}\n{}{}",
             hook("before"),
@@ -260,7 +260,7 @@ async fn kills(test: u64) {
     agent.finish().await;
     let log = world.home.log(&session).await;
     let passed: Vec<_> = bodies(&log, "verify.completed").iter().map(|body| body["passed"].clone()).collect();
-    let expected: &[bool] = if RUNS_CHECKS { &[false, true] } else { &[false] };
+    let expected: &[bool] = if RUNS_CHECKS { &[false, true] } else { &[] };
     assert_eq!(passed, expected, "{log:#?}");
     for kind in ["permission.requested", "child.completed", "hook.completed"] {
         assert!(!bodies(&log, kind).is_empty(), "{kind}: {log:#?}");
