@@ -163,6 +163,12 @@ impl Languages {
         let is_confined = sandbox.is_some() || choice.launch.project.is_some() || unasked || !trusted();
         let confine = self.config.confine.as_ref().filter(|_| is_confined);
         choice.launch.confinement = confine.map(|confine| confine(&choice.name, &choice.launch, sandbox));
+        if choice.launch.confinement.is_some() && !Sandbox::is_available() {
+            let command = &choice.launch.command[0];
+            return Err(format!(
+                "{command} is not started: this system cannot confine it, because its kernel has no Landlock, or it is turned off"
+            ));
+        }
         Ok(choice)
     }
 

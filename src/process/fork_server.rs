@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 
 use super::command::Command;
 use super::order::{LEFT, Order, SWEPT, receive};
-use super::os::{self, ControlFiles};
+use super::os::{self, CommandMark, ControlFiles};
 use super::sandbox::Sandbox;
 use super::signals::Signals;
 use super::supervisor::{self, FAILED, Pipes};
@@ -45,11 +45,12 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
 struct Supervisors {
     running: HashMap<u32, SupervisedCommand>,
     /// Supervisors that were killed, or are to be killed, and that may have left processes.
-    lost: Vec<u32>,
+    lost: Vec<(u32, CommandMark)>,
 }
 
 struct SupervisedCommand {
     number: u64,
+    mark: CommandMark,
     /// The files that the command cannot change. Their placeholders are removed after it.
     control: ControlFiles,
     /// Time by which the supervisor must exit; set when its lifeline is closed.
@@ -87,8 +88,8 @@ impl Supervisors {
         match order {
             Some(Order::Run(number, command)) => {
                 let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
-                if let Some(pid) = fork(*command, &control, descriptors, open_files) {
-                    self.running.insert(pid, SupervisedCommand { number, control, until: None });
+                if let Some((pid, mark)) = fork(*command, &control, descriptors, open_files) {
+                    self.running.insert(pid, SupervisedCommand { number, mark, control, until: None });
                 }
             }
             Some(Order::Cut(number)) => self.cut(|known| known == number),
@@ -131,8 +132,8 @@ impl Supervisors {
         tree::reap(|pid, status| {
             let pid = pid.as_raw_nonzero().get().unsigned_abs();
             let Some(known) = self.running.remove(&pid) else { return };
-            self.lost.extend(status.signaled().then_some(pid));
             known.control.remove_placeholders();
+            self.lost.extend(status.signaled().then_some((pid, known.mark)));
         });
         let now = Instant::now();
         self.lose(|known| known.until.is_some_and(|until| until <= now));
@@ -143,7 +144,7 @@ impl Supervisors {
 
     /// Counts the matching supervisors as lost.
     fn lose(&mut self, matches: impl Fn(&SupervisedCommand) -> bool) {
-        self.lost.extend(self.running.extract_if(|_, known| matches(known)).map(|(pid, _)| pid));
+        self.lost.extend(self.running.extract_if(|_, known| matches(known)).map(|(pid, known)| (pid, known.mark)));
     }
 
     /// Kills the processes without a supervisor. Returns false if some are left.
@@ -156,21 +157,27 @@ impl Supervisors {
     }
 }
 
-/// Forks a supervisor and returns its process id. Does not return in the supervisor itself.
-fn fork(command: Command, control: &ControlFiles, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<u32> {
+/// Forks a supervisor and returns its process id and the mark of its processes. Does not return in
+/// the supervisor itself.
+fn fork(command: Command, control: &ControlFiles, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<(u32, CommandMark)> {
     let mut descriptors = descriptors.into_iter();
     let (Some(lifeline), Some(output)) = (descriptors.next(), descriptors.next()) else { return None };
     let (input, errors) = (descriptors.next(), descriptors.next());
-    // SAFETY: this process has one thread, so the child may do anything that the parent may.
-    match unsafe { libc::fork() } {
-        -1 => {
-            let message = format!("nuncio: cannot start a process: {}\n", io::Error::last_os_error());
+    let forked = CommandMark::new().and_then(|mark| {
+        // SAFETY: this process has one thread, so the child may do anything that the parent may.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            pid => Ok((pid.unsigned_abs(), mark)),
+        }
+    });
+    match forked {
+        Err(error) => {
             // Report the reason in the command's output. Without a supervisor, the command ends as
             // if it had been killed.
-            let _ = rustix::io::write(&output, message.as_bytes());
+            let _ = rustix::io::write(&output, format!("nuncio: cannot start a process: {error}\n").as_bytes());
             None
         }
-        0 => supervisor::supervisor_main(command, control, Pipes { lifeline, output, input, errors }, open_files),
-        pid => Some(pid.unsigned_abs()),
+        Ok((0, mark)) => supervisor::supervisor_main(command, control, Pipes { lifeline, mark, output, input, errors }, open_files),
+        forked => forked.ok(),
     }
 }

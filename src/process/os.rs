@@ -19,11 +19,13 @@ use posix as system;
 #[cfg(not(target_vendor = "apple"))]
 use procfs as processes;
 
+#[cfg(posix)]
+use processes::open_file;
 pub(crate) use processes::resident_bytes;
 pub(super) use processes::{directory, name, pids, start_time_now, status};
 pub(super) use system::{
-    ActiveSandbox, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, exits_within, keep_only, lead_group, open_signals,
-    order_sockets, own_program, read_signals, receive_order, report_file, send_order, session,
+    ActiveSandbox, CommandMark, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, exits_within, keep_only, lead_group,
+    open_signals, order_sockets, outsiders, own_program, read_signals, receive_order, report_file, send_order,
 };
 pub(crate) use system::{PLATFORM, hide_memory};
 

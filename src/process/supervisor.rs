@@ -14,7 +14,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::command::{self, CommandKind};
 use super::oom::OomScore;
-use super::os::{self, ActiveSandbox, ControlFiles};
+use super::os::{self, ActiveSandbox, CommandMark, ControlFiles};
 use super::signals::Signals;
 use super::{report, tree};
 
@@ -34,6 +34,7 @@ const NOT_RUN: i32 = 126;
 /// The descriptors that a supervisor holds for its command.
 pub(super) struct Pipes {
     pub lifeline: OwnedFd,
+    pub mark: CommandMark,
     pub output: OwnedFd,
     /// Stdin of the command, if piped. If `None`, stdin is /dev/null and stderr goes to `output`.
     pub input: Option<OwnedFd>,
@@ -51,7 +52,7 @@ pub(super) fn supervisor_main(command: command::Command, control: &ControlFiles,
 }
 
 fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_files: u64) -> io::Result<i32> {
-    let Pipes { lifeline, output, input, errors } = pipes;
+    let Pipes { lifeline, mark, output, input, errors } = pipes;
     os::lead_group()?;
     rustix::stdio::dup2_stdin(&lifeline)?;
     send_report(&report::started(std::process::id()));
@@ -62,7 +63,7 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
         (Some(_), None) => rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?,
     }
     drop((lifeline, output, errors));
-    let input = os::keep_only(input);
+    let input = os::keep_only(input, mark);
     os::adopt_descendants()?;
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(hard.map_or(open_files, |hard| hard.min(open_files))), maximum: hard })?;

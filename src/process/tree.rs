@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait, waitpid};
 
-use super::os::{self, StartTime, status};
+use super::os::{self, CommandMark, StartTime, status};
 use crate::limits;
 
 /// Interval at which the remaining processes are listed again while a command is terminated.
@@ -36,14 +36,13 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 /// the system does not give back to it when their parents end.
 fn family(supervisor: u32) -> Vec<u32> {
     let mut found = descendants(supervisor);
-    let session = os::session(supervisor);
-    found.extend(session.into_iter().filter(|pid| *pid != supervisor));
+    found.extend(os::outsiders(supervisor, None).into_iter().filter(|pid| *pid != supervisor));
     found
 }
 
 /// Returns whether this process, a supervisor, has processes that are not its descendants.
 pub(crate) fn has_orphans() -> bool {
-    os::session(std::process::id()).into_iter().any(|pid| pid != std::process::id())
+    os::outsiders(std::process::id(), None).into_iter().any(|pid| pid != std::process::id())
 }
 
 /// Returns whether a process of `supervisor` that started at `time` or later still runs.
@@ -104,12 +103,12 @@ pub(crate) fn end_all(sleep: impl Fn(Duration), mut ended: impl FnMut(Pid, WaitS
 
 /// Kills and reaps the children of this process for which `known` returns false, with their
 /// descendants, and the processes of the supervisors `lost`. Returns false if any of them are left.
-pub(crate) fn kill_orphans(lost: &[u32], known: impl Fn(u32) -> bool) -> bool {
+pub(crate) fn kill_orphans(lost: &[(u32, CommandMark)], known: impl Fn(u32) -> bool) -> bool {
     let own = getpid().as_raw_nonzero().get().unsigned_abs();
     let deadline = Instant::now() + limits::KILL_WAIT;
     while Instant::now() < deadline {
         let mut orphans: Vec<u32> = descendants(own).into_iter().filter(|pid| parent(*pid) == Some(own) && !known(*pid)).collect();
-        orphans.extend(lost.iter().flat_map(|supervisor| os::session(*supervisor)));
+        orphans.extend(lost.iter().flat_map(|(supervisor, mark)| os::outsiders(*supervisor, Some(mark))));
         if orphans.is_empty() {
             return true;
         }

@@ -53,6 +53,7 @@ fn bundle(ran: &CommandResult) -> Option<String> {
 
 #[tokio::test]
 async fn first_request_describes_the_repository() {
+    needs_linux!("sandbox");
     let home = repository("");
     let ran = run(&home, json!([{"text": "ok", "expect": "<repository>"}]), &[], "fix `parse_lamp`").await;
     let text = bundle(&ran).unwrap();

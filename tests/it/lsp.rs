@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, tool};
+use crate::harness::{Agent, Home, Reply, tool};
 
 mod clangd;
 mod confinement;
@@ -31,10 +31,21 @@ fn diagnostics(path: &str) -> Value {
     json!({"tool_calls": [{"name": "diagnostics", "input": {"file_path": path}}]})
 }
 
-/// Runs the steps, one call each, in mode auto. Returns the text content and the raw output of each
-/// call.
+/// Starts a session whose model writes. Its servers are confined; if the system cannot confine
+/// them, the directory is trusted and the user allows each write.
+async fn writing_session(home: &Home, steps: Value) -> (Agent, String) {
+    if cfg!(not(posix)) {
+        return home.session(steps, &["--mode", "auto"]).await;
+    }
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.otherwise = Reply::Pick("allow_once");
+    (agent, session)
+}
+
+/// Runs the steps, one call each. Returns the text content and the raw output of each call.
 async fn outputs(home: &Home, steps: &[Value]) -> Vec<(String, Value)> {
-    let (mut agent, session) = home.session(json!(steps), &["--mode", "auto"]).await;
+    let (mut agent, session) = writing_session(home, json!(steps)).await;
     let outputs = turn(&mut agent, &session, steps.len()).await;
     agent.finish().await;
     outputs

@@ -324,6 +324,7 @@ async fn mode_of_a_session_of_another_process_limits_the_tools() {
 
 #[tokio::test]
 async fn hosted_agents_get_tools_for_workspaces() {
+    needs_linux!("sandbox");
     let home = crate::workspaces::repository();
     let (agent, session) = home.session(json!([]), &[]).await;
     home.env("NUNCIO_SESSION", &session);

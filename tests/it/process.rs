@@ -55,8 +55,8 @@ async fn read_until(child: &mut Child, text: &str) {
     }
 }
 
-/// The descriptors of `ls`, which lists a directory. A shell with the POSIX calls inherits the file
-/// for its report.
+/// The descriptors of `ls`, which lists a directory. With the POSIX calls, it also has the mark of
+/// its command.
 const DESCRIPTORS: &str = if cfg!(posix) { "0 1 2 3 64 " } else { "0 1 2 3 " };
 
 #[tokio::test]
@@ -121,22 +121,10 @@ async fn environment_changes_apply_only_to_the_command() {
     assert_eq!(read_all(&mut child).await, b"set unset\n");
 }
 
-/// With the POSIX calls, a process is found by its session or by its parent.
-const TREE: &str = if cfg!(posix) {
-    "sleep 60 & setsid sleep 60 & (sh -c 'sleep 60; true' &) ; set -m; env -i sleep 60 & echo started; wait"
-} else {
-    "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait"
-};
-const DEAF: &str = if cfg!(posix) {
-    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60"
-} else {
-    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60"
-};
-const BACKGROUND: &str = if cfg!(posix) {
-    "sleep 60 & (sh -c 'sleep 60; true' &)"
-} else {
-    "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)"
-};
+const TREE: &str = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; env -i sleep 60 & echo started; wait";
+const DEAF: &str =
+    "trap '' TERM HUP INT; sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &) ; echo started; wait; wait; sleep 60";
+const BACKGROUND: &str = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60; true' &)";
 
 /// Starts `line`, waits for `started`, and returns the child and the number of its processes.
 async fn started(line: &str, marker: &str) -> (Child, usize) {

@@ -148,11 +148,24 @@ fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str
 #[test]
 fn without_landlock_confined_commands_do_not_run() {
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "workspace-write"]);
-    let why = "the command was not run: the sandbox cannot be applied: this kernel has no Landlock, or it is turned off \
-               (--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one)";
+    let missing =
+        if cfg!(posix) { "this system cannot confine commands" } else { "this kernel has no Landlock, or it is turned off" };
+    let hint = "--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one";
+    let why = format!("the command was not run: the sandbox cannot be applied: {missing} ({hint})");
     assert_eq!(told, json!({"ok": false, "output": why, "details": null}));
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "off"]);
     assert_eq!(told["output"], "ran\nexit code: 0");
+}
+
+#[test]
+fn without_landlock_confined_language_servers_do_not_start() {
+    let home = Home::new();
+    home.config("[lsp.own]\ncommand = [\"touch\", \"started\"]\nfiles = [\"*.x\"]\n");
+    home.put("a.x", "");
+    let arguments = ["diagnostics", "--mode", "auto", r#"{"file_path": "a.x"}"#];
+    let told = tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &arguments);
+    let why = "a.x: touch is not started: this system cannot confine it, because its kernel has no Landlock, or it is turned off";
+    assert_eq!((told["output"].as_str(), home.get("started")), (Some(why), None));
 }
 
 /// A rule that allows the command decides as in the mode `accept-edits`.
@@ -162,7 +175,7 @@ fn without_landlock_mode_auto_asks_before_commands() {
         [("", "requires permission"), ("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n", "ran\n")]
     {
         let home = Home::new();
-        home.config(rules);
+        home.config(&format!("# The mode decides about the sandbox.\n{rules}"));
         let arguments = ["bash", "--mode", "auto", r#"{"command": "echo ran"}"#];
         let told = tool_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &home, &arguments);
         assert!(told["output"].as_str().unwrap().contains(expected), "{rules}: {told}");

@@ -75,6 +75,32 @@ pub(in crate::process) fn directory(pid: u32) -> Option<PathBuf> {
     Some(OsStr::from_bytes(path.to_bytes()).into())
 }
 
+/// `struct vnode_fdinfo` of sys/proc_info.h.
+#[repr(C)]
+struct FileDescription {
+    /// `struct proc_fileinfo`.
+    flags: [u32; 2],
+    offset: libc::off_t,
+    kind: [u32; 2],
+    vnode: libc::vnode_info,
+}
+
+/// `PROC_PIDFDVNODEINFO` of sys/proc_info.h.
+const FILE_DESCRIPTION: libc::c_int = 1;
+
+/// Returns the device and the inode of a file that a process has open. `None` if it does not, or if
+/// this process may not inspect it.
+pub(in crate::process) fn open_file(pid: u32, descriptor: i32) -> Option<(u64, u64)> {
+    let pid = i32::try_from(pid).ok()?;
+    let size = i32::try_from(size_of::<FileDescription>()).ok()?;
+    let mut file = std::mem::MaybeUninit::<FileDescription>::zeroed();
+    // SAFETY: the buffer has `size` bytes; the call fills all of them or returns less.
+    let written = unsafe { libc::proc_pidfdinfo(pid, descriptor, FILE_DESCRIPTION, file.as_mut_ptr().cast(), size) };
+    // SAFETY: the structure consists of numbers and arrays of them, and was filled.
+    let file = (written == size).then(|| unsafe { file.assume_init() })?.vnode.vi_stat;
+    Some((file.vst_dev.into(), file.vst_ino))
+}
+
 /// Returns the resident memory of this process.
 pub(crate) fn resident_bytes() -> Option<u64> {
     // SAFETY: the structure is that of the flavor.

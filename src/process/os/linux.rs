@@ -66,14 +66,24 @@ pub(in crate::process) fn lead_group() -> io::Result<()> {
     Ok(rustix::process::setpgid(None, None)?)
 }
 
-/// Returns the processes of a supervisor that are not its descendants: none, because a supervisor
-/// adopts its descendants.
-pub(in crate::process) fn session(_supervisor: u32) -> Vec<u32> {
+/// A mark of the processes of one command: none is needed, because a supervisor adopts its
+/// descendants.
+pub(in crate::process) struct CommandMark;
+
+impl CommandMark {
+    /// Does nothing.
+    pub(in crate::process) fn new() -> io::Result<CommandMark> {
+        Ok(CommandMark)
+    }
+}
+
+/// Returns the processes of a supervisor that are not its descendants: none.
+pub(in crate::process) fn outsiders(_supervisor: u32, _mark: Option<&CommandMark>) -> Vec<u32> {
     Vec::new()
 }
 
 /// Closes all descriptors above 2 except `kept`: they belong to the fork server.
-pub(in crate::process) fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
+pub(in crate::process) fn keep_only(kept: Option<OwnedFd>, _mark: CommandMark) -> Option<OwnedFd> {
     let number = kept.as_ref().map_or(2, |kept| kept.as_raw_fd().unsigned_abs());
     // Make the system call by number, because the libc wrapper requires glibc 2.34.
     let close = |first: libc::c_uint, last: libc::c_uint| {

@@ -1,38 +1,39 @@
 //! POSIX systems without the calls of `linux`. A supervisor leads a session, and its processes are
-//! found by their session. A process that starts its own session and loses its parent is not found.
-//! Nothing confines commands.
+//! found by their parents, by their session, and by a file that they inherit ([`CommandMark`]). A
+//! process that starts its own session, closes that file and loses its parent is not found. Nothing
+//! confines commands.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::setsid;
 
-use super::{OrderMessage, PlatformSupport, pids, status};
+use super::{OrderMessage, PlatformSupport, open_file, pids, status};
 use crate::process::Sandbox;
 
 pub(crate) const PLATFORM: PlatformSupport = PlatformSupport {
     name: "POSIX",
-    provides: "commands end with the processes of their session",
+    provides: "commands end with their processes, except those that leave their session and close inherited files",
     lacks: &[
         "confinement of commands",
-        "the end of processes that a command moves to another session (setsid)",
+        "the end of these processes, such as daemons",
         "protection of nuncio's memory from other programs of the user",
     ],
 };
 
-/// Descriptor of the file to which a shell writes its exported variables and its directory. The
-/// commands of the shell inherit it; the number is above those that shells and scripts use.
-const REPORT: i32 = 64;
+/// Descriptor of the file that all processes of a command inherit. A shell writes its exported
+/// variables and its directory to it. The number is above those that shells and scripts use.
+const MARK: i32 = 64;
 /// The script is on one line, so that the shell numbers the lines of the command from 1.
 pub(in crate::process) const REPORTING_SHELL: &str = concat!(
     r#"{ export -p; printf '\0'; } 2>/dev/null >>/dev/fd/64; "#,
@@ -59,7 +60,7 @@ pub(in crate::process) fn own_program() -> PathBuf {
 /// Does nothing: POSIX has no such protection.
 pub(crate) fn hide_memory() {}
 
-/// Does nothing: orphans become children of the system's first process. See [`session`].
+/// Does nothing: orphans become children of the system's first process. See [`outsiders`].
 pub(in crate::process) fn adopt_descendants() -> io::Result<()> {
     Ok(())
 }
@@ -70,20 +71,44 @@ pub(in crate::process) fn lead_group() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the running processes of a supervisor's session, with the supervisor.
-pub(in crate::process) fn session(supervisor: u32) -> Vec<u32> {
+/// A file without a name that identifies the processes of one command, which inherit it at
+/// descriptor [`MARK`]. The fork server keeps it open while it may look for them, so that no other
+/// file has its number.
+pub(in crate::process) struct CommandMark(OwnedFd);
+
+impl CommandMark {
+    /// Creates a mark for the next command, at a descriptor above [`MARK`]. Nothing else in the
+    /// fork server has such a high one.
+    pub(in crate::process) fn new() -> io::Result<CommandMark> {
+        let path = std::env::temp_dir().join(format!("nuncio-mark-{}", uuid::Uuid::now_v7().simple()));
+        let file = File::options().read(true).append(true).create_new(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(CommandMark(fcntl_dupfd_cloexec(&file, MARK + 1)?))
+    }
+}
+
+/// Returns the running processes of a supervisor's session, with the supervisor, and those that
+/// have the mark of its command. `None` is the mark that a running supervisor has.
+pub(in crate::process) fn outsiders(supervisor: u32, mark: Option<&CommandMark>) -> Vec<u32> {
     let number = |pid: u32| i32::try_from(pid).ok().filter(|pid| *pid > 0);
     let Some(session) = number(supervisor) else { return Vec::new() };
+    let mark = match mark {
+        Some(CommandMark(file)) => open_file(std::process::id(), file.as_raw_fd()),
+        None => open_file(supervisor, MARK),
+    };
     // SAFETY: no memory is involved. rustix rejects the session 0 of the kernel's threads.
-    let belongs = |pid: &u32| number(*pid).is_some_and(|pid| unsafe { libc::getsid(pid) } == session);
+    let in_session = |pid: u32| number(pid).is_some_and(|pid| unsafe { libc::getsid(pid) } == session);
+    let belongs = |pid: &u32| in_session(*pid) || mark.is_some() && open_file(*pid, MARK) == mark;
     let running = |pid: &u32| status(*pid).is_some_and(|process| !process.zombie);
     pids().into_iter().filter(belongs).filter(running).collect()
 }
 
-/// Closes all descriptors above 2 except `kept`: they belong to the fork server. Signals are
-/// blocked until [`open_signals`].
-pub(in crate::process) fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
+/// Closes all descriptors above 2 except `kept`, because they belong to the fork server, and moves
+/// the mark to [`MARK`]. Signals are blocked until [`open_signals`].
+pub(in crate::process) fn keep_only(kept: Option<OwnedFd>, mark: CommandMark) -> Option<OwnedFd> {
     SIGNAL_PIPE.store(-1, Ordering::Relaxed);
+    // SAFETY: dup2(2) on an open descriptor cannot fail. The number has no owner in this process.
+    unsafe { libc::dup2(mark.0.into_raw_fd(), MARK) };
     // SAFETY: sigset_t is plain data that sigfillset fills; the calls take pointers to it for their
     // duration.
     unsafe {
@@ -97,9 +122,8 @@ pub(in crate::process) fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
-    for descriptor in
-        listed.into_iter().filter(|number| *number > 2 && kept.as_ref().is_none_or(|kept| kept.as_raw_fd() != *number))
-    {
+    let is_kept = |number: &i32| [0, 1, 2, MARK].contains(number) || kept.as_ref().is_some_and(|kept| kept.as_raw_fd() == *number);
+    for descriptor in listed.into_iter().filter(|number| !is_kept(number)) {
         // SAFETY: no owner of a descriptor above 2 is used after this, except that of `kept`, which
         // is not closed.
         unsafe { libc::close(descriptor) };
@@ -107,19 +131,11 @@ pub(in crate::process) fn keep_only(kept: Option<OwnedFd>) -> Option<OwnedFd> {
     kept
 }
 
-/// Creates an empty file without a name at descriptor [`REPORT`], which the shell inherits.
+/// Returns the file to which a shell reports: its mark.
 pub(in crate::process) fn report_file() -> io::Result<File> {
-    let path = std::env::temp_dir().join(format!("nuncio-report-{}", uuid::Uuid::now_v7().simple()));
-    let file = File::options().read(true).append(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    // SAFETY: dup2(2) on an open descriptor; this process has one thread and has opened nothing
-    // else.
-    let moved = unsafe { libc::dup2(file.as_raw_fd(), REPORT) };
-    if moved < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: dup2 has just created the descriptor, so it has no other owner.
-    Ok(unsafe { File::from_raw_fd(moved) })
+    // SAFETY: `keep_only` has created the descriptor, which is open until this process ends.
+    let mark = unsafe { BorrowedFd::borrow_raw(MARK) };
+    Ok(fcntl_dupfd_cloexec(mark, 0)?.into())
 }
 
 extern "C" fn note_signal(signal: libc::c_int) {
@@ -136,7 +152,7 @@ pub(in crate::process) fn open_signals(watched: &[i32]) -> io::Result<OwnedFd> {
     rustix::io::ioctl_fionbio(&writer, true)?;
     let writer = OwnedFd::from(writer);
     // The pipe is open until this process ends.
-    SIGNAL_PIPE.store(std::os::fd::IntoRawFd::into_raw_fd(writer), Ordering::Relaxed);
+    SIGNAL_PIPE.store(writer.into_raw_fd(), Ordering::Relaxed);
     for signal in watched {
         // SAFETY: the handler is async-signal-safe; the structure is plain data that is filled
         // before the call.
@@ -282,9 +298,9 @@ impl Sandbox {
         false
     }
 
-    /// Returns whether commands can change control files that this sandbox should protect.
+    /// Returns false: commands that need a sandbox do not run.
     pub(crate) fn exposes_git(&self, _can_mount: impl FnOnce() -> bool) -> bool {
-        !self.git_config
+        false
     }
 
     /// Finds the files that the command must not change. Nothing protects them.

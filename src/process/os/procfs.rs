@@ -41,6 +41,16 @@ pub(in crate::process) fn directory(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
+/// Returns the device and the inode of a file that a process has open. `None` if it does not, or if
+/// this process may not inspect it.
+#[cfg(posix)]
+pub(in crate::process) fn open_file(pid: u32, descriptor: i32) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    let file = fs::metadata(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
 /// Returns the resident memory of this process (/proc/self/statm).
 pub(crate) fn resident_bytes() -> Option<u64> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;

@@ -68,6 +68,7 @@ async fn shell_command_shows_its_output_and_adds_it_to_the_conversation() {
 
 #[tokio::test]
 async fn diff_shows_changes_and_new_files() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let mut terminal = chat(&home, json!([]), &["--mode", "auto"]).await;
     let commands = [

@@ -77,6 +77,7 @@ const MARKDOWN: &str = "# The cause\n\nThe function `peek` unwraps the first cha
 
 #[tokio::test]
 async fn conversation() {
+    needs_linux!("sandbox");
     check(&[
         ("start", json!([]), &[], &[("", "/help")]),
         ("answer", json!([{"text": MARKDOWN}]), &[], &[("why?\r", "tokens in")]),

@@ -34,7 +34,7 @@ const CHANGES: &[(&str, &[&str], &str)] = &[
 async fn values_change_and_comments_stay() {
     for (before, arguments, after) in CHANGES {
         let home = Home::new();
-        home.config(before);
+        home.exact_config(before);
         let ran = home.run(&[&["config"], *arguments].concat(), "").await;
         assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
         assert_eq!(home.config_text(), *after, "{before} {arguments:?}");
@@ -67,6 +67,7 @@ async fn invalid_changes_are_errors_and_change_nothing() {
 #[tokio::test]
 async fn created_file_has_settings_that_are_valid_without_their_comment_signs() {
     let home = Home::new();
+    let _ = std::fs::remove_file(home.data().join("config.toml"));
     let created = home.run(&["config", "init"], "").await;
     assert_eq!(created.code, 0, "{created:?}");
     let path = home.run(&["config", "path"], "").await.stdout;

@@ -162,7 +162,7 @@ async fn tool_without_name_lists_tools() {
 async fn doctor_names_protections_of_system() {
     let said = ready("").run(&["doctor"], "").await.stdout;
     let words = if cfg!(posix) {
-        ["POSIX: commands end with the processes of their session", "not provided: confinement of commands", "(setsid)"]
+        ["POSIX: commands end with their processes, except", "not provided: confinement of commands", "daemon"]
     } else {
         ["Linux: commands end with all their processes", "memory", "commands can be confined (Landlock)"]
     };

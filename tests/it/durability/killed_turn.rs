@@ -20,6 +20,8 @@ const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.p
 /// The kills are split into tests that run in parallel.
 const KILLS: u64 = 50;
 const TESTS: u64 = 5;
+/// Checks run only where nuncio can confine them.
+const RUNS_CHECKS: bool = cfg!(not(posix));
 
 fn call(name: &str, input: Value) -> Value {
     json!({"name": name, "input": input})
@@ -52,7 +54,7 @@ impl World {
         };
         let server = json!(["python3", SERVER, format!("log={path}")]);
         home.config(&format!(
-            "[verify]\ncommands = [\"sleep 0.03; grep hang a.txt && sleep 600; ! grep bad a.txt\"]\n\
+            "[verify]\nauto = {RUNS_CHECKS}\ncommands = [\"sleep 0.03; grep hang a.txt && sleep 600; ! grep bad a.txt\"]\n\
              [[permissions.rules]]\npattern = \"touch *\"\npolicy = \"ask\"\n\
              [mcp.docs]\ncommand = {server}\n{}{}",
             hook("before"),
@@ -229,6 +231,9 @@ async fn session_survives_a_kill_during_each_kind_of_work() {
         ("subagent", json!([calls(&[task("worker", "work")])])),
         ("check", json!([write("hang\n"), {"text": "done"}])),
     ] {
+        if part == "check" && !RUNS_CHECKS {
+            continue;
+        }
         let mut agent = world.start(&world.home.script(steps)).await;
         agent.otherwise = Reply::Never;
         let session = agent.new_session(&world.home).await;
@@ -255,7 +260,8 @@ async fn kills(test: u64) {
     agent.finish().await;
     let log = world.home.log(&session).await;
     let passed: Vec<_> = bodies(&log, "verify.completed").iter().map(|body| body["passed"].clone()).collect();
-    assert_eq!(passed, [false, true], "{log:#?}");
+    let expected: &[bool] = if RUNS_CHECKS { &[false, true] } else { &[] };
+    assert_eq!(passed, expected, "{log:#?}");
     for kind in ["permission.requested", "child.completed", "hook.completed"] {
         assert!(!bodies(&log, kind).is_empty(), "{kind}: {log:#?}");
     }

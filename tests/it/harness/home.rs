@@ -37,7 +37,7 @@ impl CommandResult {
 }
 
 /// Settings of all tests where nothing confines commands: mode auto runs them.
-const UNCONFINED: &str = if cfg!(posix) { "\n[sandbox]\nmode = \"off\"\n" } else { "" };
+const UNCONFINED: &str = if cfg!(posix) { "sandbox.mode = \"off\"\n" } else { "" };
 
 impl Home {
     pub fn new() -> Home {
@@ -88,13 +88,18 @@ impl Home {
     /// Writes the user's settings.
     pub fn config(&self, toml: &str) {
         let unconfined = if toml.contains("sandbox") { "" } else { UNCONFINED };
-        std::fs::write(self.data().join("config.toml"), [toml, unconfined].concat()).unwrap();
+        std::fs::write(self.data().join("config.toml"), [unconfined, toml].concat()).unwrap();
+    }
+
+    /// Writes the user's settings exactly so, for tests of their text.
+    pub fn exact_config(&self, toml: &str) {
+        std::fs::write(self.data().join("config.toml"), toml).unwrap();
     }
 
     /// The settings of the user, as written by [`Home::config`].
     pub fn config_text(&self) -> String {
         let text = std::fs::read_to_string(self.data().join("config.toml")).unwrap();
-        if UNCONFINED.is_empty() { text } else { text.replace(UNCONFINED, "") }
+        text.strip_prefix(UNCONFINED).unwrap_or(&text).to_owned()
     }
 
     /// Writes a scripted model, an array of steps. Returns the value for `--model`.

@@ -40,6 +40,7 @@ async fn documented_hook_protects_a_path() {
 
 #[tokio::test]
 async fn documented_hook_formats_after_an_edit() {
+    needs_linux!("sandbox");
     let home = documented();
     // A formatter that exists everywhere takes the place of the documented one.
     let path = format!("{}:{}", home.work().join("bin").display(), std::env::var("PATH").unwrap());

@@ -63,6 +63,7 @@ async fn project_cannot_supply_the_script_of_a_users_hook() {
 
 #[tokio::test]
 async fn script_of_a_project_is_found_next_to_its_nuncio_directory() {
+    needs_linux!("sandbox");
     let home = home("");
     home.put(".nuncio/config.toml", &command(&["sh", "hooks/guard.sh"], "closed"));
     home.put("hooks/guard.sh", "touch ran\n");

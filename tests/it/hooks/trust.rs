@@ -6,6 +6,7 @@ const CONFIG: &str = ".nuncio/config.toml";
 
 #[tokio::test]
 async fn hooks_of_a_project_run_only_if_it_is_trusted() {
+    needs_linux!("sandbox");
     let home = home(&hook("tool.execute.before", "echo user >> order.txt", ""));
     home.put(CONFIG, "[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"sh\", \"guard.sh\"]\n");
     home.put("guard.sh", "echo project >> order.txt\n");

@@ -221,7 +221,8 @@ def work(prompt):
         say("hanging")
         threading.Event().wait()
     elif word == "fork":
-        subprocess.Popen(["setsid", "sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        # The child inherits open files, as the children of programs in Rust do.
+        subprocess.Popen(["setsid", "sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, close_fds=False)
         update(sessionUpdate="tool_call", toolCallId="forks", title="forks", kind="execute", status="in_progress")
         say("forked")
         cancelled.wait()

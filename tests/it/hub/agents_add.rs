@@ -44,7 +44,7 @@ const LAYOUTS: &[(&str, &str)] = &[
 async fn added_agent_is_allowed_and_the_layout_of_the_file_is_kept() {
     for (before, expected) in LAYOUTS {
         let home = Home::new();
-        home.config(before);
+        home.exact_config(before);
         let added = home.run(&["agents", "add", "gemini"], "").await;
         let after = home.config_text();
         assert_eq!(added.code, 0, "{before}: {added:?}");

@@ -209,7 +209,7 @@ def work(prompt):
         os._exit(3)
     elif word in ("wait", "fork"):
         assistant([{"type": "tool_use", "id": f"wait-{state['turn']}", "name": "Bash", "input": {"command": "sleep 600"}}])
-        subprocess.Popen(["setsid", "sleep", "600"] if word == "fork" else ["sleep", "600"])
+        subprocess.Popen(["setsid", "sleep", "600"] if word == "fork" else ["sleep", "600"], close_fds=False)
         interrupted.wait()
         return {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_tools", "errors": ["x"]}
     elif word == "aborted":

@@ -187,7 +187,7 @@ def work(prompt, params):
     elif word in ("wait", "fork"):
         item("commandExecution", f"wait-{state['turn']}", command="sleep 600", cwd=os.getcwd(), status="inProgress")
         # An interrupt leaves the command running.
-        subprocess.Popen(["setsid", "sleep", "600"] if word == "fork" else ["sleep", "600"])
+        subprocess.Popen(["setsid", "sleep", "600"] if word == "fork" else ["sleep", "600"], close_fds=False)
         interrupted.wait()
         return {"status": "interrupted"}
     elif word == "aborted":

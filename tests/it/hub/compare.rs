@@ -6,6 +6,7 @@ use crate::workspaces::{git, repository};
 
 #[tokio::test]
 async fn several_agents_run_the_prompt_in_workspaces_of_their_own() {
+    needs_linux!("sandbox");
     let home = repository();
     let bash = |command: &str| json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]});
     home.config(&super::native::inner(&home, json!([bash("echo inner > made"), {"text": "made by inner"}])));
@@ -45,6 +46,7 @@ async fn compared(home: &crate::harness::Home, flags: &[&str]) -> crate::harness
 
 #[tokio::test]
 async fn comparison_ends_with_the_command_that_takes_the_work_over() {
+    needs_linux!("sandbox");
     let home = repository();
     let ran = compared(&home, &[]).await;
     let command = "nuncio workspaces apply nuncio-fix-the-parser-it-fails";
@@ -69,6 +71,7 @@ async fn comparison_ends_with_the_command_that_takes_the_work_over() {
 
 #[tokio::test]
 async fn comparison_names_uncommitted_changes_that_are_not_in() {
+    needs_linux!("sandbox");
     let home = repository();
     home.put("new", "new\n");
     home.put("a", "zero\none\n");
@@ -99,6 +102,7 @@ async fn comparison_names_uncommitted_changes_that_are_not_in() {
 
 #[tokio::test]
 async fn failure_of_one_agent_is_reported() {
+    needs_linux!("sandbox");
     let home = repository();
     home.config(&super::setting("other", &["broken"]));
     super::trust(&home).await;
@@ -111,6 +115,7 @@ async fn failure_of_one_agent_is_reported() {
 
 #[tokio::test]
 async fn exit_code_is_that_of_a_run_with_one_agent() {
+    needs_linux!("sandbox");
     let home = repository();
     home.config(&super::setting("other", &[]));
     super::trust(&home).await;
@@ -151,6 +156,7 @@ async fn only_run_takes_several_agents() {
 
 #[tokio::test]
 async fn comparison_over_http() {
+    needs_linux!("sandbox");
     let home = repository();
     home.config(&super::native::inner(&home, json!([{"text": "made by inner"}])));
     super::trust(&home).await;

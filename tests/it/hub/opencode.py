@@ -287,7 +287,7 @@ class Session:
             self.say(message, f"[{self.wait(answered)}]")
         elif word in ("wait", "fork"):
             if word == "fork":
-                subprocess.Popen(["setsid", "sleep", "600"])
+                subprocess.Popen(["setsid", "sleep", "600"], close_fds=False)
             part = self.part(message, "tool", tool="bash", callID=number("call"), state={"status": "running", "input": {"command": "sleep"}})
             self.aborted.wait()
             self.abort(message, part)

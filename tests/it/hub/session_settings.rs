@@ -270,6 +270,7 @@ async fn limit_is_reported_if_the_agent_reports_no_usage() {
 
 #[tokio::test]
 async fn sandboxed_agent_writes_only_below_its_session() {
+    needs_linux!("sandbox");
     let line = "touch made; touch ../outside; touch $TMPDIR/x ../.claude/x && echo ok";
     for (flags, setting, made) in [
         (&["--mode", "auto"][..], "sandbox = \"workspace-write\"\n", true),

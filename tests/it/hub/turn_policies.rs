@@ -90,6 +90,7 @@ async fn hook_that_must_block_on_failure_is_refused_where_the_agent_may_not_ask(
 
 #[tokio::test]
 async fn failed_checks_prompt_the_agent_again() {
+    needs_linux!("sandbox");
     for (rounds, stop, results) in [(3, "end_turn", json!([false, true])), (1, "end_turn", json!([false]))] {
         let settings = format!("verify = true\n[verify]\ncommands = [\"test -f fixed\"]\nmax_rounds = {rounds}\n");
         let home = home(&settings).await;

@@ -55,6 +55,7 @@ async fn notices(home: &Home, session: &str) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn changes_of_commands_are_reviewed_and_rejected() {
+    needs_linux!("sandbox");
     let before = json!([["committed", "not committed", "committed", "untracked", "committed", null, "built"], "755", false]);
     let written = json!([["changed", "changed", null, "changed", "changed", "new", "built"], "644", true]);
     let one = json!([["changed", "changed", null, "changed", "changed", null, "built"], "644", false]);
@@ -93,6 +94,7 @@ async fn changes_of_commands_are_reviewed_and_rejected() {
 
 #[tokio::test]
 async fn change_after_the_end_of_the_agents_turn_is_a_conflict() {
+    needs_linux!("sandbox");
     let home = home("request").await;
     let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
     agent.otherwise = Reply::Never;
@@ -113,6 +115,7 @@ async fn change_after_the_end_of_the_agents_turn_is_a_conflict() {
 
 #[tokio::test]
 async fn changes_that_git_cannot_restore_are_not_reviewed() {
+    needs_linux!("sandbox");
     let repository = |home: &Home| git(home, &["config", "core.autocrlf", "input"]);
     let removed = |home: &Home| std::fs::rename(home.work().join(".git"), home.work().join("moved")).unwrap();
     let crlf = home("request").await;
@@ -137,6 +140,7 @@ async fn changes_that_git_cannot_restore_are_not_reviewed() {
 
 #[tokio::test]
 async fn recorded_review_has_the_changes_of_the_turn() {
+    needs_linux!("sandbox");
     let home = home("auto").await;
     let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
     agent.turn(&session, "say").await;

@@ -265,16 +265,19 @@ async fn check(way: impl AsyncFn(&World, bool) -> BTreeSet<String>, more: &[&str
 
 #[tokio::test]
 async fn repository_runs_nothing_before_it_is_trusted_in_commands() {
+    needs_linux!("sandbox");
     check(World::commands, &["nuncio-key"]).await;
 }
 
 #[tokio::test]
 async fn repository_runs_nothing_before_it_is_trusted_over_stdio() {
+    needs_linux!("sandbox");
     check(World::stdio, &[]).await;
 }
 
 #[tokio::test]
 async fn repository_runs_nothing_before_it_is_trusted_over_http() {
+    needs_linux!("sandbox");
     check(World::http, &[]).await;
 }
 

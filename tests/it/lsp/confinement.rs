@@ -32,6 +32,7 @@ fn turns(count: usize) -> Value {
 
 #[tokio::test]
 async fn server_is_confined_if_the_model_writes_without_a_question() {
+    needs_linux!("sandbox");
     let cases = [
         ("", ALL),
         ("[permissions]\ndefault = \"allow\"\n", INSIDE),
@@ -50,6 +51,7 @@ async fn server_is_confined_if_the_model_writes_without_a_question() {
 
 #[tokio::test]
 async fn unconfined_server_stops_when_the_mode_confines_it() {
+    needs_linux!("sandbox");
     let home = probed("").await;
     let (mut agent, session) = home.session(turns(3), &["--mode", "ask"]).await;
     assert_eq!(told(&mut agent, &session).await, ALL);
@@ -62,6 +64,7 @@ async fn unconfined_server_stops_when_the_mode_confines_it() {
 
 #[tokio::test]
 async fn server_of_a_session_is_confined_for_other_sessions_in_the_directory() {
+    needs_linux!("sandbox");
     let home = probed("").await;
     let (mut agent, asking) = home.session(turns(3), &["--mode", "ask"]).await;
     assert_eq!(told(&mut agent, &asking).await, ALL);
@@ -74,6 +77,7 @@ async fn server_of_a_session_is_confined_for_other_sessions_in_the_directory() {
 
 #[tokio::test]
 async fn confined_server_that_fails_names_the_setting() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.config(&setting("own", &["sh", "-c", "exit 3"]));
     home.put("a.x", "");

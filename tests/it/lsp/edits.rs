@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::{diagnostics, home, outputs, said, write};
+use super::{diagnostics, home, outputs, said, write, writing_session};
 use crate::harness::{Agent, Home, tool};
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn changes_by_other_tools_update_diagnostics() {
 #[tokio::test]
 async fn diagnostics_of_denied_files_are_hidden() {
     let home = home(&[]);
-    let settings = std::fs::read_to_string(home.data().join("config.toml")).unwrap();
+    let settings = home.config_text();
     home.config(&format!("[permissions]\nrules = [ {{ kind = \"read\", path = \"secret/**\", policy = \"deny\" }} ]\n{settings}"));
     home.put("a.x", "ERR a\n");
     let known = json!({"tool_calls": [{"name": "diagnostics", "input": {}}]});
@@ -155,6 +155,7 @@ async fn server(agent: &mut Agent, session: &str) -> String {
 async fn sessions_share_a_server_until_the_last_session_closes() {
     let home = home(&["root"]);
     home.put("a.x", "");
+    assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     // Each session runs the script from its first step.
     let (mut agent, one) = home.session(json!([diagnostics("a.x"), {"text": "done"}, diagnostics("a.x")]), &[]).await;
     let two = agent.new_session(&home).await;
@@ -174,7 +175,7 @@ async fn server_starts_only_when_needed() {
     // A server that creates the file `started` on start.
     home.config(&super::setting("own", &["sh", "-c", "touch started; cat"]));
     let (mut agent, session) =
-        home.session(json!([write("a.txt", "ERR\n"), {"text": "done"}, write("a.x", "ERR\n")]), &["--mode", "auto"]).await;
+        writing_session(&home, json!([write("a.txt", "ERR\n"), {"text": "done"}, write("a.x", "ERR\n")])).await;
     agent.turn(&session, "go").await;
     assert_eq!(home.get("started"), None);
     agent.turn(&session, "go").await;

@@ -91,6 +91,7 @@ async fn missing_server_is_reported() {
 
 #[tokio::test]
 async fn settings_select_and_disable_servers() {
+    needs_linux!("sandbox");
     let home = home();
     home.put("src/a.py", "");
     home.put("src/a.z", "");
@@ -115,6 +116,7 @@ async fn settings_select_and_disable_servers() {
 
 #[tokio::test]
 async fn project_disables_servers_at_once_and_adds_servers_when_trusted() {
+    needs_linux!("sandbox");
     let home = home();
     home.put("a.py", "");
     home.put("a.z", "");
@@ -147,6 +149,7 @@ async fn invalid_settings_are_errors() {
 
 #[tokio::test]
 async fn server_is_sandboxed_according_to_the_mode() {
+    needs_linux!("sandbox");
     let home = super::home(&["probe"]);
     home.put("a.x", "");
     home.put("../home/token", "owner-token\n");

@@ -4,7 +4,7 @@
 use nuncio::internal::limits;
 use serde_json::json;
 
-use super::{diagnostics, home, outputs, said, setting, write};
+use super::{diagnostics, home, outputs, said, setting, write, writing_session};
 use crate::harness::{Home, tool};
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn silent_server_does_not_block_edits() {
 async fn cancel_ends_the_wait_for_a_server() {
     let home = Home::new();
     home.config(&setting("own", &["sh", "-c", "touch started; exec sleep 60"]));
-    let (mut agent, session) = home.session(json!([diagnostics("a.x")]), &[]).await;
+    let (mut agent, session) = writing_session(&home, json!([diagnostics("a.x")])).await;
     let turn = agent.prompt(&session, "go").await;
     agent.until("the call runs", |frame| frame["params"]["update"]["status"] == "in_progress").await;
     agent.notify("session/cancel", json!({ "sessionId": session })).await;
@@ -106,7 +106,7 @@ async fn flooding_or_lingering_server_is_killed() {
 async fn killed_nuncio_leaves_no_servers() {
     for mode in ["", "flood", "lingers"] {
         let home = home(&[mode]);
-        let (mut agent, session) = home.session(json!([write("a.x", "one")]), &["--mode", "auto"]).await;
+        let (mut agent, session) = writing_session(&home, json!([write("a.x", "one")])).await;
         agent.turn(&session, "go").await;
         assert!(crate::process::marked(&agent.marker).len() > 2, "{mode}: no server runs");
         agent.kill().await;

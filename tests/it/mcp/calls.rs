@@ -200,6 +200,7 @@ async fn server_gets_its_variables_and_no_keys() {
 /// A session's project can name keys that the process does not know at its start.
 #[tokio::test]
 async fn server_gets_no_keys_of_the_settings_of_its_project() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.env("PROJECT_KEY", "secret-value");
     home.env("GIVEN_KEY", "given-value");

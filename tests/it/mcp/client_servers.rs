@@ -53,6 +53,7 @@ async fn unusable_servers_of_the_client_are_errors() {
 
 #[tokio::test]
 async fn servers_of_a_project_start_only_after_trust() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.put(".nuncio/config.toml", &setting("docs", &[]));
     let step = || json!([call("mcp__docs__echo", json!({"text": "hi"}))]);
@@ -67,6 +68,7 @@ async fn servers_of_a_project_start_only_after_trust() {
 
 #[tokio::test]
 async fn changed_program_of_a_server_revokes_trust() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let script = std::fs::read_to_string(SERVER).unwrap();
     home.put("sub/server.py", &script);

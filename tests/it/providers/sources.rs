@@ -14,6 +14,7 @@ fn value<'a>(options: &'a Value, id: &str) -> &'a Value {
 
 #[tokio::test]
 async fn provider_of_trusted_project_is_available_in_project() {
+    needs_linux!("sandbox");
     let wire = &WIRES[0];
     let provider = Provider::start(wire.protocol, vec![Exchange::events(wire.plain)]).await;
     let home = Home::new();

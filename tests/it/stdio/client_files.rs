@@ -302,6 +302,7 @@ async fn cancel_kills_terminal_command_and_unavailable_terminal_is_replaced() {
 
 #[tokio::test]
 async fn sandboxed_command_does_not_run_in_client_terminal() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.config("[tools]\nclient_terminal = true\n");
     let call = [("bash", json!({"command": "echo x > ../outside || echo confined"}))];

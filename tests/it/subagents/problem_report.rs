@@ -48,6 +48,7 @@ async fn rejected_changes_are_in_the_result_of_task() {
 
 #[tokio::test]
 async fn failing_checks_are_in_the_result_of_task() {
+    needs_linux!("sandbox");
     let home = home(CHECKS).await;
     define(&home, "worker", "", claims("bad\n"));
     let steps = json!([calls(&[task("worker", "work")]), says("error: a.txt is bad", "I know"), {"text": "again"}]);
@@ -64,6 +65,7 @@ async fn failing_checks_are_in_the_result_of_task() {
 
 #[tokio::test]
 async fn resolved_problems_are_not_reported() {
+    needs_linux!("sandbox");
     let home = home(&format!("{REVIEW}{}", CHECKS.replace("max_rounds = 1\n", ""))).await;
     define(&home, "worker", "", json!([write("bad\n"), {"text": "x"}, write("good\n"), {"text": "all good"}]));
     let steps = json!([calls(&[task("worker", "work")]), says("all good", "ok")]);
@@ -106,6 +108,7 @@ async fn rejection_is_in_the_report_of_a_background_task() {
 
 #[tokio::test]
 async fn delegate_is_an_error_if_something_is_unresolved() {
+    needs_linux!("sandbox");
     let accept = |option: &str| json!({"action": "accept", "content": {"decision": option}});
     for (settings, answer, text, failed) in [
         (REVIEW, Some(accept("reject")), "a.txt: rejected", true),

@@ -45,6 +45,7 @@ fn short(world: &World, revision: &str) -> String {
 
 #[tokio::test]
 async fn missing_repository_is_reported() {
+    needs_linux!("sandbox");
     let world = World::new();
     let expected = format!("error {} is not in a git repository; run git init with bash to create one", world.path("").display());
     let expected = expected.replace("/ is", " is");
@@ -61,6 +62,7 @@ async fn missing_repository_is_reported() {
 
 #[tokio::test]
 async fn repository_without_commits_is_supported() {
+    needs_linux!("sandbox");
     let world = World::with_files(&[("a", "a\n")]);
     git(&world.path(""), &["init", "--quiet", "-b", "trunk"]);
     assert_eq!(world.told("git_status", json!({})).await, "ok on trunk, no commits yet\nuntracked:\n  a\n");
@@ -78,6 +80,7 @@ async fn repository_without_commits_is_supported() {
 
 #[tokio::test]
 async fn status_lists_changed_files_by_state() {
+    needs_linux!("sandbox");
     let world = repository();
     assert_eq!(world.told("git_status", json!({})).await, "ok on main\nno changes\n");
     world.put("a", "one\n2\nthree\n");
@@ -107,6 +110,7 @@ async fn status_lists_changed_files_by_state() {
 
 #[tokio::test]
 async fn status_reports_upstream_and_conflicts() {
+    needs_linux!("sandbox");
     let world = repository();
     let other = world.directory.path().join("clone");
     git(&world.path(""), &["clone", "--quiet", ".", other.to_str().unwrap()]);
@@ -135,6 +139,7 @@ async fn status_reports_upstream_and_conflicts() {
 
 #[tokio::test]
 async fn diffs_are_unified_and_counted() {
+    needs_linux!("sandbox");
     let world = repository();
     let none = "ok no unstaged changes; set staged to see staged ones\n";
     assert_eq!(world.told("git_diff", json!({})).await, none);
@@ -158,6 +163,7 @@ async fn diffs_are_unified_and_counted() {
 
 #[tokio::test]
 async fn long_diffs_are_truncated_and_list_all_files() {
+    needs_linux!("sandbox");
     let world = repository();
     world.put("a", (0..20_000).map(|number| format!("{number}\n")).collect::<String>());
     world.put("dir/b", "c\n");
@@ -171,6 +177,7 @@ async fn long_diffs_are_truncated_and_list_all_files() {
 
 #[tokio::test]
 async fn hidden_files_are_omitted() {
+    needs_linux!("sandbox");
     let mut world = repository();
     world.put("a", "secret\n");
     world.put("dir/b", "open\n");
@@ -183,6 +190,7 @@ async fn hidden_files_are_omitted() {
 
 #[tokio::test]
 async fn only_files_inside_the_roots_are_shown() {
+    needs_linux!("sandbox");
     let mut world = repository();
     world.put("a", "outside\n");
     world.put("dir/b", "inside\n");
@@ -194,6 +202,7 @@ async fn only_files_inside_the_roots_are_shown() {
 
 #[tokio::test]
 async fn log_can_be_limited_to_a_path() {
+    needs_linux!("sandbox");
     let world = repository();
     let first = short(&world, "HEAD");
     world.put("a", "x\n");
@@ -221,6 +230,7 @@ async fn log_can_be_limited_to_a_path() {
 
 #[tokio::test]
 async fn commit_includes_staged_or_named_files() {
+    needs_linux!("sandbox");
     let world = repository();
     let nothing = "error nothing is staged; set paths, or run git add with bash";
     assert_eq!(world.told("git_commit", json!({"message": "x"})).await, nothing);
@@ -249,6 +259,7 @@ async fn commit_includes_staged_or_named_files() {
 
 #[tokio::test]
 async fn hook_output_is_reported_and_hooks_can_reject_a_commit() {
+    needs_linux!("sandbox");
     let world = repository();
     world.put("a", "x\n");
     world.put("new", "x\n");
@@ -263,6 +274,7 @@ async fn hook_output_is_reported_and_hooks_can_reject_a_commit() {
 
 #[tokio::test]
 async fn hanging_hook_is_killed_with_its_call() {
+    needs_linux!("sandbox");
     let world = repository();
     world.put("a", "x\n");
     rustix::fs::mknodat(
@@ -287,6 +299,7 @@ async fn hanging_hook_is_killed_with_its_call() {
 
 #[tokio::test]
 async fn hooks_run_in_the_sandbox() {
+    needs_linux!("sandbox");
     let mut world = repository();
     world.put("a", "x\n");
     hook(&world, "pre-commit", "touch inside; touch ../outside");
@@ -303,6 +316,7 @@ async fn hooks_run_in_the_sandbox() {
 
 #[tokio::test]
 async fn branches_are_listed_created_and_switched() {
+    needs_linux!("sandbox");
     let world = repository();
     let commit = short(&world, "HEAD")[..7].to_owned();
     assert_eq!(world.told("git_branch", json!({"action": "create", "name": "side"})).await, "ok created side; still on main\n");
@@ -333,6 +347,7 @@ async fn branches_are_listed_created_and_switched() {
 
 #[tokio::test]
 async fn reads_do_not_run_programs_from_repository_settings() {
+    needs_linux!("sandbox");
     let world = repository();
     let ran = world.path("ran");
     let plant = format!("touch {}; false", ran.display());
@@ -363,6 +378,7 @@ async fn reads_do_not_run_programs_from_repository_settings() {
 
 #[tokio::test]
 async fn worktrees_and_submodules_are_supported() {
+    needs_linux!("sandbox");
     let mut world = repository();
     let sub = world.directory.path().join("sub");
     git(&world.path(""), &["clone", "--quiet", ".", sub.to_str().unwrap()]);
@@ -380,18 +396,4 @@ async fn worktrees_and_submodules_are_supported() {
     assert_eq!(world.told("git_status", json!({})).await, "ok on there\nnot staged:\n  modified a\n");
     let told = world.told("git_commit", json!({"message": "there", "paths": ["a"]})).await;
     assert!(told.contains(" on there\n"), "{told}");
-}
-
-#[tokio::test]
-async fn command_rules_apply_to_git_tools() {
-    let world = repository();
-    let access =
-        |name: &str, input: Value| world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().access;
-    let commit = access("git_commit", json!({"message": "it's", "paths": ["a b"]}));
-    assert_eq!(commit.command.as_deref(), Some(r"git commit -m 'it'\''s' -- 'a b'"));
-    assert_eq!((commit.paths, commit.kind), (vec!["a b".to_owned()], nuncio::internal::permission::AccessKind::Exec));
-    let switch = access("git_branch", json!({"action": "switch", "name": "x"}));
-    assert_eq!(switch.command.as_deref(), Some("git switch x"));
-    let list = access("git_branch", json!({"action": "list"}));
-    assert_eq!((list.kind, list.command), (nuncio::internal::permission::AccessKind::Read, None));
 }

@@ -5,6 +5,7 @@ use super::*;
 
 #[tokio::test]
 async fn upstreams_and_remotes_are_set_and_addresses_that_run_programs_are_refused() {
+    needs_linux!("sandbox");
     let world = repository();
     let remote = |target: &str| json!({"action": "set_remote", "name": "origin", "target": target});
     for target in ["https://example.org/a.git", "git@example.org:a.git", "ssh://git@example.org/a"] {

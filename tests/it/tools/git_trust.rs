@@ -1,4 +1,4 @@
-//! The git tools with hostile repositories, unusual names, cancelled calls and failures.
+//! The git tools with hostile repositories, unusual names, cancelled calls, failures and rules.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,7 @@ fn confine(world: &mut World, writable: Vec<PathBuf>) {
 
 #[tokio::test]
 async fn repository_outside_the_session_is_rejected() {
+    needs_linux!("sandbox");
     type Plant = fn(&Path, &Path);
     let fake: Plant = |work, other| {
         for (name, names) in [("commondir", other.join(".git")), ("gitdir", work.join(".git"))] {
@@ -99,6 +100,7 @@ async fn without_roots_nothing_is_shown() {
 
 #[tokio::test]
 async fn submodules_and_worktrees_can_be_the_session_directory() {
+    needs_linux!("sandbox");
     let mut world = repository();
     let sub = world.directory.path().join("sub");
     git(&world.path(""), &["clone", "--quiet", ".", sub.to_str().unwrap()]);
@@ -114,6 +116,7 @@ async fn submodules_and_worktrees_can_be_the_session_directory() {
 
 #[tokio::test]
 async fn filters_of_reads_cannot_write() {
+    needs_linux!("sandbox");
     let mut world = repository();
     let ran = world.path("ran");
     let plant = format!("touch {0} {0}$$; cat", ran.display());
@@ -137,6 +140,7 @@ async fn filters_of_reads_cannot_write() {
 
 #[tokio::test]
 async fn large_files_of_git_lfs_can_be_compared() {
+    needs_linux!("sandbox");
     let world = repository();
     world.put(".git/lfs/kept", "");
     git(&world.path(""), &["config", "filter.lfs.clean", "cat >.git/lfs/kept && echo pointer"]);
@@ -149,6 +153,7 @@ async fn large_files_of_git_lfs_can_be_compared() {
 
 #[tokio::test]
 async fn names_that_are_not_utf8_are_hidden_and_committed() {
+    needs_linux!("sandbox");
     let mut world = repository();
     let strange = world.path("dir").join(OsStr::from_bytes(b"\xff"));
     std::fs::write(&strange, "open\n").unwrap();
@@ -163,6 +168,7 @@ async fn names_that_are_not_utf8_are_hidden_and_committed() {
 
 #[tokio::test]
 async fn directory_rule_hides_the_directory() {
+    needs_linux!("sandbox");
     let mut world = repository();
     world.put("secrets/a", "secret\n");
     let absolute = world.path("secrets").display().to_string();
@@ -177,6 +183,7 @@ async fn directory_rule_hides_the_directory() {
 
 #[tokio::test]
 async fn renamed_file_stays_hidden() {
+    needs_linux!("sandbox");
     let mut world = repository();
     let lines: String = (0..20).map(|number| format!("line {number}\n")).collect();
     world.put("a", format!("{lines}secret\n"));
@@ -194,6 +201,7 @@ async fn renamed_file_stays_hidden() {
 
 #[tokio::test]
 async fn cancelled_commit_restores_the_index() {
+    needs_linux!("sandbox");
     let world = repository();
     world.put("new", "x\n");
     let ready = world.path(".git/ready");
@@ -212,6 +220,7 @@ async fn cancelled_commit_restores_the_index() {
 
 #[tokio::test]
 async fn commit_of_many_new_files_succeeds_or_restores_the_index() {
+    needs_linux!("sandbox");
     let world = repository();
     let name = |number: usize| format!("many/{number:0120}");
     (0..1500).for_each(|number| world.put(&name(number), "x\n"));
@@ -228,6 +237,7 @@ async fn commit_of_many_new_files_succeeds_or_restores_the_index() {
 
 #[tokio::test]
 async fn failures_describe_the_sandbox() {
+    needs_linux!("sandbox");
     let mut world = repository();
     world.put("a", "x\n");
     confine(&mut world, Vec::new());
@@ -240,6 +250,7 @@ async fn failures_describe_the_sandbox() {
 
 #[tokio::test]
 async fn paths_may_contain_symlinks() {
+    needs_linux!("sandbox");
     let world = repository();
     let link = world.directory.path().join("link");
     symlink(world.path(""), &link).unwrap();
@@ -257,6 +268,7 @@ async fn paths_may_contain_symlinks() {
 
 #[tokio::test]
 async fn empty_commits_are_explained() {
+    needs_linux!("sandbox");
     let world = repository();
     world.put("new", "x\n");
     world.put(".git/info/exclude", "*.log\n");
@@ -277,4 +289,18 @@ async fn empty_commits_are_explained() {
     hook(&world, "pre-commit", "echo $LC_ALL; exit 1");
     let told = world.told("git_commit", json!({"message": "x", "paths": ["new"]})).await;
     assert_eq!(told, "error git failed with exit code 1: C.UTF-8");
+}
+
+#[tokio::test]
+async fn command_rules_apply_to_git_tools() {
+    let world = repository();
+    let access =
+        |name: &str, input: Value| world.tools.prepare(name, input, &world.context).map_err(|error| error.0).unwrap().access;
+    let commit = access("git_commit", json!({"message": "it's", "paths": ["a b"]}));
+    assert_eq!(commit.command.as_deref(), Some(r"git commit -m 'it'\''s' -- 'a b'"));
+    assert_eq!((commit.paths, commit.kind), (vec!["a b".to_owned()], nuncio::internal::permission::AccessKind::Exec));
+    let switch = access("git_branch", json!({"action": "switch", "name": "x"}));
+    assert_eq!(switch.command.as_deref(), Some("git switch x"));
+    let list = access("git_branch", json!({"action": "list"}));
+    assert_eq!((list.kind, list.command), (nuncio::internal::permission::AccessKind::Read, None));
 }

@@ -30,6 +30,8 @@ const KINDS: [&str; 3] = ["/dev/zero", "huge", "pipe"];
 
 fn make(kind: &str, path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // The settings may exist.
+    let _ = std::fs::remove_file(path);
     match kind {
         "pipe" => mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap(),
         "huge" => std::fs::File::create(path).unwrap().set_len(2 << 30).unwrap(),

@@ -22,6 +22,7 @@ fn own_directories(home: &Home, name: &str) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn program_does_not_choose_where_the_next_one_writes() {
+    needs_linux!("sandbox");
     let home = Home::new();
     let outside = home.put("../outside/kept", "").parent().unwrap().canonicalize().unwrap();
     let script = "own=${TMPDIR%/tmp}\nfor name in tmp cache; do rm -rf $own/$name; mv $own/$name $own/old; ln -s OUTSIDE $own/$name; done\n\
@@ -50,6 +51,7 @@ async fn program_does_not_choose_where_the_next_one_writes() {
 /// with network.
 #[tokio::test]
 async fn programs_have_the_variables_of_package_managers_and_share_no_caches() {
+    needs_linux!("sandbox");
     let home = repository();
     home.put(
         "program.sh",
@@ -91,6 +93,7 @@ async fn programs_have_the_variables_of_package_managers_and_share_no_caches() {
 /// `npx` waits for more than 45 s if it has neither a network nor this information.
 #[tokio::test]
 async fn confined_npx_fails_at_once_and_names_the_setting() {
+    needs_linux!("sandbox");
     let home = repository();
     let npx = "[\"npx\", \"-y\", \"@acme/docs\"]";
     let settings = format!(
@@ -111,6 +114,7 @@ async fn confined_npx_fails_at_once_and_names_the_setting() {
 
 #[tokio::test]
 async fn confined_program_that_fails_or_hangs_names_the_setting() {
+    needs_linux!("sandbox");
     let token = "model = \"x/m\"\n[providers.x]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_command = [\"false\"]\n";
     let bearer = "[mcp.x]\nurl = \"http://127.0.0.1:9/mcp\"\nbearer_token_command = [\"false\"]\n";
     let waits = "[[hooks]]\nevent = \"tool.execute.after\"\ncommand = [\"tail\", \"-f\", \"/dev/null\"]\ntimeout_ms = 100\n";

@@ -17,6 +17,7 @@ async fn guarded(more: &str) -> Home {
 
 #[tokio::test]
 async fn hook_that_changes_during_a_session_blocks() {
+    needs_linux!("sandbox");
     let home = guarded("").await;
     let read = ("read", json!({"file_path": "a.txt"}));
     let write = ("bash", json!({"command": "echo 'echo other >> runs.txt' > guard.sh"}));
@@ -29,6 +30,7 @@ async fn hook_that_changes_during_a_session_blocks() {
 
 #[tokio::test]
 async fn hook_that_changed_between_sessions_blocks_until_it_is_trusted_again() {
+    needs_linux!("sandbox");
     for change in ["script", "settings", "no settings"] {
         let home = guarded("").await;
         match change {
@@ -80,6 +82,7 @@ async fn writes_to_files_that_trusted_settings_name_ask() {
 
 #[tokio::test]
 async fn programs_of_a_project_do_not_start_after_a_change() {
+    needs_linux!("sandbox");
     let cases = [
         ("setup", "[worktree]\nsetup = [\"sh program.sh\"]\n"),
         ("server", "[mcp.x]\ncommand = [\"sh\", \"program.sh\"]\n"),

@@ -35,6 +35,7 @@ async fn got(home: &Home) -> String {
 
 #[tokio::test]
 async fn settings_of_the_user_grant_network_and_directories() {
+    needs_linux!("sandbox");
     let cases = [
         ("", "", "ran "),
         ("[trust.\"WORK\".hooks]\nnetwork = true\nwritable = [\"ABOVE/above\"]\n", "", "above network ran "),
@@ -63,6 +64,7 @@ async fn settings_of_the_user_grant_network_and_directories() {
 
 #[tokio::test]
 async fn message_names_a_grant_that_is_not_used() {
+    needs_linux!("sandbox");
     let home = project("[trust.\"WORK\".hooks]\nwritable = [\"target\"]\n", "").await;
     home.put("program.sh", "exit 1\n");
     trust(&home).await;
@@ -72,6 +74,7 @@ async fn message_names_a_grant_that_is_not_used() {
 
 #[tokio::test]
 async fn symlink_of_the_project_does_not_widen_the_sandbox() {
+    needs_linux!("sandbox");
     for (writable, written) in [("target", false), ("ABOVE/linked", true)] {
         let home = project(&format!("[sandbox]\nwritable = [\"{writable}\"]\n"), "").await;
         let ran = run(&home, "auto", &[("bash", json!({"command": "echo x > ../linked/y"}))]).await;
@@ -96,6 +99,7 @@ async fn directory_that_grants_nothing_is_reported() {
 /// A hook of a project cannot read nuncio's own directories by naming a file there.
 #[tokio::test]
 async fn hook_of_a_project_reads_no_file_of_nuncio() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.put("a.txt", "alpha\n");
     home.put("program.sh", "cat \"$1\" >> got.txt; echo ran >> got.txt\n");

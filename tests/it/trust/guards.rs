@@ -103,6 +103,7 @@ async fn is_blocked(home: &Home) -> bool {
 
 #[tokio::test]
 async fn hook_remains_if_the_texts_of_its_files_are_large() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.put("a.txt", "alpha\n");
     let padding = "# padding\n".repeat(70_000);
@@ -119,6 +120,7 @@ async fn hook_remains_if_the_texts_of_its_files_are_large() {
 
 #[tokio::test]
 async fn unknown_trusted_hooks_block_after_a_change() {
+    needs_linux!("sandbox");
     for change in [None, Some("empty"), Some("absent")] {
         let home = Home::new();
         home.put("a.txt", "alpha\n");
@@ -137,6 +139,7 @@ async fn unknown_trusted_hooks_block_after_a_change() {
 /// A program over 1 MiB is compared, too.
 #[tokio::test]
 async fn large_program_that_changed_does_not_start() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.put("a.txt", "alpha\n");
     let program = |line: &str| format!("{line}\n{}", "# padding\n".repeat(120_000));
@@ -153,6 +156,7 @@ async fn large_program_that_changed_does_not_start() {
 
 #[tokio::test]
 async fn checks_of_agents_md_run_only_if_the_trusted_ones_are_known() {
+    needs_linux!("sandbox");
     for known in [true, false] {
         let home = Home::new();
         home.put("AGENTS.md", "# Checks\n\n- `touch checked`\n");

@@ -51,6 +51,7 @@ fn named(settings: &str) -> Home {
 
 #[tokio::test]
 async fn program_of_the_user_that_runs_a_file_of_the_project_needs_trust_and_is_confined() {
+    needs_linux!("sandbox");
     for (name, settings) in NAMED {
         let home = named(settings);
         let ran = start(&home, &[]).await;
@@ -66,6 +67,7 @@ async fn program_of_the_user_that_runs_a_file_of_the_project_needs_trust_and_is_
 
 #[tokio::test]
 async fn token_command_of_the_user_in_the_project_needs_trust_and_is_confined() {
+    needs_linux!("sandbox");
     let key = "model = \"x/m\"\n[providers.x]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_command = ";
     let home = named(&format!("{key}[\"sh\", \"WORK/program.sh\"]\n"));
     let ran = home.run(&["run", "go"], "").await;
@@ -78,6 +80,7 @@ async fn token_command_of_the_user_in_the_project_needs_trust_and_is_confined() 
 
 #[tokio::test]
 async fn writes_to_files_of_the_users_programs_ask() {
+    needs_linux!("sandbox");
     for (name, settings) in &NAMED[..5] {
         let home = named(settings);
         trust(&home).await;
@@ -109,6 +112,7 @@ async fn writes_to_the_directory_of_the_settings_ask() {
 
 #[tokio::test]
 async fn directory_of_a_program_that_leads_out_of_the_project_is_refused() {
+    needs_linux!("sandbox");
     let server = |cwd: &str| format!("[mcp.x]\ncommand = [\"sh\", \"run.sh\"]\ncwd = \"{cwd}\"\n");
     let hook = |cwd: &str| hook("tool.execute.before", "WORK/../script.sh", &format!("cwd = \"{cwd}\""));
     for (cwd, runs) in [("$WORKSPACE/server", false), ("server", false), ("$WORKSPACE/inner", true), ("inner", true)] {
@@ -133,6 +137,7 @@ async fn directory_of_a_program_that_leads_out_of_the_project_is_refused() {
 /// Launchers search packages in the directories above the one in which they start.
 #[tokio::test]
 async fn program_whose_own_directory_is_in_the_project_needs_trust_and_is_confined() {
+    needs_linux!("sandbox");
     let probe = "cd \"$NUNCIO_WORKSPACE\"; echo ran >> got.txt; (echo x > home/written) 2>/dev/null && echo data >> got.txt";
     let cases = [
         format!("[mcp.x]\ncommand = [\"sh\", \"-c\", '''{probe}''']\n"),

@@ -29,6 +29,7 @@ fn project(settings: &str) -> Home {
 
 #[tokio::test]
 async fn programs_of_a_project_are_confined_in_every_mode() {
+    needs_linux!("sandbox");
     for (name, settings) in NAMED {
         for mode in ["ask", "accept-edits", "auto"] {
             let home = project(settings);
@@ -45,6 +46,7 @@ async fn programs_of_a_project_are_confined_in_every_mode() {
 
 #[tokio::test]
 async fn project_does_not_widen_its_own_sandbox() {
+    needs_linux!("sandbox");
     let home = project(&format!("{}[sandbox]\nmode = \"off\"\nnetwork = true\n[trust.\"/\".hooks]\nnetwork = true\n", NAMED[0].1));
     trust(&home).await;
     let ran = run(&home, "auto", &[("bash", json!({"command": "sh program.sh"}))]).await;
@@ -108,6 +110,7 @@ async fn programs_of_the_user_load_no_file_of_an_untrusted_repository() {
 
 #[tokio::test]
 async fn server_of_the_user_in_the_workspace_needs_trust_and_is_confined() {
+    needs_linux!("sandbox");
     let home = project("");
     home.config("[mcp.x]\ncommand = [\"sh\", \"program.sh\"]\ncwd = \"$WORKSPACE\"\n");
     let read = ("read", json!({"file_path": "a.txt"}));
@@ -121,6 +124,7 @@ async fn server_of_the_user_in_the_workspace_needs_trust_and_is_confined() {
 
 #[tokio::test]
 async fn hook_of_the_user_in_the_workspace_needs_trust_and_is_confined() {
+    needs_linux!("sandbox");
     let home = project("");
     home.config(&hook("tool.execute.before", "guard.sh", "cwd = \"$WORKSPACE\""));
     std::fs::write(home.data().join("guard.sh"), ESCAPE).unwrap();
@@ -149,6 +153,7 @@ async fn server_gets_the_project_by_variables_and_runs_in_a_directory_of_its_own
 /// Trust of a repository does not extend to a repository inside it.
 #[tokio::test]
 async fn nested_repository_is_not_covered_by_the_trust_of_the_outer_one() {
+    needs_linux!("sandbox");
     let home = crate::workspaces::repository();
     home.config("[mcp.x]\ncommand = [\"touch\", \"ran\"]\ncwd = \"$WORKSPACE\"\n");
     home.put("inner/a.txt", "alpha\n");

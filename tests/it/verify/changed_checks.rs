@@ -36,6 +36,7 @@ async fn changed_checks_do_not_run_without_permission() {
 
 #[tokio::test]
 async fn user_is_asked_about_changed_checks() {
+    needs_linux!("sandbox");
     for (reply, known, pwned) in [("allow_once", true, true), ("reject_once", false, false)] {
         let home = home().await;
         let steps = json!([write("AGENTS.md", &declares("touch pwned")), {"text": "done"}]);
@@ -50,6 +51,7 @@ async fn user_is_asked_about_changed_checks() {
 
 #[tokio::test]
 async fn removed_checks_still_run() {
+    needs_linux!("sandbox");
     let home = home().await;
     let steps = json!([write("AGENTS.md", "# Nothing\n"), {"text": "done"}]);
     let model = home.script(steps);

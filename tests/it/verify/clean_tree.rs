@@ -14,6 +14,7 @@ fn git(home: &Home, arguments: &[&str]) {
 
 #[tokio::test]
 async fn turn_needs_a_clean_working_tree() {
+    needs_linux!("sandbox");
     type Prepare = fn(&Home);
     let cases: &[(&str, Prepare, Option<&str>)] = &[
         ("no repository", |_| (), None),

@@ -54,6 +54,7 @@ fn rounds(events: &[Value]) -> Vec<(u64, bool)> {
 
 #[tokio::test]
 async fn checks_run_after_changes_and_failures_return_to_the_model() {
+    needs_linux!("sandbox");
     let fails = "a.txt is not good";
     type Case<'a> = (&'a str, &'a str, Value, &'a [(u64, bool)]);
     let cases: &[Case<'_>] = &[
@@ -91,6 +92,7 @@ async fn checks_run_after_changes_and_failures_return_to_the_model() {
 
 #[tokio::test]
 async fn last_failure_is_known_to_the_next_turn() {
+    needs_linux!("sandbox");
     let home = home("max_rounds = 1\n").await;
     turn(&home, json!([write("bad\n"), say("done")]), "auto").await;
     let model = home.script(json!([expect("a.txt is not good", say("known"))]));
@@ -101,6 +103,7 @@ async fn last_failure_is_known_to_the_next_turn() {
 /// Messages of hooks about a check reach the model with the next request.
 #[tokio::test]
 async fn messages_of_hooks_reach_the_model() {
+    needs_linux!("sandbox");
     let validate = |script: &str| {
         format!("[[hooks]]\nevent = \"tool.result.validate\"\nmatch = \"verify\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n")
     };
@@ -121,6 +124,7 @@ async fn messages_of_hooks_reach_the_model() {
 
 #[tokio::test]
 async fn untrusted_directory_and_mode_plan_run_no_checks() {
+    needs_linux!("sandbox");
     let home = Home::new();
     home.put("a.txt", "old\n");
     home.put(".nuncio/config.toml", "[verify]\ncommands = [\"touch ran\"]\n");
@@ -139,6 +143,7 @@ async fn untrusted_directory_and_mode_plan_run_no_checks() {
 /// Configured commands run without a question, but rules that deny them apply.
 #[tokio::test]
 async fn deny_rule_prevents_checks() {
+    needs_linux!("sandbox");
     let home = home("[permissions]\nrules = [{ pattern = \"grep *\", policy = \"deny\" }]\n").await;
     let events = turn(&home, json!([write("bad\n"), say("done"), say("not asked")]), "accept-edits").await;
     assert_eq!(rounds(&events), [(1, false)]);
@@ -150,6 +155,7 @@ async fn deny_rule_prevents_checks() {
 
 #[tokio::test]
 async fn checks_run_in_the_sandbox() {
+    needs_linux!("sandbox");
     let home = home("").await;
     home.put("../outside", "kept\n");
     let outside = home.work().join("../outside").canonicalize().unwrap();
@@ -163,6 +169,7 @@ async fn checks_run_in_the_sandbox() {
 /// sandbox of commands off does not.
 #[tokio::test]
 async fn checks_are_confined_as_the_settings_of_the_user_grant() {
+    needs_linux!("sandbox");
     let network = "python3 -c 'import socket; socket.socket()' 2> /dev/null && echo network >> got";
     let outside = "(echo x > ../outside) 2> /dev/null && echo outside >> got";
     let check = json!([format!("{outside}; {network}; echo \"$npm_config_offline\" >> got")]);
@@ -190,6 +197,7 @@ async fn checks_are_confined_as_the_settings_of_the_user_grant() {
 
 #[tokio::test]
 async fn failed_check_names_the_setting_of_its_confinement() {
+    needs_linux!("sandbox");
     let home = home("").await;
     let events = turn(&home, json!([write("bad\n"), say("done"), write("good\n"), say("mended")]), "auto").await;
     let outputs: Vec<String> = bodies(&events, "tool.completed").iter().map(|body| body["output"].to_string()).collect();
@@ -200,6 +208,7 @@ async fn failed_check_names_the_setting_of_its_confinement() {
 
 #[tokio::test]
 async fn checks_are_shown_to_editors_and_kept_in_history() {
+    needs_linux!("sandbox");
     let home = home("").await;
     let (mut agent, session) = home.session(json!([write("good\n"), say("done"), say("more")]), &["--mode", "auto"]).await;
     let (stop, updates) = agent.turn(&session, "go").await;
@@ -223,6 +232,7 @@ async fn checks_are_shown_to_editors_and_kept_in_history() {
 
 #[tokio::test]
 async fn cancel_ends_running_checks() {
+    needs_linux!("sandbox");
     let home = home("").await;
     home.config("[verify]\ncommands = [\"touch begun; sleep 300\"]\n");
     let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", "auto"]).await;
@@ -235,6 +245,7 @@ async fn cancel_ends_running_checks() {
 
 #[tokio::test]
 async fn killed_process_leaves_a_closed_check() {
+    needs_linux!("sandbox");
     let home = home("").await;
     home.config("[verify]\ncommands = [\"touch begun; sleep 300\"]\n");
     let (mut agent, session) = home.session(json!([write("x\n"), say("done")]), &["--mode", "auto"]).await;
@@ -251,6 +262,7 @@ async fn killed_process_leaves_a_closed_check() {
 /// The selection of the session's tools does not apply to the checks, also if a hook changes them.
 #[tokio::test]
 async fn hook_changes_the_checks_of_a_session_without_the_tool() {
+    needs_linux!("sandbox");
     let home = home("").await;
     let script = r#"echo '{"input":{"commands":["touch by-hook"]}}'"#;
     let hook =

@@ -33,6 +33,7 @@ fn rounds(events: &[Value]) -> Vec<(u64, bool)> {
 
 #[tokio::test]
 async fn failing_checks_are_exit_code_one() {
+    needs_linux!("sandbox");
     let fails = json!([write("a.txt", "bad\n"), {"text": "all good"}]);
     for flags in [&["go"][..], &["--json", "go"], &["--plain", "go"]] {
         let home = home("max_rounds = 1\n", &[CHECK]).await;
@@ -51,6 +52,7 @@ async fn failing_checks_are_exit_code_one() {
 /// still a failure.
 #[tokio::test]
 async fn baseline_names_what_failed_before() {
+    needs_linux!("sandbox");
     let home = home("baseline = true\nmax_rounds = 1\n", &[CHECK, OTHER]).await;
     let steps = json!([
         {"tool_calls": [{"name": "read", "input": {"file_path": "a.txt"}}]},
@@ -80,6 +82,7 @@ async fn baseline_names_what_failed_before() {
 
 #[tokio::test]
 async fn failure_from_before_alone_is_exit_code_one() {
+    needs_linux!("sandbox");
     let home = home("baseline = true\nmax_rounds = 1\n", &[CHECK]).await;
     let ran = run(&home, json!([write("b.txt", "fine again\n"), {"text": "done"}]), &["go"]).await;
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -88,6 +91,7 @@ async fn failure_from_before_alone_is_exit_code_one() {
 
 #[tokio::test]
 async fn baseline_runs_once_and_only_before_changes() {
+    needs_linux!("sandbox");
     for (name, settings, steps, expected) in [
         (
             "no edit",

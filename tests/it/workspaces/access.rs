@@ -6,6 +6,7 @@ use super::{git, linked, repository};
 
 #[tokio::test]
 async fn workspaces_over_http() {
+    needs_linux!("sandbox");
     let home = repository();
     let server = home.serve_script(json!([{"text": "hello"}]), &[]).await;
     let created = server.post("/v1/workspaces", &json!({"name": "x"})).expect(201).await;
@@ -35,6 +36,7 @@ async fn workspaces_over_http() {
 
 #[tokio::test]
 async fn tokens_see_only_workspaces_of_their_roots() {
+    needs_linux!("sandbox");
     let home = repository();
     let other = home.work().join("other");
     git(&home.work(), &["clone", "--quiet", ".", "other"]);
@@ -71,6 +73,7 @@ async fn tokens_see_only_workspaces_of_their_roots() {
 
 #[tokio::test]
 async fn workspaces_on_the_command_line() {
+    needs_linux!("sandbox");
     let home = repository();
     let created = home.run(&["workspaces", "create", "fix", "--base", "main"], "").await;
     let path = std::path::PathBuf::from(created.stdout.trim_end());
@@ -98,6 +101,7 @@ async fn workspaces_on_the_command_line() {
 
 #[tokio::test]
 async fn results_have_changes_only_with_access_to_the_whole_workspace() {
+    needs_linux!("sandbox");
     let home = repository();
     home.put("part/b", "b\n");
     git(&home.work(), &["add", "part"]);

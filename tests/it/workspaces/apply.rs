@@ -66,6 +66,7 @@ fn work(path: &Path) {
 
 #[tokio::test]
 async fn comparison_or_workspace_ends_in_the_users_tree() {
+    needs_linux!("sandbox");
     for (mode, commits, status) in
         [("", vec!["Improve a", "change a"], ""), ("squash", vec!["Improve a"], ""), ("patch", vec![], " M a\n D c/d\n?? new/\n")]
     {
@@ -108,6 +109,7 @@ async fn comparison_or_workspace_ends_in_the_users_tree() {
 
 #[tokio::test]
 async fn branch_that_moved_on_is_merged() {
+    needs_linux!("sandbox");
     let (home, mut agent, id, path) = start().await;
     work(&path);
     home.put("b", "changed\n");
@@ -126,6 +128,7 @@ type Case = (&'static str, fn(&Home), Result<&'static str, &'static [&'static st
 
 #[tokio::test]
 async fn uncommitted_changes_of_the_user_are_merged_or_named() {
+    needs_linux!("sandbox");
     let cases: [Case; 7] = [
         ("another file", |home| drop(home.put("b", "mine\n")), Ok("one\ntwo\nthree\nfour\nFIVE\n")),
         ("another line", |home| drop(home.put("a", "ONE\ntwo\nthree\nfour\nfive\n")), Ok("ONE\ntwo\nthree\nfour\nFIVE\n")),
@@ -182,6 +185,7 @@ async fn uncommitted_changes_of_the_user_are_merged_or_named() {
 
 #[tokio::test]
 async fn failed_application_leaves_the_tree_as_it_was() {
+    needs_linux!("sandbox");
     // A filter fails for the last file: the others have been written before.
     let (home, mut agent, id, path) = start().await;
     write(&path, "a", "changed\n");
@@ -220,6 +224,7 @@ fn state_without_index(home: &Home) -> (Vec<(PathBuf, String)>, String) {
 
 #[tokio::test]
 async fn staged_changes_are_kept_or_named() {
+    needs_linux!("sandbox");
     let (home, mut agent, id, path) = start().await;
     work(&path);
     home.put("b", "staged\n");
@@ -241,6 +246,7 @@ async fn staged_changes_are_kept_or_named() {
 
 #[tokio::test]
 async fn running_turn_and_wrong_directories_are_refused() {
+    needs_linux!("sandbox");
     let (home, mut agent, id, path) = start().await;
     work(&path);
     let other = home.work().join("other");
@@ -266,6 +272,7 @@ async fn running_turn_and_wrong_directories_are_refused() {
 /// The program `.git` names in a workspace is not that of the user.
 #[tokio::test]
 async fn workspace_cannot_redirect_git_or_run_hooks() {
+    needs_linux!("sandbox");
     let (home, mut agent, id, path) = start().await;
     work(&path);
     let evil = home.work().join("evil");

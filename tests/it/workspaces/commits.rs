@@ -45,11 +45,13 @@ async fn commit_concurrently(flags: &[&str]) -> Home {
 
 #[tokio::test]
 async fn two_sessions_commit_in_two_worktrees_with_permission() {
+    needs_linux!("sandbox");
     commit_concurrently(&["--mode", "ask"]).await;
 }
 
 #[tokio::test]
 async fn two_sessions_commit_in_two_worktrees_in_the_sandbox() {
+    needs_linux!("sandbox");
     commit_concurrently(&["--mode", "auto"]).await;
 }
 
@@ -57,6 +59,7 @@ async fn two_sessions_commit_in_two_worktrees_in_the_sandbox() {
 /// nor settings of the repository, nor another worktree.
 #[tokio::test]
 async fn sandbox_in_a_worktree_denies_hooks_and_settings() {
+    needs_linux!("sandbox");
     let home = repository();
     let mut agent = agent(&home, json!([]), &[]).await;
     let (_, path) = create(&mut agent, &home, "one").await;

@@ -10,6 +10,7 @@ use crate::harness::{Home, poll};
 
 #[tokio::test]
 async fn new_worktree_has_a_branch_and_is_outside_the_repository() {
+    needs_linux!("sandbox");
     let home = repository();
     let mut agent = agent(&home, json!([]), &[]).await;
     let created = agent.call(CREATE, json!({"cwd": home.work()})).await["workspace"].clone();
@@ -44,6 +45,7 @@ async fn new_worktree_has_a_branch_and_is_outside_the_repository() {
 
 #[tokio::test]
 async fn invalid_requests_leave_nothing() {
+    needs_linux!("sandbox");
     let home = repository();
     git(&home.work(), &["branch", "used"]);
     git(&home.work(), &["branch", "nuncio/taken"]);
@@ -94,6 +96,7 @@ async fn invalid_requests_leave_nothing() {
 
 #[tokio::test]
 async fn concurrent_creations_get_different_worktrees() {
+    needs_linux!("sandbox");
     let home = repository();
     let mut agent = agent(&home, json!([]), &[]).await;
     let mut requests = Vec::new();
@@ -117,6 +120,7 @@ async fn concurrent_creations_get_different_worktrees() {
 /// command removes that file.
 #[tokio::test]
 async fn git_runs_again_if_a_placeholder_was_removed_meanwhile() {
+    needs_linux!("sandbox");
     let home = repository();
     let script = "#!/bin/sh\n\
                   mkdir \"$TMPDIR/once\" 2>/dev/null || PATH=/usr/bin:/bin exec git \"$@\"\n\
@@ -133,6 +137,7 @@ async fn git_runs_again_if_a_placeholder_was_removed_meanwhile() {
 
 #[tokio::test]
 async fn repository_without_commits_gets_a_worktree() {
+    needs_linux!("sandbox");
     let home = Home::new();
     git(&home.work(), &["init", "--quiet", "-b", "main"]);
     let mut agent = agent(&home, json!([]), &[]).await;
@@ -151,6 +156,7 @@ async fn repository_without_commits_gets_a_worktree() {
 /// worktrees while their settings are the same.
 #[tokio::test]
 async fn programs_of_the_repository_run_only_if_it_is_trusted() {
+    needs_linux!("sandbox");
     let home = repository();
     hook(&home, "post-checkout", "echo hook > hooked");
     home.put(".nuncio/config.toml", "model = \"scripted:from-the-project\"\n");
@@ -194,6 +200,7 @@ async fn programs_of_the_repository_run_only_if_it_is_trusted() {
 
 #[tokio::test]
 async fn hook_that_fails_after_the_creation_is_a_warning() {
+    needs_linux!("sandbox");
     let home = repository();
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     git(&home.work(), &["branch", "used"]);
@@ -216,6 +223,7 @@ async fn hook_that_fails_after_the_creation_is_a_warning() {
 /// Settings of an untrusted repository run nothing.
 #[tokio::test]
 async fn settings_of_the_project_need_trust() {
+    needs_linux!("sandbox");
     let home = repository();
     home.put(".nuncio/config.toml", "[worktree]\nsetup = [\"touch ran\"]\n");
     let created = async |name: &str| {
@@ -230,6 +238,7 @@ async fn settings_of_the_project_need_trust() {
 
 #[tokio::test]
 async fn interrupted_creation_is_listed_and_can_be_deleted() {
+    needs_linux!("sandbox");
     let home = repository();
     hook(&home, "post-checkout", "echo x > started; sleep 600");
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);

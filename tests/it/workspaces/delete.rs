@@ -156,6 +156,7 @@ fn cases() -> Vec<Case> {
 
 #[tokio::test]
 async fn deletion_names_what_would_be_lost() {
+    needs_linux!("sandbox");
     stream::iter(cases())
         .for_each_concurrent(2, |case| async move {
             let Case { name, prepare, expected, params, branches: kept } = case;
@@ -203,6 +204,7 @@ async fn deletion_names_what_would_be_lost() {
 
 #[tokio::test]
 async fn error_names_the_files_that_cannot_be_removed() {
+    needs_linux!("sandbox");
     let home = repository();
     let mut agent = agent(&home, json!([]), &[]).await;
     let (workspace, path) = create(&mut agent, &home, "x").await;
@@ -221,6 +223,7 @@ async fn error_names_the_files_that_cannot_be_removed() {
 
 #[tokio::test]
 async fn deletion_is_refused_if_the_state_changed() {
+    needs_linux!("sandbox");
     type Change = fn(&Home, &Path);
     let changes: [(&str, Change); 7] = [
         ("new file", |_, path| write(path, "new2")),
@@ -263,6 +266,7 @@ async fn deletion_is_refused_if_the_state_changed() {
 
 #[tokio::test]
 async fn sessions_and_processes_in_a_workspace_are_named() {
+    needs_linux!("sandbox");
     let home = repository();
     let steps = json!([bash("true"), bash("true"), {"text": "done"}]);
     let mut agent = agent(&home, steps, &["--mode", "ask"]).await;
@@ -301,6 +305,7 @@ async fn sessions_and_processes_in_a_workspace_are_named() {
 
 #[tokio::test]
 async fn retention_deletes_only_unused_workspaces_without_work() {
+    needs_linux!("sandbox");
     let home = repository();
     let mut agent = agent(&home, json!([]), &[]).await;
     for name in ["clean", "dirty", "ignored", "fresh"] {
@@ -338,6 +343,7 @@ async fn retention_deletes_only_unused_workspaces_without_work() {
 
 #[tokio::test]
 async fn unknown_workspace_is_not_found() {
+    needs_linux!("sandbox");
     let home = repository();
     let mut agent = agent(&home, json!([]), &[]).await;
     let (workspace, _) = create(&mut agent, &home, "x").await;

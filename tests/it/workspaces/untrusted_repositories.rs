@@ -45,6 +45,7 @@ async fn trusted() -> (Home, PathBuf) {
 
 #[tokio::test]
 async fn directory_that_refers_to_a_trusted_repository_is_not_trusted() {
+    needs_linux!("sandbox");
     type Refer = fn(&Path, &Path);
     let cases: [(&str, Refer); 3] = [
         ("a link", |from, git_dir| std::os::unix::fs::symlink(git_dir, from.join(".git")).unwrap()),
@@ -74,6 +75,7 @@ async fn directory_that_refers_to_a_trusted_repository_is_not_trusted() {
 
 #[tokio::test]
 async fn repository_nested_in_a_trusted_one_is_not_trusted() {
+    needs_linux!("sandbox");
     let (home, _) = trusted().await;
     let nested = home.put("sub/a", "nested\n").parent().unwrap().to_owned();
     git(&nested, &["init", "--quiet", "-b", "main"]);
@@ -88,6 +90,7 @@ async fn repository_nested_in_a_trusted_one_is_not_trusted() {
 /// A command of the model may have written the configuration of a trusted repository.
 #[tokio::test]
 async fn filters_and_monitors_of_a_trusted_repository_are_confined() {
+    needs_linux!("sandbox");
     let home = repository();
     let escape = format!("echo x >> {}/escaped", home.work().parent().unwrap().display());
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
@@ -109,6 +112,7 @@ async fn filters_and_monitors_of_a_trusted_repository_are_confined() {
 
 #[tokio::test]
 async fn setup_command_of_another_commit_does_not_run() {
+    needs_linux!("sandbox");
     type Change = fn(&Path);
     let cases: [(&str, Change, &str); 4] = [
         ("nothing", |_| (), ""),
