@@ -21,6 +21,9 @@ use crate::session::subagents::ancestor::Ancestor;
 use crate::session::subagents::running_children::RunningChildren;
 use crate::toolkit::Subagents;
 
+/// Delivers steering messages to a turn; see [`Turn::steer`].
+type SteeringCallback = Box<dyn for<'a> Fn(&'a Turn) -> BoxFuture<'a, Result<bool>> + Send + Sync>;
+
 /// A running turn, for its agent.
 pub struct Turn {
     pub id: TurnId,
@@ -38,7 +41,7 @@ pub struct Turn {
     /// True if another client of the agent started the turn, and the agent follows it.
     pub external: bool,
     /// Delivers the queued steering messages to the turn.
-    pub(in crate::session) steering: Box<dyn for<'a> Fn(&'a Turn) -> BoxFuture<'a, Result<bool>> + Send + Sync>,
+    pub(in crate::session) steering: SteeringCallback,
     /// Takes the queued steering messages, to deliver them.
     pub(in crate::session) steered: Box<dyn Fn() -> Vec<QueuedMessage> + Send + Sync>,
     /// Returns a steering message that was taken to the queue.
