@@ -60,6 +60,8 @@ const BLOCKING_THREADS_MAX: usize = 32;
 /// Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage or settings
 /// error, 3 the model cannot be reached, 4 denied, 130 interrupted.
 pub fn main(environment: Environment) -> ExitCode {
+    // Clients of other crates use the default provider. It cannot be installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let flags = match Flags::from_arguments() {
         Ok(flags) => flags,
         Err(error) if error.use_stderr() => {

@@ -30,9 +30,6 @@ impl Traces {
 /// Creates a provider that sends spans in batches from its own thread. Spans that the collector
 /// does not accept are dropped.
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
-    // The exporter's HTTP client needs a default provider. The call fails if a provider is already
-    // installed, which then stays in use.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder()
         .with_http()
         .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))

@@ -20,6 +20,11 @@ pub(crate) type StreamableHttp = StreamableHttpClientTransport<reqwest::Client>;
 /// A transport to an MCP server to which the user has signed in with OAuth.
 pub(crate) type AuthorizedHttp = StreamableHttpClientTransport<AuthClient<reqwest::Client>>;
 
+/// Why a program that embeds nuncio cannot sign in to an MCP server: rmcp's OAuth client uses the
+/// default provider.
+const NO_PROVIDER: &str =
+    "the program has no default TLS provider: call rustls::crypto::ring::default_provider().install_default()";
+
 impl HttpClients {
     /// Creates the transport to the MCP server at `url`. A server on this machine is reached
     /// without a proxy. Must be called within a tokio runtime. The error is a message.
@@ -50,8 +55,9 @@ impl HttpClients {
     /// private addresses only if all addresses of the MCP server are private. The error is a
     /// message.
     pub(crate) async fn authorization(&self, url: &str) -> Result<AuthorizationManager, String> {
-        // The first client installs the TLS implementation.
-        self.mcp_client(url)?;
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            return Err(NO_PROVIDER.into());
+        }
         let manager = match is_private(url).await {
             true => AuthorizationManager::new_allowing_private_addresses(url).await,
             false => AuthorizationManager::new(url).await,
