@@ -68,13 +68,12 @@ impl Ownership {
     /// tool calls that the previous owner left open. After a lost append, ownership is acquired
     /// again in the same way.
     ///
-    /// `may_take` is called before that, with the error of the lost append, and whether this
-    /// process still holds the lock. While the guard that it returns exists, no other task appends
-    /// because it found the session owned. `taken` is called when the log is complete, before other
-    /// tasks find the session owned.
+    /// `may_take` is called before that, with the error of the lost append. While the guard that it
+    /// returns exists, no other task appends because it found the session owned. `taken` is called
+    /// when the log is complete, before other tasks find the session owned.
     pub(crate) async fn acquire<G>(
         &self,
-        may_take: impl FnOnce(Option<&Error>, bool) -> Result<G>,
+        may_take: impl FnOnce(Option<&Error>) -> Result<G>,
         taken: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let mut held = self.lock.lock().await;
@@ -83,7 +82,7 @@ impl Ownership {
             return Ok(());
         }
         {
-            let _guard = may_take(lost.as_ref(), held.is_some())?;
+            let _guard = may_take(lost.as_ref())?;
             self.held.send_replace(false);
         }
         if lost.is_some() {
@@ -162,10 +161,7 @@ impl Ownership {
     /// Releases ownership: another process may take the session.
     pub(crate) async fn release(&self) {
         self.held.send_replace(false);
-        let mut lock = self.lock.lock().await;
-        // It may have been acquired again in the meantime.
-        self.held.send_replace(false);
-        lock.take();
+        self.lock.lock().await.take();
     }
 
     /// Releases ownership if `unused` returns a guard, which is held until no call of this process
