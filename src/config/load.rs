@@ -72,7 +72,7 @@ impl Overrides {
 }
 
 /// The name of [`Overrides::settings`] in messages.
-const GIVEN: &str = "the given settings";
+const GIVEN: &str = "given by the program";
 
 /// The settings of all layers, merged.
 #[derive(Clone, Debug, Default)]
@@ -106,15 +106,18 @@ pub(crate) fn load_user(
     if overrides.base_url.as_deref().is_some_and(has_credentials) {
         return Err(Error::invalid_params("--base-url has a user name or password").hint(CREDENTIALS_HINT));
     }
-    let path = places.file.clone();
-    let mut loaded = LoadedSettings::default();
-    let given = overrides.settings.as_deref().map(|text| toml::from_str(text).map_err(|error| invalid(Path::new(GIVEN), error)));
-    let found = match given {
-        Some(table) => Some(table?),
-        None => read(&path, required)?.map(|(table, _)| table),
+    let directory = places.file.parent().unwrap_or(Path::new("."));
+    let (path, found) = match &overrides.settings {
+        Some(text) => {
+            let path = PathBuf::from(GIVEN);
+            let table = toml::from_str(text).map_err(|error| invalid(&path, error))?;
+            (path, Some(table))
+        }
+        None => (places.file.clone(), read(&places.file, required)?.map(|(table, _)| table)),
     };
+    let mut loaded = LoadedSettings::default();
     if let Some(mut table) = found {
-        make_paths_absolute(&mut table, path.parent().unwrap_or(Path::new(".")));
+        make_paths_absolute(&mut table, directory);
         loaded.merge(table, &Origin::User(path.clone()));
     }
     loaded.apply_overrides(environment, overrides);

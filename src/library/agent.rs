@@ -21,8 +21,8 @@ use crate::task;
 /// The identity of the embedding program in the log.
 const PRINCIPAL: &str = "library";
 
-/// An agent with its sessions. Clones are the same agent. If the last clone, session and turn are
-/// dropped, its commands end, too; [`Agent::close`] also waits for them.
+/// An agent with its sessions. Clones are the same agent. A running turn keeps it alive, also if
+/// all clones, sessions and turns are dropped; [`Agent::close`] ends it.
 #[derive(Clone)]
 pub struct Agent(Arc<AgentState>);
 

@@ -63,8 +63,8 @@ pub enum ToolAccess {
     Write,
     /// Calls request a URL.
     Network,
-    /// Calls use a service outside of the session's directory, as those of MCP servers do: every
-    /// mode but `auto` asks.
+    /// Calls use a service outside of the session's directory, as those of MCP servers do: the
+    /// mode `auto` allows them, `plan` refuses them, the others ask.
     Service,
 }
 

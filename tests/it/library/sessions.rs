@@ -87,17 +87,16 @@ async fn session_continues_after_its_turn_and_its_agent_are_dropped() {
     agent.close().await.unwrap();
 }
 
-/// An agent that is dropped while a command runs ends the command.
+/// An agent that is closed while a command runs ends the command and its own processes.
 #[tokio::test]
-async fn dropped_agent_leaves_no_process() {
+async fn closed_agent_leaves_no_process() {
     let home = Home::new();
-    let command = "echo $$ > pid; sleep 600";
+    let command = "touch pid; sleep 600";
     let agent = builder(&home, json!([crate::harness::bash(command)])).mode(Mode::Auto).build().await.unwrap();
-    let mut turn = agent.session().await.unwrap().prompt("go").await.unwrap();
+    let turn = agent.session().await.unwrap().prompt("go").await.unwrap();
     home.appears("pid").await;
-    turn.cancel();
-    let _ = events(&mut turn).await;
-    drop((turn, agent));
+    drop(turn);
+    bounded("the end", agent.close()).await.unwrap();
     gone(home.data().to_str().unwrap()).await;
 }
 
@@ -105,8 +104,10 @@ async fn dropped_agent_leaves_no_process() {
 async fn invalid_settings_are_clear_errors() {
     let home = Home::new();
     let build = |settings: &str| builder(&home, json!([])).settings(settings).build();
-    let error = build("modle = \"a/b\"").await.err().unwrap();
-    assert!(error.message.contains("the given settings") || error.message.contains("modle"), "{error}");
+    for (settings, fault) in [("modle = \"a/b\"", "modle"), ("model = [", "line 1")] {
+        let error = build(settings).await.err().unwrap();
+        assert!(error.message.starts_with("reading config given by the program: ") && error.message.contains(fault), "{error}");
+    }
     let missing = Agent::builder(home.work().join("none")).helper(env!("CARGO_BIN_EXE_nuncio")).build().await;
     assert_eq!(missing.err().unwrap().kind, Kind::InvalidParams);
     let user = builder(&home, json!([])).store(Store::User).build().await;
