@@ -17,10 +17,14 @@ pub(crate) use calls::hooks::ForeignCallHooks;
 pub(crate) use environment::session_environment::SessionEnvironment;
 pub(crate) use environment::task_agents::task_agents;
 pub(crate) use mcp::access::{AgentToken, AgentTokens, McpAccess, SessionInUse};
+#[cfg(feature = "mcp")]
 pub(crate) use mcp::calls::{DelegateCall, InputRounds, ProgressTarget, TargetWatch};
 pub(crate) use mcp::form_options::{field_values, is_choice};
+#[cfg(feature = "mcp")]
 pub(crate) use mcp::launch::oauth_client;
-pub(crate) use mcp::servers::{SessionMcp, start_server};
+pub(crate) use mcp::servers::SessionMcp;
+#[cfg(feature = "mcp")]
+pub(crate) use mcp::servers::start_server;
 pub(crate) use mcp::wait::StartingServers;
 pub(crate) use native::NativeAgents;
 pub(crate) use programs::confinement;

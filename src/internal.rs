@@ -23,6 +23,7 @@ pub mod hooks {
 pub mod limits {
     pub use crate::limits::*;
 }
+#[cfg(feature = "mcp")]
 pub mod mcp {
     pub use crate::mcp::*;
 }

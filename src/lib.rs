@@ -63,7 +63,9 @@ mod limits;
 mod local;
 mod local_socket;
 mod lsp;
+#[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
 mod mcp_server;
 mod model;
 mod options;

@@ -6,6 +6,7 @@ mod bash;
 mod bash_kill;
 mod bash_output;
 mod diagnostics;
+#[cfg(feature = "diagrams")]
 mod diagram;
 mod edit;
 mod fetch;
@@ -17,6 +18,7 @@ mod git_status;
 mod glob;
 mod grep;
 mod list;
+#[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 mod plan;
 mod read;
@@ -58,6 +60,7 @@ impl Tools {
             entry(bash_kill::BashKill),
             entry(bash_output::BashOutput),
             entry(diagnostics::Diagnostics),
+            #[cfg(feature = "diagrams")]
             entry(diagram::Diagram),
             entry(edit::Edit),
             entry(fetch::Fetch),

@@ -3,6 +3,7 @@
 mod address;
 mod client;
 mod get;
+#[cfg(feature = "mcp")]
 mod streamable_http;
 
 pub(crate) use address::Address;
@@ -11,4 +12,5 @@ pub use address::is_public;
 pub use client::{ClientOptions, HttpClients};
 pub(crate) use client::{Destination, causes};
 pub(crate) use get::WebResponse;
+#[cfg(feature = "mcp")]
 pub(crate) use streamable_http::{HttpFailure, challenge_scope, request_challenge, request_error, required_scope};

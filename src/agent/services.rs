@@ -21,6 +21,7 @@ use crate::hooks::Hook;
 use crate::id::SessionId;
 use crate::limits;
 use crate::lsp::Servers;
+#[cfg(feature = "mcp")]
 use crate::mcp::{McpServers, McpTokens};
 use crate::model::ModelError;
 use crate::process::ProcessLauncher;
@@ -39,6 +40,7 @@ pub struct Services {
     pub(super) commands: CommandLists,
     pub launcher: ProcessLauncher,
     pub servers: Arc<Servers>,
+    #[cfg(feature = "mcp")]
     pub(crate) mcp: McpServers,
     pub(crate) mcp_wait: McpWait,
     pub tools: Tools,
@@ -78,6 +80,7 @@ impl Services {
         models.keep_in(&places.data);
         Services {
             servers: Arc::new(Servers::new(launcher.clone())),
+            #[cfg(feature = "mcp")]
             mcp: McpServers::new(launcher.clone(), models.clients.clone(), McpTokens::new(&places.mcp_tokens())),
             mcp_wait: McpWait::default(),
             user,

@@ -160,6 +160,7 @@ impl App {
         }
         self.services.lists.shut_down().await;
         self.services.servers.shut_down().await;
+        #[cfg(feature = "mcp")]
         self.services.mcp.shut_down().await;
         self.services.launcher.shut_down().await;
     }

@@ -3,6 +3,7 @@
 pub(super) mod follow;
 pub(super) mod follow_all;
 pub(super) mod log;
+#[cfg_attr(not(feature = "http"), path = "events/metrics_disabled.rs")]
 pub(super) mod metrics;
 pub(super) mod tail;
 pub(super) mod writer;

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::content::{Form, FormAnswer, ModelQuery, ModelReply};
 use crate::id::SessionId;
 use crate::limits;
+#[cfg(feature = "mcp")]
 use crate::mcp::ServerRequests;
 
 /// A request of a running call, and where its answer goes. A request whose answer is dropped was
@@ -39,6 +40,7 @@ impl CallRequests {
     }
 }
 
+#[cfg(feature = "mcp")]
 impl ServerRequests for CallRequests {
     fn session(&self) -> Option<&str> {
         self.session.as_ref().map(SessionId::as_str)

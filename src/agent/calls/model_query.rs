@@ -15,11 +15,10 @@ use crate::agent::services::model_error;
 use crate::config::AccessKind;
 use crate::content::{ModelQuery, ModelReply, Part, StopReason, ToolContent, ToolKind, ToolLabel, Usage, plain_text};
 use crate::event::Body;
-use crate::mcp::tool_names;
 use crate::model::{Block, Chunk, Message, Model, Request};
 use crate::options::Thinking;
 use crate::permission::Access;
-use crate::toolkit::{AnyCall, PreparedCall, ToolContext, ToolError, ToolOutput};
+use crate::toolkit::{AnyCall, PreparedCall, ToolContext, ToolError, ToolOutput, mcp_tool_names};
 
 /// Estimated size of a token of the answer to an MCP server, in bytes.
 const MCP_SAMPLING_TOKEN_BYTES: usize = 4;
@@ -71,7 +70,7 @@ pub(in crate::agent) async fn answer(
 async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &CancellationToken) -> Option<String> {
     let mut context = call.context.clone();
     context.cancel = ended.clone();
-    let name = tool_names(&[(&query.server, "sampling")]).remove(0);
+    let name = mcp_tool_names(&[(&query.server, "sampling")]).remove(0);
     let title = format!("{}: request to the model", query.server);
     let access = Access { kind: AccessKind::Mcp, ..Access::none() };
     let shown = Box::new(QueryCall(ToolContent::text(text(query))));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+#[cfg(feature = "mcp")]
 use crate::agent::mcp::prompts;
 use crate::agent::services::Services;
 use crate::agent::turn::native_agent::NativeAgent;
@@ -63,6 +64,7 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
     if agent.parent.is_some() || message.by_model || message.role != Role::User {
         return Ok(());
     }
+    #[cfg(feature = "mcp")]
     if prompts::may_use_servers(message) {
         let environment = agent.current_environment(turn).await?;
         if agent.mcp.ready().is_empty() {
@@ -120,8 +122,12 @@ async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<(
 /// `check` is set, ignores changes of files since the last check.
 pub(in crate::agent) async fn list_commands(agent: &NativeAgent, cwd: &Path, check: bool) -> Arc<[SlashCommand]> {
     let commands = commands_of_files(&agent.services, cwd, check).await.unwrap_or_default();
-    let prompts = prompts::commands(&agent.mcp);
-    if prompts.is_empty() { commands } else { commands.iter().cloned().chain(prompts).collect() }
+    #[cfg(feature = "mcp")]
+    let commands = match prompts::commands(&agent.mcp) {
+        prompts if prompts.is_empty() => commands,
+        prompts => commands.iter().cloned().chain(prompts).collect(),
+    };
+    commands
 }
 
 /// Returns nuncio's own slash commands and those that files define.

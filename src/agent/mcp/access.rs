@@ -11,6 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "mcp")]
 use super::calls::SuspendedCalls;
 use crate::config::{worktree_origin, worktrees_in};
 use crate::context::project_dirs::ProjectDirs;
@@ -39,6 +40,7 @@ pub(crate) struct McpAccess {
     /// Permits for concurrent calls of `delegate`.
     pub permits: Arc<Semaphore>,
     /// Calls of `delegate` that wait for an answer of the client.
+    #[cfg(feature = "mcp")]
     pub suspended: SuspendedCalls,
     sessions: Mutex<DelegatedSessions>,
     /// Returns whether the process of the agent runs. Not set while the process starts.
@@ -71,6 +73,7 @@ impl McpAccess {
             answers: true,
             ended: CancellationToken::new(),
             permits: Arc::new(Semaphore::new(limits::DELEGATIONS_MAX)),
+            #[cfg(feature = "mcp")]
             suspended: SuspendedCalls::default(),
             sessions: Mutex::default(),
             runs: OnceLock::new(),

@@ -14,9 +14,10 @@ use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
 use crate::limits;
-use crate::mcp::{CallError, McpConnection, tool_names};
+use crate::mcp::{CallError, McpConnection};
 use crate::session::Turn;
 use crate::session::work::message::IncomingMessage;
+use crate::toolkit::mcp_tool_names;
 use crate::tools::mcp::valid_image;
 use crate::workspace::one_line;
 
@@ -56,7 +57,7 @@ fn with_command_names(ready: &[ReadyServer]) -> Vec<(String, &ReadyServer, &Prom
     let all: Vec<(&ReadyServer, &Prompt)> =
         ready.iter().flat_map(|server| server.offer.prompts.iter().map(move |prompt| (server, prompt))).collect();
     let names: Vec<(&str, &str)> = all.iter().map(|(server, prompt)| (server.name.as_str(), prompt.name.as_str())).collect();
-    tool_names(&names).into_iter().zip(all).map(|(name, (server, prompt))| (name, server, prompt)).collect()
+    mcp_tool_names(&names).into_iter().zip(all).map(|(name, (server, prompt))| (name, server, prompt)).collect()
 }
 
 /// Returns whether a message of the user may use a prompt or a resource of a server.
@@ -87,7 +88,7 @@ pub(in crate::agent) async fn complete(
     for (server, uri) in mentioned.take(MCP_ATTACHED_MAX) {
         let before = attached.len();
         let work = async {
-            check(&tool_names(&[(&server.name, "read_resource")]).remove(0))?;
+            check(&mcp_tool_names(&[(&server.name, "read_resource")]).remove(0))?;
             attached.extend(read(server, uri).await?);
             check_limits(&attached)
         };

@@ -17,8 +17,8 @@ use crate::config::McpServer;
 use crate::content::listed;
 use crate::event::{Body, Severity};
 use crate::limits;
-use crate::mcp::{McpServerHandle, Offer, State, tool_names};
-use crate::toolkit::AnyTool;
+use crate::mcp::{McpServerHandle, Offer, State};
+use crate::toolkit::{AnyTool, mcp_tool_names};
 use crate::tools::mcp::{McpTool, ResourceReader, Search};
 use crate::workspace::one_line;
 
@@ -195,7 +195,7 @@ impl Inner {
         let names: Vec<(&str, &str)> = shown.iter().map(|(at, _, tool, _)| (&*self.servers[*at].name, &*tool.name)).collect();
         let (mut tools, mut seen) = (Vec::new(), BTreeSet::new());
         let mut names_of = vec![BTreeSet::new(); self.servers.len()];
-        for (name, (at, server, tool, timeout)) in tool_names(&names).into_iter().zip(&shown) {
+        for (name, (at, server, tool, timeout)) in mcp_tool_names(&names).into_iter().zip(&shown) {
             if table.allows(&name) && seen.insert(name.clone()) {
                 names_of[*at].insert(name.clone());
                 tools.push(Arc::new(McpTool::new(name, &self.servers[*at].name, (*server).clone(), tool, *timeout)));

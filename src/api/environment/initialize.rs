@@ -126,7 +126,7 @@ impl Method for Initialize {
         let capabilities = acp::AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(acp::PromptCapabilities::new().image(true).audio(true).embedded_context(true))
-            .mcp_capabilities(acp::McpCapabilities::new().http(true))
+            .mcp_capabilities(acp::McpCapabilities::new().http(cfg!(feature = "mcp")))
             .session_capabilities(session)
             .auth(auth);
         // Return the only supported version. A client that requested another version decides

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::config::AccessShape;
 use crate::content::ToolKind;
-use crate::mcp::{McpServerHandle, tool_names};
+use crate::mcp::McpServerHandle;
 use crate::model::ToolSpec;
-use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
+use crate::toolkit::{AnyCall, AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput, mcp_tool_names};
 use crate::workspace::one_line;
 
 /// The tool that lists and reads the resources of the servers that have some. Permission rules
@@ -75,7 +75,7 @@ impl AnyTool for ResourceReader {
             Some(uri) => one_line(format!("{wanted}: read {uri}")),
             None => super::title(wanted, "list resources", &Map::new()),
         };
-        let name = tool_names(&[(wanted, "read_resource")]).remove(0);
+        let name = mcp_tool_names(&[(wanted, "read_resource")]).remove(0);
         let mut prepared =
             super::prepared(&name, &server.1.identity, title, context, input, ResourceCall { server: server.clone(), uri });
         prepared.target = Some(self.clone());

@@ -11,7 +11,7 @@ const MCP_NAME_CHARS_MAX: usize = 64;
 /// order. All providers accept the names: at most 64 of the characters `a-z`, `A-Z`, `0-9`, `_` and
 /// `-`. The names are distinct: if several tools would have the same name, each whose own name was
 /// changed receives a hash of its own name as a suffix.
-pub(crate) fn tool_names(tools: &[(&str, &str)]) -> Vec<String> {
+pub(crate) fn mcp_tool_names(tools: &[(&str, &str)]) -> Vec<String> {
     let plain: Vec<String> = tools.iter().map(|(server, tool)| join(server, tool)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for name in &plain {
@@ -44,10 +44,10 @@ mod tests {
 
     #[track_caller]
     fn check(tools: &[(&str, &str)], expected: &[&str]) {
-        assert_eq!(tool_names(tools), expected);
+        assert_eq!(mcp_tool_names(tools), expected);
         let mut reversed: Vec<_> = tools.to_vec();
         reversed.reverse();
-        let mut names = tool_names(&reversed);
+        let mut names = mcp_tool_names(&reversed);
         names.reverse();
         assert_eq!(names, expected, "independent of the order");
     }
@@ -59,7 +59,7 @@ mod tests {
         check(&[("s", "a.b"), ("s", "a_b"), ("s", "a/b")], &["mcp__s__a_b_407e8e5c", "mcp__s__a_b", "mcp__s__a_b_fb3c0e4c"]);
         check(&[("a__b", "c"), ("a", "b__c")], &["mcp__a__b__c_a92700ce", "mcp__a__b__c"]);
         let long = "x".repeat(100);
-        let names = tool_names(&[("s", &long), ("s", &format!("{long}y"))]);
+        let names = mcp_tool_names(&[("s", &long), ("s", &format!("{long}y"))]);
         assert!(names.iter().all(|name| name.len() == 64) && names[0] != names[1], "{names:?}");
     }
 }
