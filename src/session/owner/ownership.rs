@@ -68,12 +68,13 @@ impl Ownership {
     /// tool calls that the previous owner left open. After a lost append, ownership is acquired
     /// again in the same way.
     ///
-    /// `may_take` is called before that, with the error of the lost append. While the guard that it
-    /// returns exists, no other task appends because it found the session owned. `taken` is called
-    /// when the log is complete, before other tasks find the session owned.
+    /// `may_take` is called before that, with the error of the lost append, and whether this
+    /// process still holds the lock. While the guard that it returns exists, no other task appends
+    /// because it found the session owned. `taken` is called when the log is complete, before other
+    /// tasks find the session owned.
     pub(crate) async fn acquire<G>(
         &self,
-        may_take: impl FnOnce(Option<&Error>) -> Result<G>,
+        may_take: impl FnOnce(Option<&Error>, bool) -> Result<G>,
         taken: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let mut held = self.lock.lock().await;
@@ -82,7 +83,7 @@ impl Ownership {
             return Ok(());
         }
         {
-            let _guard = may_take(lost.as_ref())?;
+            let _guard = may_take(lost.as_ref(), held.is_some())?;
             self.held.send_replace(false);
         }
         if lost.is_some() {
@@ -161,7 +162,10 @@ impl Ownership {
     /// Releases ownership: another process may take the session.
     pub(crate) async fn release(&self) {
         self.held.send_replace(false);
-        self.lock.lock().await.take();
+        let mut lock = self.lock.lock().await;
+        // It may have been acquired again in the meantime.
+        self.held.send_replace(false);
+        lock.take();
     }
 
     /// Releases ownership if `unused` returns a guard, which is held until no call of this process
@@ -176,5 +180,86 @@ impl Ownership {
         last.await;
         lock.take();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::config::{Durability, McpServer};
+    use crate::content::StopReason;
+    use crate::error::Kind;
+    use crate::event::SessionChange;
+    use crate::options::Mode;
+    use crate::session::context_report::ContextReport;
+    use crate::session::{Agent, AgentInfo, AgentSetting, Agents, Capacity, ExternalTurnStarter, SessionSetup, Sessions, Turn};
+
+    /// An agent that is never used.
+    struct Unused;
+
+    impl Agent for Unused {
+        fn run<'a>(&'a self, _: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
+            async { Ok(StopReason::EndTurn) }.boxed()
+        }
+
+        fn context<'a>(&'a self, _: &'a SessionLog) -> BoxFuture<'a, Result<ContextReport>> {
+            async { Err(Error::new(Kind::Internal, "no model")) }.boxed()
+        }
+
+        fn set_mcp_servers(&self, _: BTreeMap<String, McpServer>) {}
+
+        fn has_background_work(&self) -> bool {
+            false
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            async {}.boxed()
+        }
+    }
+
+    impl Agents for Unused {
+        fn list(&self) -> Vec<AgentInfo> {
+            Vec::new()
+        }
+
+        fn open(&self, _: SessionSetup, _: ExternalTurnStarter) -> Arc<dyn Agent> {
+            Arc::new(Unused)
+        }
+
+        fn check(&self, _: &SessionSetup, _: &[AgentSetting]) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    // The next opening would not get the lock.
+    #[tokio::test]
+    async fn closed_session_is_not_taken_again_after_a_lost_event() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Sessions::open_store(dir.path(), Arc::new(Unused), Durability::Normal, Capacity::default(), None).unwrap();
+        let sessions = open();
+        let session = sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.unwrap();
+        let id = session.log.id.clone();
+        session.drain().await;
+        session.log.fail(&Error::new(Kind::SessionBusy, "lost"));
+        let acquiring = session.ownership.try_lock().unwrap();
+        let closing = tokio::spawn({
+            let (sessions, session) = (sessions.clone(), session.clone());
+            async move { sessions.remove_open(&session).await }
+        });
+        session.released().await;
+        // Both wait for the mutex: first the end of the session, then the call.
+        let mut call = Box::pin(session.own());
+        assert!(call.as_mut().now_or_never().is_none());
+        drop(acquiring);
+        let refused = call.await;
+        closing.await.unwrap();
+        assert!(refused.is_err_and(|error| error.message.contains("closed")), "the call");
+        assert!(!session.is_owned());
+        open().get(&id).await.unwrap().own().await.unwrap();
     }
 }

@@ -22,12 +22,14 @@ impl OpenSession {
     /// Ensures that this process owns the session, as [`OpenSession::own`] does, for the claimed
     /// turn `turn`, which has not started.
     pub(in crate::session) async fn own_for(&self, turn: Option<&TurnId>) -> Result<()> {
-        let may_take = |lost: Option<&Error>| {
+        let may_take = |lost: Option<&Error>, locked: bool| {
             let core = self.core();
             match lost {
                 Some(error) if core.running().is_some_and(|running| turn != Some(&running.id)) => Err(error.clone()),
-                None => core.check_open().map(|()| core),
-                Some(_) => Ok(core),
+                // A session that is being closed ends its turn in the log, too.
+                Some(_) if locked => Ok(core),
+                // A closed session would keep the lock from the one that replaces it.
+                _ => core.check_open().map(|()| core),
             }
         };
         let before = self.is_owned();
