@@ -2,6 +2,7 @@
 //! if the program `secret-tool` reaches one, else in a file with mode 0600.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -76,25 +77,29 @@ impl StoredKeys {
     /// Stores the key of a provider, in the keyring if `keyring` is true and there is one. Returns
     /// where it is.
     pub(crate) async fn store(&self, provider: &str, key: &str, keyring: bool) -> Result<StoredKey> {
-        let mut keys = self.read()?;
+        // A file that cannot be read is reported before the keyring changes.
+        self.read()?;
         let stored = match keyring && self.has_keyring && self.store_in_keyring(provider, key).await {
             true => StoredKey::Keyring,
             false => StoredKey::Key(key.into()),
         };
-        if keys.insert(provider.into(), stored.clone()) == Some(StoredKey::Keyring) && stored != StoredKey::Keyring {
+        let before = self.change(|keys| keys.insert(provider.into(), stored.clone()))?;
+        if before == Some(StoredKey::Keyring) && stored != StoredKey::Keyring {
             self.clear(provider).await;
         }
-        self.write(&keys).map(|()| stored)
+        Ok(stored)
     }
 
     /// Removes the key of a provider. Returns whether there was one.
     pub(crate) async fn remove(&self, provider: &str) -> Result<bool> {
-        let mut keys = self.read()?;
-        let Some(removed) = keys.remove(provider) else { return Ok(false) };
-        if removed == StoredKey::Keyring {
+        if !self.read()?.contains_key(provider) {
+            return Ok(false);
+        }
+        let removed = self.change(|keys| keys.remove(provider))?;
+        if removed == Some(StoredKey::Keyring) {
             self.clear(provider).await;
         }
-        self.write(&keys).map(|()| true)
+        Ok(removed.is_some())
     }
 
     /// Stores a key in the keyring. Returns false if the keyring cannot be used.
@@ -136,12 +141,17 @@ impl StoredKeys {
         }
     }
 
-    fn write(&self, keys: &BTreeMap<String, StoredKey>) -> Result<()> {
-        let text = serde_json::to_string_pretty(keys).map_err(|error| Error::internal(format!("writing keys: {error}")))?;
-        if let Some(directory) = self.file.parent() {
-            create_private_dir(directory)?;
-        }
-        replace_private(&self.file, text.as_bytes())
-            .map_err(|error| Error::io(format_args!("writing {}", self.file.display()), error))
+    /// Changes the file. Other processes wait while it is read and written.
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, StoredKey>) -> T) -> Result<T> {
+        let directory = self.file.parent().unwrap_or(Path::new("/"));
+        create_private_dir(directory)?;
+        let failed = |error| Error::io(format_args!("writing {}", self.file.display()), error);
+        let lock = File::open(directory).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let mut keys = self.read()?;
+        let changed = change(&mut keys);
+        let text = serde_json::to_string_pretty(&keys).map_err(|error| Error::internal(format!("writing keys: {error}")))?;
+        replace_private(&self.file, text.as_bytes()).map_err(failed)?;
+        Ok(changed)
     }
 }
