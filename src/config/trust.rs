@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::data_paths::{DataPaths, trusted_in};
@@ -12,7 +11,7 @@ use super::trust_record::TrustRecord;
 use super::trusted_content::{TrustedContent, parts};
 use super::worktree_origin::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
-use crate::workspace::{read_small_text, real_path, replace_private};
+use crate::workspace::{lock_files, read_small_text, real_path, replace_private};
 
 /// The list of trusted directories.
 #[derive(Clone, Debug, Default)]
@@ -141,6 +140,7 @@ impl Trust {
 
     /// Removes `directory` from the list. Returns its entry, or `None` if there was none.
     pub(crate) fn remove(places: &DataPaths, directory: &Path) -> Result<Option<PathBuf>> {
+        let _lock = lock_files(&places.data)?;
         let mut trust = Trust::load(places);
         let Some((directory, _)) = trust.digests.remove_entry(&real_path(directory)) else { return Ok(None) };
         trust.write(places)?;
@@ -155,6 +155,7 @@ impl Trust {
             return Err(Error::invalid_params(format!("{doing}: its path is not UTF-8 or contains a line break")));
         }
         let digest = content.digest().map_err(|error| Error::invalid_params(format!("{doing}: {error}")))?;
+        let _lock = lock_files(&places.data)?;
         let mut trust = Trust::load(places);
         TrustRecord::store(places, directory, &digest, content)?;
         trust.digests.insert(directory.to_owned(), Some(digest));
@@ -197,11 +198,7 @@ impl Trust {
             let _ = writeln!(lines, "{digest}{}", directory.display());
         }
         let path = places.trusted();
-        let write = || {
-            fs::create_dir_all(&places.data)?;
-            replace_private(&path, lines.as_bytes())
-        };
-        write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+        replace_private(&path, lines.as_bytes()).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     }
 }
 

@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Result};
-use crate::workspace::{create_private_dir, read_small, read_small_text, replace_private, write_private};
+use crate::workspace::{create_private_dir, lock_files, read_small, read_small_text, replace_private, write_private};
 
 /// Minimum length of a token in a token file, in characters.
 const TOKEN_CHARS_MIN: usize = 32;
@@ -166,6 +166,7 @@ impl Tokens {
             return Err(Error::invalid_params(format!("token name \"{name}\" is invalid"))
                 .hint("use letters, digits, `-`, `_` and `.`; `owner` is reserved"));
         }
+        let _lock = self.named.parent().map(lock_files).transpose()?;
         let mut tokens = self.list()?;
         if tokens.iter().any(|token| token.name == name) {
             return Err(Error::invalid_params(format!("token {name} already exists"))
@@ -179,6 +180,7 @@ impl Tokens {
 
     /// Removes a named token.
     pub(crate) fn revoke(&self, name: &str) -> Result<()> {
+        let _lock = self.named.parent().map(lock_files).transpose()?;
         let mut tokens = self.list()?;
         let before = tokens.len();
         tokens.retain(|token| token.name != name);
@@ -190,8 +192,7 @@ impl Tokens {
 
     fn save(&self, tokens: &[NamedToken]) -> Result<()> {
         let text = serde_json::to_string_pretty(tokens).map_err(|error| Error::internal(error.to_string()))?;
-        create_parent(&self.named)
-            .and_then(|()| replace_private(&self.named, format!("{text}\n").as_bytes()))
+        replace_private(&self.named, format!("{text}\n").as_bytes())
             .map_err(|error| Error::io(format_args!("writing {}", self.named.display()), error))
     }
 }

@@ -25,6 +25,20 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Waits until no other process changes files of `directory` in this way, and returns a guard that
+/// makes the others wait. A change is: read a file, change its content, replace it. Creates the
+/// directory with mode 0700.
+pub(crate) fn lock_files(directory: &Path) -> Result<File> {
+    create_private_dir(directory)?;
+    let opened = File::open(directory);
+    let locked = opened.and_then(|file| match file.lock() {
+        // The file system has no locks.
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+        _ => Ok(file),
+    });
+    locked.map_err(|error| Error::io(format_args!("locking {}", directory.display()), error))
+}
+
 /// Replaces a file atomically with a file that has mode 0600 and this content. One process must not
 /// call this concurrently for the same path.
 pub(crate) fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {

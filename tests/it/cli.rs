@@ -1,6 +1,7 @@
 //! The command line: output and exit code of each command.
 
 mod background;
+mod concurrent_changes;
 mod config_check;
 mod config_edit;
 mod doctor;

@@ -2,7 +2,6 @@
 //! if the program `secret-tool` reaches one, else in a file with mode 0600.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use crate::config::Environment;
 use crate::error::{Error, Result};
 use crate::process::{Command, ProcessLauncher, find_program};
-use crate::workspace::{create_private_dir, read_small_text, replace_private};
+use crate::workspace::{lock_files, read_small_text, replace_private};
 
 /// The program that stores secrets in the keyring.
 const SECRET_TOOL: &str = "secret-tool";
@@ -143,15 +142,11 @@ impl StoredKeys {
 
     /// Changes the file. Other processes wait while it is read and written.
     fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, StoredKey>) -> T) -> Result<T> {
-        let directory = self.file.parent().unwrap_or(Path::new("/"));
-        create_private_dir(directory)?;
-        let failed = |error| Error::io(format_args!("writing {}", self.file.display()), error);
-        let lock = File::open(directory).map_err(failed)?;
-        lock.lock().map_err(failed)?;
+        let _lock = self.file.parent().map(lock_files).transpose()?;
         let mut keys = self.read()?;
         let changed = change(&mut keys);
         let text = serde_json::to_string_pretty(&keys).map_err(|error| Error::internal(format!("writing keys: {error}")))?;
-        replace_private(&self.file, text.as_bytes()).map_err(failed)?;
-        Ok(changed)
+        let written = replace_private(&self.file, text.as_bytes());
+        written.map(|()| changed).map_err(|error| Error::io(format_args!("writing {}", self.file.display()), error))
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use toml_edit::{Item, Key, TableLike, Value};
 
 use super::config_flags::ConfigFileCommand;
-use super::settings_file::{SettingsFile, inner_table, move_suffix, replace, text};
+use super::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, text};
 use crate::cli::errors::report;
 use crate::cli::terminal::editor::editor_command;
 use crate::cli::terminal::lines::TerminalLines;
@@ -37,7 +37,7 @@ fn init(path: &Path) -> Result<()> {
     if text(path)?.is_some() {
         return Err(Error::invalid_params(format!("{} exists", path.display())).hint("change it: nuncio config edit"));
     }
-    replace(path, TEMPLATE)?;
+    replace_if(path, None, TEMPLATE)?;
     print(format!("created {}\n", path.display()))
 }
 
@@ -52,7 +52,7 @@ fn set(path: &Path, key: &str, text: &str) -> Result<()> {
             false => String::new(),
         };
         set_value(settings.document.as_table_mut(), &keys, value)?;
-        replace(path, &(comments + &settings.document.to_string()))
+        settings.save_after(&comments)
     };
     match text.parse::<Value>() {
         Err(_) => set(text.into()),
@@ -92,7 +92,7 @@ async fn edit(path: &Path, environment: &Environment) -> Result<()> {
             let _ = std::fs::remove_file(&copy);
             return print("the settings are unchanged\n");
         }
-        let Err(error) = replace(path, &after) else {
+        let Err(error) = replace_if(path, before.as_deref(), &after) else {
             let _ = std::fs::remove_file(&copy);
             return print(format!("changed {}\n", path.display()));
         };

@@ -1,28 +1,36 @@
 //! Changes of a settings file by commands. Comments and the order of the file are kept, and a file
 //! is replaced only by valid settings.
 
+use std::fs::File;
 use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use crate::config::check_settings;
 use crate::error::{Error, Result};
-use crate::workspace::{create_private_dir, read_small_text, real_path, replace_private};
+use crate::workspace::{create_private_dir, lock_files, read_small_text, real_path, replace_private};
 
 /// A settings file and its content; an absent file is empty.
 pub(in crate::cli) struct SettingsFile<'a> {
     path: &'a Path,
     pub document: DocumentMut,
+    /// Makes other commands that change the file wait.
+    _lock: Option<File>,
 }
 
 impl<'a> SettingsFile<'a> {
-    /// Reads the file.
+    /// Reads the file, which no other command changes until the value is dropped.
     pub(in crate::cli) fn read(path: &'a Path) -> Result<SettingsFile<'a>> {
+        let lock = real_path(path).parent().map(lock_files).transpose()?;
         let text = text(path)?.unwrap_or_default();
         let document = text.parse::<DocumentMut>();
         // The error message contains the lines of the file.
         let document = document.map_err(|error| Error::invalid_params(format!("{}: {}", path.display(), error.message())));
-        Ok(SettingsFile { path, document: document.map_err(|error| error.hint("correct the file: nuncio config edit"))? })
+        Ok(SettingsFile {
+            path,
+            _lock: lock,
+            document: document.map_err(|error| error.hint("correct the file: nuncio config edit"))?,
+        })
     }
 
     /// Returns the table of this name, which is created if it does not exist.
@@ -50,8 +58,23 @@ impl<'a> SettingsFile<'a> {
     /// Replaces the file, or the file to which a link leads. Fails if the settings would be
     /// invalid.
     pub(in crate::cli) fn save(&self) -> Result<()> {
-        replace(self.path, &self.document.to_string())
+        self.save_after("")
     }
+
+    /// Replaces the file, as [`SettingsFile::save`] does, by `comments` and the document.
+    pub(super) fn save_after(&self, comments: &str) -> Result<()> {
+        replace(self.path, &format!("{comments}{}", self.document))
+    }
+}
+
+/// Replaces a settings file by `text`, as [`replace`] does, unless its content is no longer
+/// `before`.
+pub(super) fn replace_if(path: &Path, before: Option<&str>, after: &str) -> Result<()> {
+    let _lock = real_path(path).parent().map(lock_files).transpose()?;
+    if text(path)?.as_deref() != before {
+        return Err(Error::invalid_params(format!("{} was changed by another program", path.display())));
+    }
+    replace(path, after)
 }
 
 /// Returns the text of a settings file, `None` if there is no such file.
@@ -65,7 +88,7 @@ pub(super) fn text(path: &Path) -> Result<Option<String>> {
 
 /// Replaces a settings file, or the file to which a link leads, by `text`. Fails if `text` is not
 /// valid settings.
-pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
+fn replace(path: &Path, text: &str) -> Result<()> {
     check_settings(path, text)?;
     let file = &real_path(path);
     if let Some(parent) = file.parent() {

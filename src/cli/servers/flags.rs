@@ -20,6 +20,7 @@ pub(in crate::cli) enum McpCommand {
         json: bool,
     },
     /// Add an MCP server to the user's settings file
+    #[command(override_usage = "nuncio mcp add [OPTIONS] <NAME> (--url <URL> | -- <COMMAND>...)")]
     Add(McpAddOptions),
     /// Remove an MCP server from the user's settings file
     Rm {

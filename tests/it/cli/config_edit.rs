@@ -86,13 +86,15 @@ async fn created_file_has_settings_that_are_valid_without_their_comment_signs() 
 async fn edited_text_replaces_the_file_only_if_it_is_valid() {
     let home = Home::new();
     home.config("model = \"a/b\" # mine\n");
+    let settings = home.data().join("config.toml").display().to_string();
     for (script, code, message, after) in [
         ("sed -i s:a/b:c/d: \"$1\"", 0, "changed ", "model = \"c/d\" # mine\n"),
         ("true", 0, "the settings are unchanged", "model = \"c/d\" # mine\n"),
         ("exit 1", 2, "failed; the settings are unchanged", "model = \"c/d\" # mine\n"),
         ("sed -i s:model:modell: \"$1\"", 2, "the edited text is ", "model = \"c/d\" # mine\n"),
+        ("sed -i s:c/d:e/f: \"$1\"; echo > SETTINGS", 2, "was changed by another program", "\n"),
     ] {
-        let editor = home.put("../bin/editor", &format!("#!/bin/sh\n{script}\n"));
+        let editor = home.put("../bin/editor", &format!("#!/bin/sh\n{}\n", script.replace("SETTINGS", &settings)));
         std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
         home.env("EDITOR", editor.to_str().unwrap());
         let ran = home.run(&["config", "edit"], "").await;

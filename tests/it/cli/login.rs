@@ -45,23 +45,6 @@ async fn stored_key_is_sent_until_it_is_removed() {
 }
 
 #[tokio::test]
-async fn logins_at_the_same_moment_lose_no_key() {
-    let home = Home::new();
-    let names: Vec<String> = (0..12).map(|number| format!("work{number}")).collect();
-    home.config(&names.iter().map(|name| format!("[providers.{name}]\nbase_url = \"http://127.0.0.1:1\"\n")).collect::<String>());
-    let logins = names.iter().map(|name| {
-        let home = &home;
-        async move { home.run(&["login", name, "--no-check"], "sk-key").await }
-    });
-    for login in futures_util::future::join_all(logins).await {
-        check(&login, 0, &["keys.json"]);
-    }
-    let stored = std::fs::read_to_string(home.data().join("keys.json")).unwrap();
-    let lost: Vec<&String> = names.iter().filter(|name| !stored.contains(&format!("\"{name}\""))).collect();
-    assert!(lost.is_empty(), "{lost:?}");
-}
-
-#[tokio::test]
 async fn refused_key_is_not_stored() {
     let (home, site) = home().await;
     check(&home.run(&["login", "work"], "sk-good-key").await, 0, &["accepted"]);
