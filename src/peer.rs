@@ -3,7 +3,6 @@
 mod calls;
 mod handler;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use tokio::net::UnixStream;
@@ -24,7 +23,7 @@ pub(crate) fn serve(app: Weak<App>) -> ServePeers {
 }
 
 /// Accepts connections until `stop` is cancelled.
-async fn accept(app: Weak<App>, PeerListener { listener, served, stop, tasks }: PeerListener) {
+async fn accept(app: Weak<App>, PeerListener { listener, stop, tasks }: PeerListener) {
     let slots = Arc::new(Semaphore::new(PEERS_MAX));
     loop {
         let accepted = tokio::select! {
@@ -55,11 +54,11 @@ async fn accept(app: Weak<App>, PeerListener { listener, served, stop, tasks }: 
             tracing::warn!("a connection was refused: {} processes are connected", PEERS_MAX);
             continue;
         };
-        let (app, served, stop) = (app.clone(), served.clone(), stop.clone());
+        let (app, stop) = (app.clone(), stop.clone());
         tasks.spawn(async move {
             let _slot = slot;
             if let Some(app) = app.upgrade() {
-                serve_connection(app, stream, served, stop).await;
+                serve_connection(app, stream, stop).await;
             }
         });
     }
@@ -67,9 +66,9 @@ async fn accept(app: Weak<App>, PeerListener { listener, served, stop, tasks }: 
 
 /// Serves one connection until it ends or `stop` is cancelled. Turns of HTTP clients continue after
 /// the end of the connection; turns of other clients are cancelled.
-async fn serve_connection(app: Arc<App>, stream: UnixStream, served: Arc<AtomicBool>, stop: CancellationToken) {
+async fn serve_connection(app: Arc<App>, stream: UnixStream, stop: CancellationToken) {
     let (connection, reader, mut writer) = crate::rpc::connection::<()>(PEER);
-    let handler = PeerHandler::new(app, connection, served);
+    let handler = PeerHandler::new(app, connection);
     let (input, output) = stream.into_split();
     let mut writing = crate::task::spawn(async move { writer.run(output, ()).await });
     let stays = tokio::select! {

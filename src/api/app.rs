@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::remote::routing::SessionCalls;
+use super::dispatch::call_order::{CallPlace, SessionCalls};
 use crate::agent::Services;
 use crate::config::{DataPaths, Durability};
 use crate::error::Result;
@@ -48,8 +48,8 @@ pub struct App {
     serve_peers: fn(Weak<App>) -> ServePeers,
     /// The application itself.
     this: Weak<App>,
-    /// See [`App::routing`].
-    routing: parking_lot::Mutex<HashMap<SessionId, Weak<SessionCalls>>>,
+    /// See [`App::calls_of`].
+    calls: parking_lot::Mutex<HashMap<SessionId, Weak<SessionCalls>>>,
 }
 
 impl App {
@@ -77,7 +77,7 @@ impl App {
             terminals: Arc::default(),
             serve_peers,
             this: this.clone(),
-            routing: parking_lot::Mutex::default(),
+            calls: parking_lot::Mutex::default(),
         })
     }
 
@@ -97,22 +97,21 @@ impl App {
         Ok(sessions)
     }
 
-    /// Returns the calls of this process to a session that look for its owner.
-    pub(super) fn routing(&self, session: &SessionId) -> Arc<SessionCalls> {
-        let mut sessions = self.routing.lock();
-        if let Some(routing) = sessions.get(session).and_then(Weak::upgrade) {
-            return routing;
+    /// Returns the calls of this process to a session that have not ended.
+    fn calls_of(&self, session: &SessionId) -> Arc<SessionCalls> {
+        let mut sessions = self.calls.lock();
+        if let Some(calls) = sessions.get(session).and_then(Weak::upgrade) {
+            return calls;
         }
-        sessions.retain(|_, routing| routing.strong_count() > 0);
-        let routing = Arc::default();
-        sessions.insert(session.clone(), Arc::downgrade(&routing));
-        routing
+        sessions.retain(|_, calls| calls.strong_count() > 0);
+        let calls = Arc::default();
+        sessions.insert(session.clone(), Arc::downgrade(&calls));
+        calls
     }
 
-    /// Returns whether a call to the session looks for its owner, or runs there.
-    pub(super) fn is_routing(&self, session: &SessionId) -> bool {
-        let routing = self.routing.lock();
-        routing.get(session).is_some_and(|order| order.strong_count() > 0)
+    /// Adds a call to a session after the earlier calls of this process.
+    pub(crate) fn add_call(&self, session: &SessionId) -> Arc<CallPlace> {
+        Arc::new(self.calls_of(session).add_call())
     }
 
     /// Returns the sessions if the store is already open.

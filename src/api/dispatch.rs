@@ -1,6 +1,7 @@
 //! How a call is described, routed and run.
 
 pub(super) mod call_context;
+pub(super) mod call_order;
 pub(super) mod client;
 pub(super) mod convert;
 pub(super) mod directories;

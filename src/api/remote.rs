@@ -3,4 +3,3 @@
 pub(super) mod forward;
 pub(super) mod forwarded;
 pub(super) mod recover;
-pub(super) mod routing;

@@ -176,18 +176,20 @@ impl PeerConnection {
 
     /// Sends a request and waits for its result. The request is queued when the future is polled
     /// for the first time. Dropping the future cancels the request.
-    pub(crate) async fn request(&self, method: &str, params: impl Serialize) -> Result<Value, PeerFailure> {
+    pub(crate) fn request(&self, method: &str, params: impl Serialize) -> impl Future<Output = Result<Value, PeerFailure>> {
         let requested = self.connection.request(method, params, ());
-        let result = tokio::select! {
-            biased;
-            result = requested => result,
-            () = self.closed.cancelled() => Err(RequestError::Closed),
-        };
-        result.map_err(|error| match error {
-            RequestError::Closed => PeerFailure::Closed,
-            RequestError::Refused(error) => PeerFailure::Refused(error_from(&error)),
-            RequestError::Invalid(error) => PeerFailure::Refused(Error::internal(error.to_string())),
-        })
+        async move {
+            let result = tokio::select! {
+                biased;
+                result = requested => result,
+                () = self.closed.cancelled() => Err(RequestError::Closed),
+            };
+            result.map_err(|error| match error {
+                RequestError::Closed => PeerFailure::Closed,
+                RequestError::Refused(error) => PeerFailure::Refused(error_from(&error)),
+                RequestError::Invalid(error) => PeerFailure::Refused(Error::internal(error.to_string())),
+            })
+        }
     }
 
     /// Sends a notification. Does nothing after the connection has ended.

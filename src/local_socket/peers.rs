@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -22,8 +21,6 @@ pub type ServePeers = Box<dyn Fn(PeerListener) + Send + Sync>;
 /// The listening socket of this process.
 pub struct PeerListener {
     pub listener: UnixListener,
-    /// To be set once another process has introduced itself.
-    pub served: Arc<AtomicBool>,
     /// Cancelled when the process no longer serves other processes.
     pub stop: CancellationToken,
     /// The tasks that serve connections.
@@ -39,7 +36,6 @@ pub(crate) struct Peers {
     /// The socket; `None` if this process does not accept calls.
     socket: OnceLock<Option<SocketFile>>,
     connections: Mutex<HashMap<String, Arc<PeerConnection>>>,
-    served: Arc<AtomicBool>,
     stop: CancellationToken,
     /// The tasks that serve the connections of other processes.
     tasks: TaskTracker,
@@ -54,7 +50,6 @@ impl Peers {
             serve,
             socket: OnceLock::new(),
             connections: Mutex::default(),
-            served: Arc::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::default(),
         }
@@ -67,7 +62,7 @@ impl Peers {
             let serve = self.serve.as_ref()?;
             let listening = files::listen(&self.dir).and_then(|(listener, file)| {
                 let listener = UnixListener::from_std(listener).map_err(|error| Error::io("using a local socket", error))?;
-                serve(PeerListener { listener, served: self.served.clone(), stop: self.stop.clone(), tasks: self.tasks.clone() });
+                serve(PeerListener { listener, stop: self.stop.clone(), tasks: self.tasks.clone() });
                 Ok(file)
             });
             let warned = |error: &Error| tracing::warn!(%error, "other processes cannot reach the sessions of this process");
@@ -102,11 +97,6 @@ impl Peers {
         })?)?;
         connections.insert(socket.clone(), connection.clone());
         Ok(connection)
-    }
-
-    /// Returns whether another process has introduced itself to this one.
-    pub(crate) fn has_served(&self) -> bool {
-        self.served.load(Ordering::Acquire)
     }
 
     /// Returns whether other processes may use the data directory.

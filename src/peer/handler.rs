@@ -30,8 +30,6 @@ pub(super) struct PeerHandler {
     connection: Connection<()>,
     /// True once the other process introduced itself.
     greeted: AtomicBool,
-    /// Set once any process introduced itself to this process.
-    served: Arc<AtomicBool>,
     /// Cancelled when the other process is refused.
     refused: CancellationToken,
     calls: Arc<RunningCalls>,
@@ -39,9 +37,9 @@ pub(super) struct PeerHandler {
 
 impl PeerHandler {
     /// Creates the handler of a connection.
-    pub(crate) fn new(app: Arc<App>, connection: Connection<()>, served: Arc<AtomicBool>) -> PeerHandler {
+    pub(crate) fn new(app: Arc<App>, connection: Connection<()>) -> PeerHandler {
         let (greeted, refused) = (AtomicBool::new(false), CancellationToken::new());
-        PeerHandler { app, connection, greeted, served, refused, calls: Arc::default() }
+        PeerHandler { app, connection, greeted, refused, calls: Arc::default() }
     }
 
     /// Resolves when the connection must end: the other process was refused, or did not introduce
@@ -77,7 +75,6 @@ impl PeerHandler {
             self.refuse(&message);
             return Err(Error::new(Kind::Unsupported, message).hint("use the same version of nuncio in both processes"));
         }
-        self.served.store(true, Ordering::Release);
         self.greeted.store(true, Ordering::Release);
         Ok(json!({ "pid": std::process::id() }))
     }
@@ -88,7 +85,7 @@ impl PeerHandler {
         self.app.sessions_now()?.opened(id).filter(|session| session.is_owned() && !session.is_shutting_down())
     }
 
-    /// Runs a forwarded call. The call starts at the first poll.
+    /// Runs a forwarded call, which has its place in the order of calls when this returns.
     fn call(&self, params: Value, cancel: CancellationToken) -> Result<BoxFuture<'static, Result<Value>>> {
         let call: ForwardedCall = decode(params)?;
         let unknown = || Error::new(Kind::Unsupported, format!("method {} is not forwarded", call.method));
@@ -116,6 +113,7 @@ impl PeerHandler {
             forwarded: true,
             repeated_after: call.repeated_after,
             turn_started: call.reports_start.then(|| Arc::new(Mutex::new(Some(sender)))),
+            place: (row.scope != Scope::Here).then(|| self.app.add_call(&call.session)),
             ..CallContext::new(self.app.clone(), Arc::new(client), cancel.clone())
         };
         self.calls.begin(number, cancel, cx.answered.clone());
@@ -125,7 +123,13 @@ impl PeerHandler {
         Ok(Box::pin(async move {
             let _finish = finish;
             let _open = session;
-            let mut work = pin!(row.run_here(cx, call.params));
+            let place = cx.place.clone();
+            let mut work = pin!(async {
+                if let Some(place) = place {
+                    place.is_next().await;
+                }
+                row.run_here(cx, call.params).await
+            });
             let mut started = pin!(started);
             let mut reported = false;
             let outcome = loop {

@@ -54,20 +54,30 @@ impl From<ClosedConnection> for RequestError {
 }
 
 impl<B: Default + Send + 'static> Connection<B> {
-    /// Sends a request and waits for its result. Dropping the future cancels the request.
-    pub async fn request<R: DeserializeOwned>(&self, method: &str, params: impl Serialize, barrier: B) -> Result<R, RequestError> {
+    /// Sends a request before it returns. The future waits for the result; dropping it cancels the
+    /// request.
+    pub fn request<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        barrier: B,
+    ) -> impl Future<Output = Result<R, RequestError>> {
         let (sender, response) = oneshot::channel();
         let id = self.shared.requests.register(Box::new(move |result| drop(sender.send(result))));
         let pending = PendingRequest { connection: self, id };
         let mut message = Vec::new();
         self.shared.dialect.framing.request(&pending.id, method, params, &mut message);
-        self.send(message, barrier)?;
-        let result = tokio::select! {
-            biased;
-            result = response => result.map_err(|_| RequestError::Closed)?,
-            () = self.closed() => return Err(RequestError::Closed),
-        };
-        serde_json::from_value(result.map_err(RequestError::Refused)?).map_err(RequestError::Invalid)
+        let sent = self.send(message, barrier);
+        async move {
+            let _pending = pending;
+            sent?;
+            let result = tokio::select! {
+                biased;
+                result = response => result.map_err(|_| RequestError::Closed)?,
+                () = self.closed() => return Err(RequestError::Closed),
+            };
+            serde_json::from_value(result.map_err(RequestError::Refused)?).map_err(RequestError::Invalid)
+        }
     }
 
     /// Sends a request and ignores its response.

@@ -19,8 +19,8 @@ use super::message::{Id, InvalidMessage, ReceivedMessage, error_object};
 use super::shared::{ConnectionState, OutgoingMessage};
 use crate::error::{Error, Kind, Result};
 
-/// Handles the messages of a connection. The read loop polls each returned future once before it
-/// reads the next message, so the code before the first `.await` runs in the order of the messages.
+/// Handles the messages of a connection. The functions are called in the order of the messages; the
+/// futures that they return run concurrently.
 pub trait Handler<B> {
     /// Handles a request. Returns its result and the barrier of its response. `cancel` is cancelled
     /// when the other side cancels the request or the connection ends.

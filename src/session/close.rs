@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use parking_lot::MutexGuard;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -41,13 +40,9 @@ impl Sessions {
     }
 
     /// Runs `work` to its end, even if the caller is dropped: a session that is being closed
-    /// refuses all requests until it is closed. The first poll of this function polls `work`.
+    /// refuses all requests until it is closed.
     async fn detached<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-        let mut work = Box::pin(work);
-        match tokio::task::coop::unconstrained(work.as_mut()).now_or_never() {
-            Some(done) => done,
-            None => self.tasks.spawn(work).await.map_err(|error| Error::internal(format!("closing a session failed: {error}")))?,
-        }
+        self.tasks.spawn(work).await.map_err(|error| Error::internal(format!("closing a session failed: {error}")))?
     }
 
     /// Releases a session without a running turn and without background work of its agent. Clients

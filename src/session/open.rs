@@ -277,11 +277,6 @@ impl OpenSession {
         self.ownership.is_held()
     }
 
-    /// Returns whether the session is being closed or deleted.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.core().is_closing()
-    }
-
     /// Returns whether a permission request can still be answered.
     pub(crate) fn is_waiting_for(&self, id: &PermissionId) -> bool {
         match self.is_owned() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::call_order::CallPlace;
 use super::client::Client;
 use crate::api::app::App;
 use crate::error::{Error, Result};
@@ -33,6 +34,9 @@ pub struct CallContext {
     /// The last event of the session before the first attempt of a call that is repeated, because
     /// the process that ran it has died.
     pub repeated_after: Option<Seq>,
+    /// The place of the call in the order of the calls to its session. `None` for a method without
+    /// a session, or that runs in any process.
+    pub place: Option<Arc<CallPlace>>,
 }
 
 /// A turn that has just started. The seqs of the turn's events are greater than `after`.
@@ -55,7 +59,13 @@ impl CallContext {
             message_id: MessageId::new(),
             forwarded: false,
             repeated_after: None,
+            place: None,
         }
+    }
+
+    /// Lets the next call to the session start, before this one has ended.
+    pub(in crate::api) fn decided(&self) {
+        self.place.iter().for_each(|place| place.set_decided());
     }
 
     /// Checks that session `id` exists and that the caller has access to it. Returns the sessions

@@ -81,7 +81,8 @@ pub(crate) trait Method: 'static {
     /// Adapts the schemas of params and result to the REST route.
     fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
 
-    /// Handles a call. The code before the first `.await` runs in the order of the requests.
+    /// Handles a call. If it belongs to a session ([`Method::SCOPE`]), the next call to the session
+    /// starts when it has ended, or before that when it calls [`CallContext::decided`].
     fn call(cx: CallContext, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
 }
 

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -13,8 +12,8 @@ use super::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 use super::recover;
-use super::routing::RoutedCall;
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
+use crate::api::dispatch::call_order::CallPlace;
 use crate::api::dispatch::method::{FollowChange, MethodKind, MethodRow, Reply, Scope};
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
@@ -28,31 +27,32 @@ use crate::session::{Session, Sessions, is_closed_before_call, is_not_owner};
 const FORWARD_RELEASE: Duration = Duration::from_secs(5);
 
 impl MethodRow {
-    /// Runs a call in the process that [`MethodRow::scope`] requires. A panic is returned as an
+    /// Runs a call in the process that [`MethodRow::scope`] requires. The call has its place in the
+    /// order of the calls to its session when this function returns. A panic is returned as an
     /// error. A cancelled call returns [`Kind::Cancelled`], unless the method handles cancellation
     /// itself.
-    pub(crate) async fn run(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
+    pub(crate) fn run(&self, mut cx: CallContext, params: Value) -> impl Future<Output = Result<Reply<Value>>> + Send + use<'_> {
         let id = match self.scope {
             Scope::Here => None,
+            // Without an id, decoding the params fails.
             Scope::Owner | Scope::OwnerOrReader | Scope::OwnerIfAny => params["sessionId"].as_str().map(SessionId::from),
         };
-        // Without an id, decoding the params fails.
-        let Some(id) = id else { return self.run_here(cx, params).await };
-        // Without requests of other processes, a session stays owned while a call uses it. An
-        // earlier call that still looks for the owner must start first.
-        let stays_owned = |sessions: &Arc<Sessions>| {
-            !sessions.peers().has_served()
-                && sessions.opened(&id).is_some_and(|session| session.is_owned() && !session.is_closing())
-        };
-        if cx.app.sessions_now().is_some_and(stays_owned) && !cx.app.is_routing(&id) {
-            match self.run_here(cx.clone(), params.clone()).await {
-                // Another call of this process closed the session in the meantime.
-                Err(error) if is_closed_before_call(&error) => {}
-                outcome => return outcome,
+        let routed = id.map(|id| {
+            let place = cx.app.add_call(&id);
+            cx.place = Some(place.clone());
+            // A prompt that still looks for an owner is cancelled here.
+            if self.kind == MethodKind::Turn {
+                place.add_prompt(cx.cancel.clone());
             }
+            (id, place)
+        });
+        async move {
+            let Some((id, place)) = routed else { return self.run_here(cx, params).await };
+            let cancel = cx.cancel.clone();
+            let outcome = self.guarded(&cancel, route(self, cx, &place, id, params)).await;
+            place.end();
+            outcome
         }
-        let cancel = cx.cancel.clone();
-        self.guarded(&cancel, route(self, cx, id, params)).await
     }
 }
 
@@ -79,20 +79,16 @@ pub(in crate::api) async fn call_owner(
 
 /// Finds the owner of the session and runs the call there. Retries while the session changes its
 /// owner.
-async fn route(row: &MethodRow, mut cx: CallContext, id: SessionId, params: Value) -> Result<Reply<Value>> {
+async fn route(row: &MethodRow, mut cx: CallContext, place: &CallPlace, id: SessionId, params: Value) -> Result<Reply<Value>> {
     cx.client.require_role(row.role)?;
-    let routing = cx.app.routing(&id);
-    let place = routing.add_call();
-    // A prompt that still looks for an owner is cancelled here.
-    let _prompt = (row.kind == MethodKind::Turn).then(|| routing.add_prompt(cx.cancel.clone()));
     if row.kind == MethodKind::Notification && cx.authorize(&id).await.is_ok() {
-        routing.cancel_prompts();
+        place.cancel_prompts();
     }
     let before = cx.opened(&id).map_or(0, |session| session.log.head());
     let mut searched = Duration::ZERO;
     loop {
         let started = Instant::now();
-        let unreachable = match attempt(row, &cx, &place, &id, &params).await {
+        let unreachable = match attempt(row, &cx, place, &id, &params).await {
             Ok(Attempt::Done(reply)) => return Ok(*reply),
             Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
                 return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
@@ -143,12 +139,16 @@ impl Attempt {
 }
 
 /// Runs the call once.
-async fn attempt(row: &MethodRow, cx: &CallContext, place: &RoutedCall, id: &SessionId, params: &Value) -> Result<Attempt> {
+async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &SessionId, params: &Value) -> Result<Attempt> {
     place.is_next().await;
-    let run_here = async || match in_order(place, row.run_here(cx.clone(), params.clone())).await {
+    let run_here = async || match row.run_here(cx.clone(), params.clone()).await {
         Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => Ok(Attempt::NOT_OWNER),
         outcome => outcome.map(Attempt::done),
     };
+    // The method checks the access.
+    if cx.opened(id).is_some_and(|session| session.is_owned()) {
+        return run_here().await;
+    }
     // The method returns the error of an unknown session, after it has checked its other params.
     let Ok(sessions) = cx.authorize(id).await else { return run_here().await };
     let session = match (sessions.opened(id), row.scope) {
@@ -180,7 +180,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &RoutedCall, id: &Ses
     }
     let before = session.log.head();
     let call = Call { row, cx, session: &session, connection };
-    match in_order(place, call.exchange(params)).await {
+    match call.exchange(params).await {
         Outcome::Reply(reply) => call.finish(*reply).await.map(Attempt::done),
         Outcome::NotOwner { accepted } => Ok(Attempt::NotOwner { accepted }),
         Outcome::Failed(PeerFailure::Closed) if call.connection.refusal().is_none() => {
@@ -188,17 +188,6 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &RoutedCall, id: &Ses
             Ok(recovered.map_or(Attempt::NotOwner { accepted: true }, Attempt::done))
         }
         Outcome::Failed(failure) => Err(call.failed(failure)),
-    }
-}
-
-/// Polls `work` once before the next call can start.
-async fn in_order<T>(place: &RoutedCall, work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
-    let started = tokio::task::coop::unconstrained(work.as_mut()).now_or_never();
-    place.set_started();
-    match started {
-        Some(done) => done,
-        None => work.await,
     }
 }
 
@@ -245,7 +234,7 @@ enum Outcome {
 }
 
 impl Call<'_> {
-    /// Sends the call at its first poll and waits for the reply.
+    /// Sends the call and waits for the reply.
     async fn exchange(&self, params: &Value) -> Outcome {
         let mut notifications = self.connection.new_call();
         let call = ForwardedCall {
@@ -260,6 +249,7 @@ impl Call<'_> {
             repeated_after: self.cx.repeated_after,
         };
         let mut answered = pin!(self.connection.request(CALL, call));
+        self.cx.decided();
         self.report_answered(notifications.call);
         // A call may run for any time while the owner responds; a turn ends soon after the client
         // has cancelled it.

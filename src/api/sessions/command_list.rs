@@ -51,6 +51,7 @@ impl Method for ListCommands {
          MCP servers, or those that a hosted agent has reported. Commands of MCP servers and hosted agents are listed once these run.";
 
     async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<CommandList>> {
+        cx.decided();
         let session = match cx.opened(&params.session_id) {
             Some(session) => {
                 cx.check_access(&session)?;

@@ -196,6 +196,7 @@ impl Method for LoadSession {
             session_id: id, cwd, additional_directories, mcp_servers: servers, system_prompt, meta, ..
         } = params;
         let session = reopen(&cx, ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta }).await?;
+        cx.decided();
         let response = acp::LoadSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.app, &cx.client, &session).await);
@@ -235,6 +236,7 @@ impl Method for ResumeSession {
             ..
         } = params;
         let session = reopen(&cx, ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta }).await?;
+        cx.decided();
         let response = acp::ResumeSessionResponse::new()
             .modes(session.log.state(modes))
             .config_options(config_options(&cx.app, &cx.client, &session).await);

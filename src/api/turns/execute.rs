@@ -43,6 +43,7 @@ impl Method for ExecuteCommand {
             return Err(Error::invalid_params("command: is empty"));
         }
         let session = cx.owned(&session_id)?;
+        cx.decided();
         session.execute(CommandRequest { command, timeout_ms }).await.map(Reply::new)
     }
 }

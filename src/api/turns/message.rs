@@ -107,11 +107,10 @@ impl Method for SendMessage {
             by_model: false,
         };
         let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
-        // The message is queued before the first `.await`, so that messages are queued in the order
-        // of the requests.
         let session = cx.owned(&id)?;
         let after = session.log.head();
         let placement = session.place(&queued)?;
+        cx.decided();
         cx.client.show(&session, after);
         let turn_id = placement.arrived(&session).await?;
         Ok(Reply::new(SentMessage { message_id, turn_id }))
@@ -183,7 +182,8 @@ impl Method for RetryTurn {
         let retried = params.turn_id.clone();
         let prompt = task::blocking("reading a turn", move || prompt_of(&reading, &retried, first)).await??;
         let after = session.log.head();
-        let mut turn = session.retry_turn(IncomingMessage::user(cx.message_id, prompt), &cx.client.id, params.turn_id)?;
+        let mut turn = session.retry_turn(IncomingMessage::user(cx.message_id.clone(), prompt), &cx.client.id, params.turn_id)?;
+        cx.decided();
         cx.client.show(&session, after);
         turn.opened().await?;
         Ok(Reply::new(RetryResult { turn_id: turn.id }))

@@ -59,8 +59,8 @@ impl Method for Prompt {
     }
 }
 
-/// Starts a turn with `prompt` and answers when it ends. The code before the first `.await` claims
-/// the turn, so that a later `session/cancel` applies to it.
+/// Starts a turn with `prompt` and answers when it ends. The next call to the
+/// session starts when the turn is claimed, so that a later `session/cancel` applies to it.
 pub(in crate::api) async fn prompt_session(
     cx: CallContext,
     id: SessionId,
@@ -79,6 +79,7 @@ pub(in crate::api) async fn prompt_session(
     } else {
         AcceptedPrompt::Started(session.start_turn(message, &client.id, budget)?)
     };
+    cx.decided();
     client.show(&session, after);
     drop(session);
     let started = match prompted {

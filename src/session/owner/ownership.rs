@@ -184,6 +184,7 @@ impl Ownership {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed assertion")]
 mod tests {
     use std::collections::BTreeMap;
 

@@ -268,6 +268,24 @@ async fn message_and_cancel_keep_their_order() {
     agent.finish().await;
 }
 
+/// A retry reads the prompt of the earlier turn before it starts the new one.
+#[tokio::test]
+async fn prompt_after_a_retry_waits_for_its_turn() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]), &[]).await;
+    agent.turn(&session, "first").await;
+    let turn = turns(&mut agent, &session).await[0]["turnId"].clone();
+    let retried = agent.send("_nuncio/session/retry", json!({"sessionId": session, "turnId": turn})).await;
+    let prompted = agent.prompt(&session, "second").await;
+    agent.answer(&retried).await.unwrap();
+    agent.answer(&prompted).await.unwrap();
+    assert_eq!(
+        said(&mut agent, &session).await,
+        ["0 user first", "0 assistant one", "1 user first", "1 assistant two", "2 user second", "2 assistant three"]
+    );
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn turns_are_listed_and_retried() {
     let home = Home::new();
