@@ -7,6 +7,17 @@ use serde_with::skip_serializing_none;
 
 use crate::content::{Part, Role};
 
+/// How a message reaches a busy session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// In a turn of its own, after the running turn.
+    #[default]
+    Queue,
+    /// In the running turn, before its next model request.
+    Steer,
+}
+
 /// Optional fields of a message.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

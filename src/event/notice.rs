@@ -1,0 +1,19 @@
+//! Notices in events.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How serious a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Info,
+    Warning,
+    Error,
+}
+
+/// Code of the notice about a hook whose failure has no effect.
+pub(crate) const HOOK_FAILED: &str = "hook_failed";
+
+/// Code of the notice whose note describes the repository for the model.
+pub(crate) const REPOSITORY: &str = "repository";
