@@ -189,31 +189,40 @@ async fn closures_run_before_and_after_tool_calls() {
     agent.close().await.unwrap();
 }
 
+/// Also files whose change is too large to show, and all files of a patch.
 #[tokio::test]
-async fn question_names_the_changed_file() {
+async fn question_names_the_changed_files() {
     let home = Home::new();
-    home.put("old.txt", "one\n");
+    for file in ["old.txt", "gone.txt", "moved.txt"] {
+        home.put(file, "one\n");
+    }
     let tool = |name: &str, input: Value| json!({"tool_calls": [{"name": name, "input": input}]});
-    let steps = json!([
-        tool("write", json!({"file_path": "new.txt", "content": "new\n"})),
-        tool("edit", json!({"file_path": "old.txt", "old_string": "one", "new_string": "two"})),
-        bash("touch file"),
-        {"text": "done"},
-    ]);
+    let patch = "*** Begin Patch\n*** Delete File: gone.txt\n*** Update File: moved.txt\n*** Move to: there.txt\n@@\n-one\n+two\n\
+                 *** End Patch\n";
+    let cases: [(Value, &[&str]); 6] = [
+        (tool("write", json!({"file_path": "new.txt", "content": "new\n"})), &["new.txt"]),
+        (tool("edit", json!({"file_path": "old.txt", "old_string": "one", "new_string": "two"})), &["old.txt"]),
+        (tool("apply_patch", json!({"patch": patch})), &["gone.txt", "moved.txt", "there.txt"]),
+        (tool("read", json!({"file_path": "/etc/hostname"})), &[]),
+        (bash("touch file"), &[]),
+        (tool("write", json!({"file_path": "large.txt", "content": "long line\n".repeat(30_000)})), &["large.txt"]),
+    ];
+    let mut steps: Vec<Value> = cases.iter().map(|(step, _)| step.clone()).collect();
+    steps.push(json!({"text": "done"}));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();
-    let agent = builder(&home, steps)
+    let agent = builder(&home, json!(steps))
         .decide(move |question| {
-            seen.lock().push((question.tool.clone(), question.changed_file().map(Path::to_owned)));
+            seen.lock().push(question.changed_files().into_iter().map(Path::to_owned).collect::<Vec<_>>());
             async move { Decision::Deny("no".into()) }
         })
         .build()
         .await
         .unwrap();
-    agent.session().await.unwrap().prompt("go").await.unwrap().finish().await.unwrap();
-    let file = |name: &str| Some(home.work().join(name));
-    let expected = [("write", file("new.txt")), ("edit", file("old.txt")), ("bash", None)];
-    assert_eq!(*asked.lock(), expected.map(|(tool, path)| (tool.to_owned(), path)));
+    let mut turn = agent.session().await.unwrap().prompt("go").await.unwrap();
+    let outputs = outputs(&events(&mut turn).await.unwrap());
+    let expected: Vec<Vec<_>> = cases.iter().map(|(_, files)| files.iter().map(|file| home.work().join(file)).collect()).collect();
+    assert_eq!(*asked.lock(), expected, "{outputs:?}");
     agent.close().await.unwrap();
 }
 
