@@ -41,13 +41,16 @@ pub use unknown::UnknownEvent;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
+    /// The session.
     pub session_id: SessionId,
     /// Position in the session: starts at 1, without gaps when it is committed.
     pub seq: Seq,
+    /// The turn; missing outside of turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
     /// Milliseconds since the Unix epoch.
     pub at_ms: u64,
+    /// The content of the event.
     pub body: Body,
 }
 

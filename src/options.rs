@@ -14,10 +14,14 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Mode {
+    /// Reads files; asks before it changes or runs anything.
     #[default]
     Ask,
+    /// Changes files of the project; asks before it runs anything.
     AcceptEdits,
+    /// Only reads; changes and runs nothing.
     Plan,
+    /// Works inside the project without asking.
     Auto,
 }
 
@@ -85,12 +89,18 @@ pub enum Thinking {
     #[default]
     #[cfg_attr(feature = "cli", value(alias = "none"))]
     Off,
+    /// The least thinking.
     Minimal,
+    /// Little thinking.
     Low,
+    /// A medium amount of thinking.
     Medium,
+    /// Much thinking.
     High,
+    /// More thinking than `high`.
     #[cfg_attr(feature = "cli", value(name = "xhigh"))]
     XHigh,
+    /// As much thinking as the model offers.
     Max,
 }
 
@@ -172,13 +182,15 @@ impl JsonSchema for Thinking {
 #[derive(Clone, Debug, PartialEq, Eq, SerializeDisplay, Deserialize)]
 #[serde(from = "String", bound(deserialize = "T: FromStr"))]
 pub enum OptionValue<T> {
+    /// A value of this version of nuncio.
     Known(T),
+    /// Any other value.
     Other(String),
 }
 
 impl<T: Copy> OptionValue<T> {
     /// Returns the value, or `None` if `T` does not include it.
-    pub(crate) fn known(&self) -> Option<T> {
+    pub fn known(&self) -> Option<T> {
         match self {
             OptionValue::Known(value) => Some(*value),
             OptionValue::Other(_) => None,

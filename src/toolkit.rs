@@ -20,6 +20,7 @@ pub(crate) mod git;
 mod input;
 pub(crate) mod jobs;
 pub(crate) mod live_output;
+#[deny(missing_docs)]
 mod output;
 pub(crate) mod path_patterns;
 pub(crate) mod replacement;

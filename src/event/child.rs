@@ -14,8 +14,11 @@ use crate::id::{SessionId, ToolCallId, TurnId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParent {
+    /// The parent session.
     pub session_id: SessionId,
+    /// The turn of the parent.
     pub turn_id: TurnId,
+    /// The call that created the child.
     pub tool_call_id: ToolCallId,
     /// Name of the agent definition; missing for a subagent without one.
     pub agent: Option<String>,
@@ -32,11 +35,14 @@ pub struct SessionParent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildLabel {
+    /// The child session.
     pub child_session_id: SessionId,
+    /// The call in the parent session.
     pub tool_call_id: ToolCallId,
     /// Name of the agent definition; missing for a subagent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The task in one line, for users.
     pub title: String,
 }
 
@@ -45,6 +51,7 @@ pub struct ChildLabel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildEnd {
+    /// How the work ended.
     pub status: ChildStatus,
     /// Present if the child's last turn completed.
     pub stop_reason: Option<StopReason>,
@@ -70,8 +77,11 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildStatus {
+    /// The child's last turn completed.
     Completed,
+    /// The child's last turn failed, or the child could not start.
     Failed,
+    /// The child was cancelled.
     Cancelled,
     /// The process that ran the child died.
     Interrupted,

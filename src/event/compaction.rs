@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::ToolCallId;
 
-/// A tool output that later requests leave out. `artifact` is a file with the output as the model
-/// saw it; it is missing if the file could not be written.
+/// A tool output that later requests leave out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PrunedOutput {
+    /// The call that had the output.
     pub tool_call_id: ToolCallId,
     /// Number of characters of the output.
     pub chars: u64,
+    /// A file with the output as the model saw it; missing if the file could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<PathBuf>,
 }
@@ -35,9 +36,11 @@ pub enum CompactionReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionOutcome {
+    /// A summary replaces the earlier messages.
     Completed,
     /// The conversation is unchanged, as after the following outcomes.
     Failed,
+    /// The turn or the call was cancelled.
     Cancelled,
     /// The process that compacted the conversation died.
     Interrupted,

@@ -43,21 +43,28 @@ impl HookEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
+    /// The hook had no effect.
     Unchanged,
     /// The hook changed the input, the output, the prompt or the messages.
     Changed,
+    /// The hook blocked the call, its result or the request.
     Blocked,
     /// The hook added messages to the next model request.
     Messages,
+    /// The hook failed.
     Failed,
+    /// The hook took longer than its timeout.
     TimedOut,
 }
 
 /// A tool call whose input a hook changed. The fields replace those of `tool.started`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedCall {
+    /// One line for users.
     pub title: String,
+    /// The changed arguments.
     pub input: Value,
+    /// Files that the call works on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
 }

@@ -39,6 +39,8 @@ pub struct MessageExtra {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReplacedMessage {
+    /// The author of the message.
     pub role: Role,
+    /// The content.
     pub parts: Vec<Part>,
 }

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
+    /// No action is needed.
     Info,
+    /// The work continues, with a restriction.
     Warning,
+    /// Something failed.
     Error,
 }
 

@@ -13,9 +13,13 @@ use crate::content::{Location, ToolKind};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolChange {
+    /// One line for users.
     pub title: Option<String>,
+    /// From which clients choose an icon.
     pub kind: Option<ToolKind>,
+    /// The arguments.
     pub input: Option<Value>,
+    /// Files that the call works on.
     pub locations: Option<Vec<Location>>,
 }
 

@@ -37,11 +37,13 @@ pub enum Decision {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Question {
+    /// The session of the call.
     pub session_id: SessionId,
     /// The name of the tool, or `budget` for a request to exceed a budget.
     pub tool: String,
     /// One line for users.
     pub title: String,
+    /// The kind of resources that the call accesses; `None` if it is unknown.
     pub category: Option<ToolCategory>,
     /// The input of the call; null for a request about a budget.
     pub input: Value,
