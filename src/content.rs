@@ -32,6 +32,7 @@ pub use work_problems::WorkProblems;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageRole")]
+#[non_exhaustive]
 pub enum Role {
     /// A person, or the client that prompts.
     User,
@@ -50,6 +51,7 @@ pub enum Role {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Part {
     /// Text, usually Markdown.
     Text {
@@ -170,6 +172,7 @@ pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
 /// How a model request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StepOutcome {
     /// The answer is complete and has no tool calls.
     EndTurn,
@@ -203,6 +206,7 @@ pub struct ProviderState {
 /// The kind of an option of a permission request (ACP `PermissionOptionKind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PermissionOptionKind {
     /// The call runs.
     AllowOnce,
@@ -217,6 +221,7 @@ pub enum PermissionOptionKind {
 /// An option of a permission request (ACP `PermissionOption`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PermissionOption {
     /// Identifies the option in the answer.
     pub option_id: String,
@@ -272,6 +277,7 @@ impl std::ops::AddAssign for Usage {
 /// Why a turn stopped (ACP `StopReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StopReason {
     /// The answer is complete.
     EndTurn,

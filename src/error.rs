@@ -12,6 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The kind of an error, for branching. [`KINDS`] describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Kind {
     /// The message is not JSON.
     ParseError,
@@ -107,6 +108,7 @@ impl Kind {
 
 /// An error: `kind` is for branching, `message` and `hint` are for people, `source` is for logs.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Error {
     /// The kind, for branching.
     pub kind: Kind,

@@ -40,6 +40,7 @@ pub use unknown::UnknownEvent;
 /// `message.completed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Event {
     /// The session.
     pub session_id: SessionId,

@@ -13,6 +13,7 @@ use crate::error::Error;
 /// Permission mode of a session: what the session may do without asking the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay, Deserialize)]
 #[serde(try_from = "String")]
+#[non_exhaustive]
 pub enum Mode {
     /// Reads files; asks before it changes or runs anything.
     #[default]
@@ -84,6 +85,7 @@ impl TryFrom<String> for Mode {
 /// How much a model may think before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, SerializeDisplay, DeserializeFromStr)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum Thinking {
     /// No thinking, if the model can answer without it.
     #[default]

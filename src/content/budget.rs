@@ -12,6 +12,7 @@ use super::Cost;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "Budget")]
+#[non_exhaustive]
 pub struct BudgetLimits {
     /// Model requests.
     pub max_requests: Option<u64>,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A step of the agent's plan (ACP `PlanEntry`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PlanEntry {
     /// The work to do, in one line.
     pub content: String,
@@ -19,6 +20,7 @@ pub struct PlanEntry {
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PlanPriority {
     High,
     Medium,
@@ -29,6 +31,7 @@ pub enum PlanPriority {
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PlanStatus {
     Pending,
     InProgress,

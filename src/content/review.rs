@@ -11,6 +11,7 @@ pub(crate) const REVIEW: &str = "review";
 /// The changed files that a permission request offers for review. The content of the request shows
 /// the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReviewOffer {
     /// All changed files.
     pub files: Vec<ReviewFile>,
@@ -18,6 +19,7 @@ pub struct ReviewOffer {
 
 /// A changed file. A file that was created or deleted, is too large or is not text has no hunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReviewFile {
     /// The path, which an answer repeats.
     pub path: PathBuf,
@@ -29,6 +31,7 @@ pub struct ReviewFile {
 /// lines that it replaces, and the lines in their place. Line numbers start at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReviewHunk {
     /// The number of the hunk in its file, from 1.
     pub hunk: u32,

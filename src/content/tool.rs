@@ -11,6 +11,7 @@ use super::Part;
 /// [`ToolCategory`] use `permission::Access` instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolKind {
     /// Reads files or data.
     Read,
@@ -31,6 +32,7 @@ pub enum ToolKind {
 /// The resources that a tool call accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolCategory {
     /// Runs a command.
     Command,
@@ -46,6 +48,7 @@ pub enum ToolCategory {
 
 /// The tool of a call, as in the call's `tool.started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolLabel {
     /// The name that the model used.
     pub name: String,
@@ -59,6 +62,7 @@ pub struct ToolLabel {
 /// The status of a tool call (ACP `ToolCallStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolStatus {
     /// Announced. The call waits, for example for a permission.
     Pending,
@@ -72,6 +76,7 @@ pub enum ToolStatus {
 
 /// A file, and optionally a line, that a tool call works on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Location {
     /// Absolute path.
     pub path: PathBuf,
@@ -83,6 +88,7 @@ pub struct Location {
 /// Content of a tool call that is shown to users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum ToolContent {
     /// Text or media.
     Content {

@@ -27,9 +27,11 @@ use crate::options::{Mode, OptionValue};
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase", remote = "Self")]
+#[non_exhaustive]
 pub enum Body {
     /// The first event of a session.
     #[serde(rename = "session.created")]
+    #[non_exhaustive]
     SessionCreated {
         /// The directory of the session.
         cwd: PathBuf,
@@ -43,6 +45,7 @@ pub enum Body {
     },
     /// Settings of the session changed; an absent field did not.
     #[serde(rename = "session.updated")]
+    #[non_exhaustive]
     SessionUpdated {
         /// The settings that changed.
         #[serde(flatten)]
@@ -50,12 +53,15 @@ pub enum Body {
     },
     /// A client closed the session. It can be resumed.
     #[serde(rename = "session.closed")]
+    #[non_exhaustive]
     SessionClosed {},
     /// The session is deleted.
     #[serde(rename = "session.deleted")]
+    #[non_exhaustive]
     SessionDeleted {},
     /// The work on a prompt starts.
     #[serde(rename = "turn.started")]
+    #[non_exhaustive]
     TurnStarted {
         /// The client that prompted.
         by: Option<String>,
@@ -67,12 +73,14 @@ pub enum Body {
     },
     /// The turn ended without an error.
     #[serde(rename = "turn.completed")]
+    #[non_exhaustive]
     TurnCompleted {
         /// Why the turn ended.
         stop_reason: StopReason,
     },
     /// The turn ended with an error.
     #[serde(rename = "turn.failed")]
+    #[non_exhaustive]
     TurnFailed {
         /// A code of the error table.
         code: String,
@@ -89,12 +97,15 @@ pub enum Body {
     },
     /// A client cancelled the turn.
     #[serde(rename = "turn.cancelled")]
+    #[non_exhaustive]
     TurnCancelled {},
     /// The process that ran the turn died. The turn is not resumed.
     #[serde(rename = "turn.interrupted")]
+    #[non_exhaustive]
     TurnInterrupted {},
     /// A model request starts.
     #[serde(rename = "step.started")]
+    #[non_exhaustive]
     StepStarted {
         /// Number in the turn, from 1; a request that is sent again has a number of its own.
         step: u32,
@@ -104,6 +115,7 @@ pub enum Body {
     /// The model request ended. The messages and tool calls of its answer precede this event; the
     /// tool calls run after it.
     #[serde(rename = "step.completed")]
+    #[non_exhaustive]
     StepCompleted {
         /// The number in `step.started`.
         step: u32,
@@ -122,6 +134,7 @@ pub enum Body {
     },
     /// A piece of a message.
     #[serde(rename = "message.delta")]
+    #[non_exhaustive]
     MessageDelta {
         /// The message, which `message.completed` repeats in full.
         message_id: MessageId,
@@ -134,6 +147,7 @@ pub enum Body {
     },
     /// A whole message.
     #[serde(rename = "message.completed")]
+    #[non_exhaustive]
     MessageCompleted {
         /// Also the id of its `message.delta` and `message.queued` events.
         message_id: MessageId,
@@ -153,12 +167,14 @@ pub enum Body {
     },
     /// A client replaced the messages that the model sees. The earlier ones stay in the log.
     #[serde(rename = "messages.replaced")]
+    #[non_exhaustive]
     MessagesReplaced {
         /// All messages that the model sees from now on.
         messages: Vec<ReplacedMessage>,
     },
     /// A message that waits while a turn runs; `message.completed` follows when it is delivered.
     #[serde(rename = "message.queued")]
+    #[non_exhaustive]
     MessageQueued {
         /// The id that its `message.completed` will have.
         message_id: MessageId,
@@ -175,6 +191,7 @@ pub enum Body {
     },
     /// A queued message changed.
     #[serde(rename = "message.edited")]
+    #[non_exhaustive]
     MessageEdited {
         /// The queued message.
         message_id: MessageId,
@@ -187,6 +204,7 @@ pub enum Body {
     },
     /// A queued message was removed; it is not delivered.
     #[serde(rename = "message.removed")]
+    #[non_exhaustive]
     MessageRemoved {
         /// The queued message.
         message_id: MessageId,
@@ -195,6 +213,7 @@ pub enum Body {
     },
     /// The model requested a tool call; it is pending.
     #[serde(rename = "tool.started")]
+    #[non_exhaustive]
     ToolStarted {
         /// Unique in the session.
         tool_call_id: ToolCallId,
@@ -222,6 +241,7 @@ pub enum Body {
     },
     /// The model writes the arguments of a call. Short arguments have no such event.
     #[serde(rename = "tool.input")]
+    #[non_exhaustive]
     ToolInput {
         /// The name of the tool.
         name: String,
@@ -232,6 +252,7 @@ pub enum Body {
     },
     /// Changed fields of a tool call; the others are missing.
     #[serde(rename = "tool.updated")]
+    #[non_exhaustive]
     ToolUpdated {
         /// The call.
         tool_call_id: ToolCallId,
@@ -245,6 +266,7 @@ pub enum Body {
     },
     /// The tool call ended.
     #[serde(rename = "tool.completed")]
+    #[non_exhaustive]
     ToolCompleted {
         /// The call.
         tool_call_id: ToolCallId,
@@ -270,6 +292,7 @@ pub enum Body {
     /// A tool call needs permission. The first answer counts. A request with the name `budget`
     /// belongs to no tool call: it asks for permission to exceed a budget that is used up.
     #[serde(rename = "permission.requested")]
+    #[non_exhaustive]
     PermissionRequested {
         /// Identifies the request in the answer.
         permission_id: PermissionId,
@@ -290,6 +313,7 @@ pub enum Body {
     /// The decision on a tool call: the answer to a permission request, or the result of a rule or
     /// the mode.
     #[serde(rename = "permission.resolved")]
+    #[non_exhaustive]
     PermissionResolved {
         /// The request; missing if there was none.
         permission_id: Option<PermissionId>,
@@ -309,6 +333,7 @@ pub enum Body {
     },
     /// nuncio runs the project's checks, because the turn changed files (`verify.auto`).
     #[serde(rename = "verify.started")]
+    #[non_exhaustive]
     VerifyStarted {
         /// The call that shows the output.
         tool_call_id: ToolCallId,
@@ -320,6 +345,7 @@ pub enum Body {
     },
     /// The checks ended.
     #[serde(rename = "verify.completed")]
+    #[non_exhaustive]
     VerifyCompleted {
         /// The call that shows the output.
         tool_call_id: ToolCallId,
@@ -334,12 +360,14 @@ pub enum Body {
     },
     /// The agent changed its plan.
     #[serde(rename = "plan.updated")]
+    #[non_exhaustive]
     PlanUpdated {
         /// The whole plan.
         entries: Vec<PlanEntry>,
     },
     /// Usage of one model request.
     #[serde(rename = "usage.updated")]
+    #[non_exhaustive]
     UsageUpdated {
         /// `PROVIDER/NAME`.
         model: String,
@@ -355,6 +383,7 @@ pub enum Body {
     },
     /// Later requests contain a short text instead of these tool outputs.
     #[serde(rename = "context.pruned")]
+    #[non_exhaustive]
     ContextPruned {
         /// The replaced outputs.
         outputs: Vec<PrunedOutput>,
@@ -363,6 +392,7 @@ pub enum Body {
     },
     /// The model is asked for a summary of the conversation.
     #[serde(rename = "compaction.started")]
+    #[non_exhaustive]
     CompactionStarted {
         /// Why the conversation is compacted.
         reason: CompactionReason,
@@ -375,6 +405,7 @@ pub enum Body {
     /// event instead of the messages before it; during a turn, the user's messages of the turn
     /// follow the summary. The log keeps all messages.
     #[serde(rename = "compaction.completed")]
+    #[non_exhaustive]
     CompactionCompleted {
         /// How the compaction ended.
         outcome: CompactionOutcome,
@@ -387,6 +418,7 @@ pub enum Body {
     },
     /// A tool call started a subagent, which works in a session of its own.
     #[serde(rename = "child.started")]
+    #[non_exhaustive]
     ChildStarted {
         /// The child session and the call.
         #[serde(flatten)]
@@ -397,6 +429,7 @@ pub enum Body {
     },
     /// The work of a subagent ended.
     #[serde(rename = "child.completed")]
+    #[non_exhaustive]
     ChildCompleted {
         /// The child session and the call.
         #[serde(flatten)]
@@ -407,6 +440,7 @@ pub enum Body {
     },
     /// A hook ran for a tool call or a model request.
     #[serde(rename = "hook.completed")]
+    #[non_exhaustive]
     HookCompleted {
         /// The event of the hook.
         event: HookEvent,
@@ -427,6 +461,7 @@ pub enum Body {
     },
     /// An answer to a permission request raised a limit of the running turn or of the session.
     #[serde(rename = "budget.raised")]
+    #[non_exhaustive]
     BudgetRaised {
         /// The new limits; the others did not change.
         #[serde(flatten)]
@@ -434,12 +469,14 @@ pub enum Body {
     },
     /// The permission mode changed.
     #[serde(rename = "mode.changed")]
+    #[non_exhaustive]
     ModeChanged {
         /// The new mode.
         mode: OptionValue<Mode>,
     },
     /// A message of nuncio to the user.
     #[serde(rename = "notice")]
+    #[non_exhaustive]
     Notice {
         /// How serious the notice is.
         severity: Severity,

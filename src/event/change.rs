@@ -14,6 +14,7 @@ use crate::options::{OptionValue, Thinking};
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct SessionChange {
     /// One line for users.
     pub title: Option<String>,

@@ -13,6 +13,7 @@ use crate::id::{SessionId, ToolCallId, TurnId};
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SessionParent {
     /// The parent session.
     pub session_id: SessionId,
@@ -34,6 +35,7 @@ pub struct SessionParent {
 /// A child session and the tool call that it works for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChildLabel {
     /// The child session.
     pub child_session_id: SessionId,
@@ -50,6 +52,7 @@ pub struct ChildLabel {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChildEnd {
     /// How the work ended.
     pub status: ChildStatus,
@@ -76,6 +79,7 @@ fn is_zero(number: &u64) -> bool {
 /// Status of a child session at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ChildStatus {
     /// The child's last turn completed.
     Completed,

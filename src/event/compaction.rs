@@ -10,6 +10,7 @@ use crate::id::ToolCallId;
 /// A tool output that later requests leave out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PrunedOutput {
     /// The call that had the output.
     pub tool_call_id: ToolCallId,
@@ -23,6 +24,7 @@ pub struct PrunedOutput {
 /// Why a conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionReason {
     /// A user asked for it.
     Manual,
@@ -35,6 +37,7 @@ pub enum CompactionReason {
 /// How a compaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionOutcome {
     /// A summary replaces the earlier messages.
     Completed,

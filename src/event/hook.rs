@@ -8,6 +8,7 @@ use crate::content::Location;
 
 /// When a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub enum HookEvent {
     /// Before the permission check of a tool call. May change the input or block the call.
     #[serde(rename = "tool.execute.before")]
@@ -42,6 +43,7 @@ impl HookEvent {
 /// How a run of a hook ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HookOutcome {
     /// The hook had no effect.
     Unchanged,
@@ -59,6 +61,7 @@ pub enum HookOutcome {
 
 /// A tool call whose input a hook changed. The fields replace those of `tool.started`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ChangedCall {
     /// One line for users.
     pub title: String,

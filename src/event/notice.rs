@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How serious a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Severity {
     /// No action is needed.
     Info,

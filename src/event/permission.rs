@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How a permission request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PermissionOutcome {
     /// The call may run.
     AllowOnce,

@@ -12,6 +12,7 @@ use crate::content::{Location, ToolKind};
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct ToolChange {
     /// One line for users.
     pub title: Option<String>,

@@ -44,6 +44,7 @@ pub trait Hook: Send + Sync {
 
 /// The effect of a run. An effect that the hook's event does not have counts as a failure.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum HookEffect {
     /// All events. Nothing changes.
     Unchanged,

@@ -71,6 +71,7 @@ impl HookTool {
 
 /// A summary that is about to be requested from the model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct HookCompaction {
     /// The prompt for the summary.
     pub prompt: String,

@@ -14,6 +14,7 @@ use crate::content::{ProviderState, StopReason, Usage};
 /// A part of the answer to a request, in order. A stream that ends without [`Chunk::Stop`] was
 /// interrupted, which is an error.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Chunk {
     /// Text for the open text block. Opens a text block if none is open.
     Text(String),

@@ -10,6 +10,7 @@ use serde_with::skip_serializing_none;
 #[skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Cause {
     /// The conversation does not fit into the model's context window.
     ContextOverflow {
@@ -76,6 +77,7 @@ impl Cause {
 
 /// The retry policy of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Retry {
     /// The request is not repeated.
     Never,
@@ -93,6 +95,7 @@ pub enum Retry {
 
 /// A failed request.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ModelError {
     /// The reason, for branching.
     pub cause: Cause,

@@ -26,6 +26,7 @@ pub enum Message {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Block {
     /// Thinking of the model, if its provider returns it.
     Thinking {
