@@ -5,36 +5,43 @@ mod agent_status;
 mod budget;
 mod check;
 mod cost;
+mod plan;
 mod review;
 mod server_request;
+mod tool;
 mod work_problems;
-
-use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-pub use agent_status::AgentStatus;
+pub(crate) use agent_status::AgentStatus;
 pub use budget::BudgetLimits;
 pub(crate) use budget::{BudgetLimit, Resource};
 pub use check::CheckResult;
 pub use cost::Cost;
-pub(crate) use review::REVIEW;
-pub use review::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer};
-pub use server_request::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, QueryMessage};
+pub use plan::{PlanEntry, PlanPriority, PlanStatus};
+pub(crate) use review::{HunkDecision, REVIEW, ReviewAnswer, ReviewEdit};
+pub use review::{ReviewFile, ReviewHunk, ReviewOffer};
+pub(crate) use server_request::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, QueryMessage};
+pub use tool::{Location, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 pub use work_problems::WorkProblems;
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageRole")]
+#[non_exhaustive]
 pub enum Role {
+    /// A person, or the client that prompts.
     User,
+    /// The model.
     Assistant,
     /// The model's reasoning, if its provider returns it.
     Thought,
+    /// Instructions that neither a person nor the model wrote, for example the report of a
+    /// subagent.
     System,
     /// A message between clients: stored and shown, and never sent to a model.
     Custom,
@@ -44,39 +51,56 @@ pub enum Role {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Part {
+    /// Text, usually Markdown.
     Text {
+        /// The text.
         text: String,
     },
-    /// `data` is base64 (RFC 4648, section 4).
+    /// An image.
     Image {
+        /// For example `image/png`.
         mime_type: String,
+        /// Base64 (RFC 4648, section 4).
         data: String,
     },
-    /// `data` is base64 (RFC 4648, section 4).
+    /// A recording.
     Audio {
+        /// For example `audio/wav`.
         mime_type: String,
+        /// Base64 (RFC 4648, section 4).
         data: String,
     },
-    /// A binary document, such as a PDF file. `data` is base64 (RFC 4648, section 4). `text` is its
-    /// text, extracted for a model that does not read the document itself.
+    /// A binary document, such as a PDF file.
     Document {
+        /// For example `application/pdf`.
         mime_type: String,
+        /// The file name; missing if it is unknown.
         name: Option<String>,
+        /// Base64 (RFC 4648, section 4).
         data: String,
+        /// The text of the document, extracted for a model that does not read the document itself.
         text: Option<String>,
     },
     /// A document with its text.
     Resource {
+        /// Identifies the document.
         uri: String,
+        /// Missing if it is unknown.
         mime_type: Option<String>,
+        /// The text of the document.
         text: String,
     },
     /// A reference to a document.
     ResourceLink {
+        /// Identifies the document.
         uri: String,
+        /// The name for display.
         name: String,
+        /// Missing if it is unknown.
         mime_type: Option<String>,
+        /// A sentence about the document.
         description: Option<String>,
     },
 }
@@ -145,49 +169,10 @@ pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
     text
 }
 
-/// The kind of a tool call (ACP `ToolKind`), from which clients choose an icon. Permissions and
-/// [`ToolCategory`] use `permission::Access` instead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolKind {
-    Read,
-    Edit,
-    Search,
-    Execute,
-    Think,
-    Fetch,
-    Other,
-}
-
-/// The resources that a tool call accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolCategory {
-    /// Runs a command.
-    Command,
-    /// Reads, lists or writes files.
-    File,
-    /// Connects to a host.
-    Network,
-    /// Calls a tool of an MCP server.
-    Mcp,
-    /// Accesses none of these, for example a plan, or has an invalid input.
-    Other,
-}
-
-/// The tool of a call, as in the call's `tool.started`: the name that the model used, the title of
-/// the call and its category. Events of older versions lack the category.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ToolLabel {
-    pub name: String,
-    pub title: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub category: Option<ToolCategory>,
-}
-
 /// How a model request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StepOutcome {
     /// The answer is complete and has no tool calls.
     EndTurn,
@@ -208,108 +193,42 @@ pub enum StepOutcome {
     Interrupted,
 }
 
-/// The status of a tool call (ACP `ToolCallStatus`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolStatus {
-    Pending,
-    InProgress,
-    Completed,
-    Failed,
-}
-
-/// A file, and optionally a line, that a tool call works on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Location {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// Line number, starting at 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-/// Content of a tool call that is shown to users.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum ToolContent {
-    Content {
-        content: Part,
-    },
-    /// A file before (absent for a new file) and after the change.
-    Diff {
-        path: PathBuf,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        old_text: Option<String>,
-        new_text: String,
-    },
-    /// A command in a terminal of a client. The id is valid only for that client.
-    Terminal {
-        client: String,
-        terminal_id: String,
-        /// Output of the command so far, if known.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        output: String,
-    },
-}
-
-impl ToolContent {
-    /// Creates text content.
-    pub(crate) fn text(text: impl Into<String>) -> ToolContent {
-        ToolContent::Content { content: Part::text(text) }
-    }
-}
-
 /// Data that a provider requires back unchanged with its block: a thinking signature, encrypted
 /// reasoning, an item id. It is sent only to the protocol that produced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderState {
+    /// The wire format of the provider.
     pub protocol: String,
+    /// The data, as the provider sent it.
     pub value: Value,
 }
 
 /// The kind of an option of a permission request (ACP `PermissionOptionKind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PermissionOptionKind {
+    /// The call runs.
     AllowOnce,
+    /// The call runs, and so do later ones like it in the session.
     AllowAlways,
+    /// The call does not run.
     RejectOnce,
+    /// The call does not run, nor do later ones like it in the session.
     RejectAlways,
 }
 
 /// An option of a permission request (ACP `PermissionOption`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PermissionOption {
+    /// Identifies the option in the answer.
     pub option_id: String,
+    /// One line for users.
     pub name: String,
+    /// The effect of the option.
     pub kind: PermissionOptionKind,
-}
-
-/// A step of the agent's plan (ACP `PlanEntry`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanEntry {
-    pub content: String,
-    pub priority: PlanPriority,
-    pub status: PlanStatus,
-}
-
-/// The priority of a plan step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanPriority {
-    High,
-    Medium,
-    Low,
-}
-
-/// The status of a plan step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    Pending,
-    InProgress,
-    Completed,
 }
 
 /// Tokens of one model request, as counted by the provider.
@@ -319,6 +238,7 @@ pub enum PlanStatus {
 pub struct Usage {
     /// All input tokens, cached or not.
     pub input_tokens: u64,
+    /// Tokens of the answer, including those of thinking.
     pub output_tokens: u64,
     /// Input tokens read from the provider's cache.
     #[serde(default)]
@@ -357,10 +277,16 @@ impl std::ops::AddAssign for Usage {
 /// Why a turn stopped (ACP `StopReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StopReason {
+    /// The answer is complete.
     EndTurn,
+    /// The answer reached a token limit.
     MaxTokens,
+    /// The turn reached a limit of model requests, or its budget.
     MaxTurnRequests,
+    /// The model refused to answer.
     Refusal,
+    /// The turn was cancelled.
     Cancelled,
 }

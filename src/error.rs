@@ -12,24 +12,44 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The kind of an error, for branching. [`KINDS`] describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Kind {
+    /// The message is not JSON.
     ParseError,
+    /// The request is not possible in this form or state.
     InvalidRequest,
+    /// A parameter, an argument or a setting has a wrong name, type or value.
     InvalidParams,
+    /// The method or the feature does not exist in this build, or with this agent.
     Unsupported,
+    /// No session, tool or other object has this name.
     NotFound,
+    /// The route does not have this HTTP method.
     MethodNotAllowed,
+    /// The body of an HTTP request is not JSON.
     UnsupportedMediaType,
+    /// A token is missing or wrong, or a hosted agent is not logged in.
     Unauthenticated,
+    /// The token, the mode, a rule or the trust does not allow it.
     Forbidden,
+    /// Too many requests with a wrong token.
     RateLimited,
+    /// A request, a file or an input exceeds its limit.
     TooLarge,
+    /// A turn runs in the session, or another process owns it.
     SessionBusy,
+    /// A limit of sessions, turns, messages or open files is reached. The same call may succeed
+    /// later.
     Overloaded,
+    /// The client or the user cancelled the call.
     Cancelled,
+    /// The call took longer than its limit.
     Timeout,
+    /// The request to the model failed, after all repetitions.
     ModelError,
+    /// A hosted agent cannot start, or has ended.
     AgentUnavailable,
+    /// A file, the store or the system failed, or nuncio has a fault.
     Internal,
 }
 
@@ -88,7 +108,9 @@ impl Kind {
 
 /// An error: `kind` is for branching, `message` and `hint` are for people, `source` is for logs.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Error {
+    /// The kind, for branching.
     pub kind: Kind,
     /// The failed operation, the affected object and the reason. Lower case, without a full stop.
     pub message: String,

@@ -4,7 +4,9 @@
 mod answer;
 mod command;
 mod conversation;
+#[deny(missing_docs)]
 mod hook;
+#[deny(missing_docs)]
 mod request;
 mod runner;
 

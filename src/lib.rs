@@ -45,19 +45,24 @@ mod app;
 #[cfg(feature = "cli")]
 mod cli;
 mod config;
+#[deny(missing_docs)]
 pub mod content;
 mod context;
 mod documents;
+#[deny(missing_docs)]
 mod error;
+#[deny(missing_docs)]
 pub mod event;
 mod hooks;
 #[cfg(feature = "http")]
 mod http;
 mod hub;
+#[deny(missing_docs)]
 pub mod id;
 #[doc(hidden)]
 pub mod internal;
 mod json;
+#[deny(missing_docs)]
 mod library;
 mod limits;
 mod local;
@@ -68,6 +73,7 @@ mod mcp;
 #[cfg(feature = "mcp")]
 mod mcp_server;
 mod model;
+#[deny(missing_docs)]
 mod options;
 mod patch;
 mod peer;
@@ -99,7 +105,7 @@ pub use model::{
     Block, Cause, Chunk, ChunkStream, Media, Message, Model, ModelError, ModelProvider, Request as ModelRequest, Retry, ToolResult,
     ToolSpec,
 };
-pub use options::{Mode, Thinking};
+pub use options::{Mode, OptionValue, Thinking};
 pub use process::init;
 pub use schemars;
 pub use toolkit::ToolError;

@@ -2,6 +2,7 @@
 //! provider protocol has a private submodule.
 
 mod allowance;
+#[deny(missing_docs)]
 mod answer;
 mod answer_stream;
 mod anthropic;
@@ -19,6 +20,7 @@ mod connect_error;
 mod credentials;
 mod document;
 pub mod endpoint;
+#[deny(missing_docs)]
 mod error;
 mod event_stream;
 mod extra_fields;
@@ -31,7 +33,9 @@ mod limited_body;
 pub(crate) mod list_cache;
 pub(crate) mod listing;
 pub mod local;
+#[deny(missing_docs)]
 mod media;
+#[deny(missing_docs)]
 mod message;
 mod observations;
 mod ollama;
@@ -40,6 +44,7 @@ mod openai_responses;
 mod output_limit;
 mod provider_error;
 pub mod providers;
+#[deny(missing_docs)]
 mod request;
 mod retry;
 pub mod scripted;

@@ -13,11 +13,16 @@ use crate::error::Error;
 /// Permission mode of a session: what the session may do without asking the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay, Deserialize)]
 #[serde(try_from = "String")]
+#[non_exhaustive]
 pub enum Mode {
+    /// Reads files; asks before it changes or runs anything.
     #[default]
     Ask,
+    /// Changes files of the project; asks before it runs anything.
     AcceptEdits,
+    /// Only reads; changes and runs nothing.
     Plan,
+    /// Works inside the project without asking.
     Auto,
 }
 
@@ -80,17 +85,24 @@ impl TryFrom<String> for Mode {
 /// How much a model may think before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, SerializeDisplay, DeserializeFromStr)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum Thinking {
     /// No thinking, if the model can answer without it.
     #[default]
     #[cfg_attr(feature = "cli", value(alias = "none"))]
     Off,
+    /// The least thinking.
     Minimal,
+    /// Little thinking.
     Low,
+    /// A medium amount of thinking.
     Medium,
+    /// Much thinking.
     High,
+    /// More thinking than `high`.
     #[cfg_attr(feature = "cli", value(name = "xhigh"))]
     XHigh,
+    /// As much thinking as the model offers.
     Max,
 }
 
@@ -172,13 +184,15 @@ impl JsonSchema for Thinking {
 #[derive(Clone, Debug, PartialEq, Eq, SerializeDisplay, Deserialize)]
 #[serde(from = "String", bound(deserialize = "T: FromStr"))]
 pub enum OptionValue<T> {
+    /// A value of this version of nuncio.
     Known(T),
+    /// Any other value.
     Other(String),
 }
 
 impl<T: Copy> OptionValue<T> {
     /// Returns the value, or `None` if `T` does not include it.
-    pub(crate) fn known(&self) -> Option<T> {
+    pub fn known(&self) -> Option<T> {
         match self {
             OptionValue::Known(value) => Some(*value),
             OptionValue::Other(_) => None,

@@ -21,6 +21,7 @@ mod input;
 pub(crate) mod jobs;
 pub(crate) mod live_output;
 mod mcp_names;
+#[deny(missing_docs)]
 mod output;
 pub(crate) mod path_patterns;
 pub(crate) mod replacement;

@@ -51,6 +51,7 @@ fn default_timeout_ms() -> u64 {
 /// The effect of a hook that fails or times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[deny(missing_docs)]
 pub enum FailurePolicy {
     /// The hook blocks.
     Closed,

@@ -12,15 +12,21 @@ use super::Cost;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "Budget")]
+#[non_exhaustive]
 pub struct BudgetLimits {
+    /// Model requests.
     pub max_requests: Option<u64>,
     /// Input and output tokens, as counted by the provider.
     pub max_tokens: Option<u64>,
+    /// US dollars.
     pub max_cost: Option<Cost>,
     /// Seconds.
     pub max_wall_s: Option<u64>,
+    /// Model requests.
     pub session_max_requests: Option<u64>,
+    /// Input and output tokens, as counted by the provider.
     pub session_max_tokens: Option<u64>,
+    /// US dollars.
     pub session_max_cost: Option<Cost>,
     /// Seconds in which a turn runs.
     pub session_max_wall_s: Option<u64>,

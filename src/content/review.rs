@@ -11,14 +11,19 @@ pub(crate) const REVIEW: &str = "review";
 /// The changed files that a permission request offers for review. The content of the request shows
 /// the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReviewOffer {
+    /// All changed files.
     pub files: Vec<ReviewFile>,
 }
 
 /// A changed file. A file that was created or deleted, is too large or is not text has no hunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReviewFile {
+    /// The path, which an answer repeats.
     pub path: PathBuf,
+    /// In the order of the file.
     pub hunks: Vec<ReviewHunk>,
 }
 
@@ -26,12 +31,17 @@ pub struct ReviewFile {
 /// lines that it replaces, and the lines in their place. Line numbers start at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReviewHunk {
     /// The number of the hunk in its file, from 1.
     pub hunk: u32,
+    /// First replaced line.
     pub old_start: u32,
+    /// Number of replaced lines.
     pub old_lines: u32,
+    /// First new line.
     pub new_start: u32,
+    /// Number of new lines.
     pub new_lines: u32,
 }
 
@@ -39,29 +49,37 @@ pub struct ReviewHunk {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReviewAnswer {
+    /// Hunks and files whose changes are accepted or rejected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<HunkDecision>,
+    /// Texts of the user in place of changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<ReviewEdit>,
 }
 
-/// Accepts or rejects a hunk, or without `hunk` the whole file.
+/// Accepts or rejects a hunk or a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HunkDecision {
+    /// A path of the offer.
     pub path: PathBuf,
+    /// Number of the hunk; missing for the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<u32>,
+    /// True if the change stays.
     pub accept: bool,
 }
 
-/// The user's own text in place of the new lines of a hunk, or without `hunk` of the whole file.
+/// The user's own text in place of the new lines of a hunk or of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewEdit {
+    /// A path of the offer.
     pub path: PathBuf,
+    /// Number of the hunk; missing for the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<u32>,
+    /// The new text.
     pub text: String,
 }
 

@@ -9,6 +9,7 @@ use super::{Part, StopReason};
 pub struct Form {
     /// Name of the server in the settings.
     pub server: String,
+    /// Text of the server for the user.
     pub message: String,
     /// A JSON Schema of an object with fields of basic types.
     pub schema: Value,
@@ -29,6 +30,7 @@ impl Form {
 /// A page on which the user continues, for example to sign in.
 #[derive(Clone, Debug)]
 pub struct FormLink {
+    /// The address of the page.
     pub url: String,
     /// The server's id of the request; empty if it has none.
     pub id: String,
@@ -37,7 +39,9 @@ pub struct FormLink {
 /// The user's answer to a form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FormAnswer {
+    /// The values of the fields.
     Accepted(Map<String, Value>),
+    /// The user refused to fill in the form.
     Declined,
     /// The form was dismissed, or its call ended.
     Cancelled,
@@ -50,8 +54,11 @@ pub struct ModelQuery {
     pub server: String,
     /// Digest of the program or URL of the server.
     pub identity: String,
+    /// The system prompt; empty if the server sent none.
     pub system: String,
+    /// The conversation, oldest message first.
     pub messages: Vec<QueryMessage>,
+    /// Maximum length of the answer in tokens.
     pub max_tokens: u32,
 }
 
@@ -60,13 +67,17 @@ pub struct ModelQuery {
 pub struct QueryMessage {
     /// True for an answer of the model, false for a message of the user.
     pub by_model: bool,
+    /// The content.
     pub parts: Vec<Part>,
 }
 
 /// The model's answer to a [`ModelQuery`].
 #[derive(Clone, Debug)]
 pub struct ModelReply {
+    /// `PROVIDER/NAME`.
     pub model: String,
+    /// The text of the answer.
     pub text: String,
+    /// Why the answer ended.
     pub stop: StopReason,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Problems that delegated work left: changes that the user rejected, and checks that fail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct WorkProblems {
     /// The summaries of reviews in which the user did not accept all changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]

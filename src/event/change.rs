@@ -14,13 +14,17 @@ use crate::options::{OptionValue, Thinking};
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct SessionChange {
+    /// One line for users.
     pub title: Option<String>,
     /// `PROVIDER/NAME`.
     pub model: Option<String>,
-    /// `off`, `minimal`, `low`, `medium` or `high`.
+    /// `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
     pub thinking: Option<OptionValue<Thinking>>,
+    /// The directory.
     pub cwd: Option<PathBuf>,
+    /// Further directories to which the session has access.
     pub additional_directories: Option<Vec<PathBuf>>,
     /// Replaces nuncio's own system prompt.
     pub system_prompt: Option<String>,

@@ -13,9 +13,13 @@ use crate::id::{SessionId, ToolCallId, TurnId};
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SessionParent {
+    /// The parent session.
     pub session_id: SessionId,
+    /// The turn of the parent.
     pub turn_id: TurnId,
+    /// The call that created the child.
     pub tool_call_id: ToolCallId,
     /// Name of the agent definition; missing for a subagent without one.
     pub agent: Option<String>,
@@ -31,12 +35,16 @@ pub struct SessionParent {
 /// A child session and the tool call that it works for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChildLabel {
+    /// The child session.
     pub child_session_id: SessionId,
+    /// The call in the parent session.
     pub tool_call_id: ToolCallId,
     /// Name of the agent definition; missing for a subagent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The task in one line, for users.
     pub title: String,
 }
 
@@ -44,7 +52,9 @@ pub struct ChildLabel {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ChildEnd {
+    /// How the work ended.
     pub status: ChildStatus,
     /// Present if the child's last turn completed.
     pub stop_reason: Option<StopReason>,
@@ -69,9 +79,13 @@ fn is_zero(number: &u64) -> bool {
 /// Status of a child session at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ChildStatus {
+    /// The child's last turn completed.
     Completed,
+    /// The child's last turn failed, or the child could not start.
     Failed,
+    /// The child was cancelled.
     Cancelled,
     /// The process that ran the child died.
     Interrupted,

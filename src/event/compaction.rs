@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::ToolCallId;
 
-/// A tool output that later requests leave out. `artifact` is a file with the output as the model
-/// saw it; it is missing if the file could not be written.
+/// A tool output that later requests leave out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PrunedOutput {
+    /// The call that had the output.
     pub tool_call_id: ToolCallId,
     /// Number of characters of the output.
     pub chars: u64,
+    /// A file with the output as the model saw it; missing if the file could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<PathBuf>,
 }
@@ -22,6 +24,7 @@ pub struct PrunedOutput {
 /// Why a conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionReason {
     /// A user asked for it.
     Manual,
@@ -34,10 +37,13 @@ pub enum CompactionReason {
 /// How a compaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionOutcome {
+    /// A summary replaces the earlier messages.
     Completed,
     /// The conversation is unchanged, as after the following outcomes.
     Failed,
+    /// The turn or the call was cancelled.
     Cancelled,
     /// The process that compacted the conversation died.
     Interrupted,

@@ -8,6 +8,7 @@ use crate::content::Location;
 
 /// When a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub enum HookEvent {
     /// Before the permission check of a tool call. May change the input or block the call.
     #[serde(rename = "tool.execute.before")]
@@ -42,22 +43,31 @@ impl HookEvent {
 /// How a run of a hook ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HookOutcome {
+    /// The hook had no effect.
     Unchanged,
     /// The hook changed the input, the output, the prompt or the messages.
     Changed,
+    /// The hook blocked the call, its result or the request.
     Blocked,
     /// The hook added messages to the next model request.
     Messages,
+    /// The hook failed.
     Failed,
+    /// The hook took longer than its timeout.
     TimedOut,
 }
 
 /// A tool call whose input a hook changed. The fields replace those of `tool.started`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ChangedCall {
+    /// One line for users.
     pub title: String,
+    /// The changed arguments.
     pub input: Value,
+    /// Files that the call works on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
 }

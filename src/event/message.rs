@@ -7,10 +7,23 @@ use serde_with::skip_serializing_none;
 
 use crate::content::{Part, Role};
 
+/// How a message reaches a busy session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Delivery {
+    /// In a turn of its own, after the running turn.
+    #[default]
+    Queue,
+    /// In the running turn, before its next model request.
+    Steer,
+}
+
 /// Optional fields of a message.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct MessageExtra {
     /// Parts that precede the message for the model, such as the date and the state of the
     /// repository. Users need not see them.
@@ -27,7 +40,10 @@ pub struct MessageExtra {
 /// A message that the model sees instead of the earlier ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ReplacedMessage {
+    /// The author of the message.
     pub role: Role,
+    /// The content.
     pub parts: Vec<Part>,
 }

@@ -6,10 +6,15 @@ use serde::{Deserialize, Serialize};
 /// How a permission request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PermissionOutcome {
+    /// The call may run.
     AllowOnce,
+    /// The call may run, and so may later ones like it in the session.
     AllowAlways,
+    /// The call does not run.
     RejectOnce,
+    /// The call does not run, nor do later ones like it in the session.
     RejectAlways,
     /// The request timed out, or no client could answer it.
     Denied,

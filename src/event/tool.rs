@@ -12,10 +12,15 @@ use crate::content::{Location, ToolKind};
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct ToolChange {
+    /// One line for users.
     pub title: Option<String>,
+    /// From which clients choose an icon.
     pub kind: Option<ToolKind>,
+    /// The arguments.
     pub input: Option<Value>,
+    /// Files that the call works on.
     pub locations: Option<Vec<Location>>,
 }
 

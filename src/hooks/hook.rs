@@ -44,7 +44,9 @@ pub trait Hook: Send + Sync {
 
 /// The effect of a run. An effect that the hook's event does not have counts as a failure.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum HookEffect {
+    /// All events. Nothing changes.
     Unchanged,
     /// All events. The call does not run, its result is withheld, its validation adds the reason as
     /// a message, the request is not sent and the turn fails, or the conversation is not
@@ -62,7 +64,9 @@ pub enum HookEffect {
     Conversation(Vec<Message>),
     /// `session.compacting`: a new prompt for the summary, and instructions to append.
     Compaction {
+        /// Replaces the prompt for the summary.
         prompt: Option<String>,
+        /// Text to append to the prompt.
         instructions: Option<String>,
     },
 }

@@ -19,12 +19,15 @@ use crate::options::{Mode, OptionValue};
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookRequest {
+    /// The event of the hook.
     pub hook_event: HookEvent,
     /// Absent for `nuncio tool`, like `turnId`.
     pub session_id: Option<SessionId>,
+    /// Absent outside of a turn.
     pub turn_id: Option<TurnId>,
     /// The directory of the session, in which the command runs.
     pub cwd: PathBuf,
+    /// The permission mode of the session.
     pub mode: OptionValue<Mode>,
     /// `PROVIDER/NAME`.
     pub model: Option<String>,
@@ -43,6 +46,7 @@ pub struct HookRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookTool {
+    /// The id in the events of the call.
     pub tool_call_id: ToolCallId,
     /// The tool's own name, even if the model used another one.
     pub name: String,
@@ -67,6 +71,7 @@ impl HookTool {
 
 /// A summary that is about to be requested from the model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct HookCompaction {
     /// The prompt for the summary.
     pub prompt: String,

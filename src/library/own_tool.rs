@@ -114,13 +114,16 @@ impl Output {
 
     /// Adds an image for the model and for users. `data` is base64 (RFC 4648, section 4).
     pub fn with_image(mut self, mime_type: impl Into<String>, data: impl Into<String>) -> Output {
-        self.0.parts.push(Part::Image { mime_type: mime_type.into(), data: data.into() });
+        let image = Part::Image { mime_type: mime_type.into(), data: data.into() };
+        self.0.parts.push(image.clone());
+        self.0.content.push(ToolContent::Content { content: image });
         self
     }
 
-    /// Replaces the text for users.
+    /// Replaces the text for users. Images are kept.
     pub fn shown_as(mut self, text: impl Into<String>) -> Output {
-        self.0.content = vec![ToolContent::text(text.into())];
+        self.0.content.retain(|content| !matches!(content, ToolContent::Content { content: Part::Text { .. } }));
+        self.0.content.insert(0, ToolContent::text(text));
         self
     }
 

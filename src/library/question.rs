@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::api::PermissionView;
 use crate::config::{Policy, Rule};
-use crate::content::{ToolCategory, ToolContent};
+use crate::content::{Location, ToolCategory, ToolContent, ToolKind};
 use crate::id::SessionId;
 use crate::options::Mode;
 use crate::permission::AccessKind;
@@ -37,16 +37,20 @@ pub enum Decision {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Question {
+    /// The session of the call.
     pub session_id: SessionId,
     /// The name of the tool, or `budget` for a request to exceed a budget.
     pub tool: String,
     /// One line for users.
     pub title: String,
+    /// The kind of resources that the call accesses; `None` if it is unknown.
     pub category: Option<ToolCategory>,
     /// The input of the call; null for a request about a budget.
     pub input: Value,
     /// The change or command to approve.
     pub content: Vec<ToolContent>,
+    kind: ToolKind,
+    locations: Vec<Location>,
 }
 
 impl Question {
@@ -54,7 +58,8 @@ impl Question {
         let PermissionView { session_id, tool_call, .. } = view;
         let (input, tool) = (tool_call.input, tool_call.tool);
         let (content, category) = (tool_call.content, tool.category);
-        Question { session_id, tool: tool.name, title: tool.title, category, input, content }
+        let (kind, locations) = (tool_call.kind, tool_call.locations);
+        Question { session_id, tool: tool.name, title: tool.title, category, input, content, kind, locations }
     }
 
     /// Returns the command line, if the call runs one.
@@ -81,11 +86,18 @@ impl Question {
         !writes && decide(&rules, Mode::Ask, Policy::Ask, &request).policy == Policy::Allow
     }
 
-    /// Returns the path of the changed file, if the call changes one.
-    pub fn changed_file(&self) -> Option<&Path> {
-        self.content.iter().find_map(|content| match content {
+    /// Returns the absolute paths of the files that the call changes, creates, moves or deletes, as
+    /// far as the tool names them: empty for a command, and for a tool of this program whose kind
+    /// is not [`ToolKind::Edit`].
+    pub fn changed_files(&self) -> Vec<&Path> {
+        let named = self.locations.iter().filter(|_| self.kind == ToolKind::Edit).map(|location| location.path.as_path());
+        let shown = self.content.iter().filter_map(|content| match content {
             ToolContent::Diff { path, .. } => Some(path.as_path()),
             _ => None,
-        })
+        });
+        let mut files: Vec<&Path> = named.chain(shown).collect();
+        files.sort();
+        files.dedup();
+        files
     }
 }

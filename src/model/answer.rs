@@ -14,34 +14,71 @@ use crate::content::{ProviderState, StopReason, Usage};
 /// A part of the answer to a request, in order. A stream that ends without [`Chunk::Stop`] was
 /// interrupted, which is an error.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Chunk {
     /// Text for the open text block. Opens a text block if none is open.
     Text(String),
     /// Thinking for the open thinking block. Opens a thinking block if none is open.
     Thinking(String),
-    /// Ends the open block of this kind, or adds an empty block. `state` is sent back to the
-    /// provider with the block. A block also ends when a block of another kind begins.
-    BlockEnd { thinking: bool, state: Option<ProviderState> },
-    /// A tool call whose input the model is writing, with the number of bytes so far, and the path
-    /// in it once that is known. Only for long inputs.
-    CallInput { name: String, bytes: u64, path: Option<String> },
-    /// A complete tool call. `input` is the text that the model wrote: normally a JSON object, but
-    /// it may be invalid.
-    ToolCall { id: String, name: String, input: String, state: Option<ProviderState> },
+    /// Ends the open block of this kind, or adds an empty block. A block also ends when a block of
+    /// another kind begins.
+    BlockEnd {
+        /// True for a thinking block, false for a text block.
+        thinking: bool,
+        /// Sent back to the provider with the block.
+        state: Option<ProviderState>,
+    },
+    /// A tool call whose input the model is writing. Only for long inputs.
+    CallInput {
+        /// The name of the tool.
+        name: String,
+        /// Bytes of the input so far.
+        bytes: u64,
+        /// The path in the input, once it is known.
+        path: Option<String>,
+    },
+    /// A complete tool call.
+    ToolCall {
+        /// The id, unique in the answer.
+        id: String,
+        /// The name of the tool.
+        name: String,
+        /// The text that the model wrote: normally a JSON object, but it may be invalid.
+        input: String,
+        /// Sent back to the provider with the call.
+        state: Option<ProviderState>,
+    },
     /// Usage of one attempt. A failed attempt may report its usage too, before [`Chunk::Retry`] or
     /// the error.
     Usage(Usage),
     /// Usage of the current attempt so far. Counts only if the caller drops the stream before
     /// [`Chunk::Usage`]. Replaces earlier values.
     UsageSoFar(Usage),
-    /// The answer exceeds the limit described by `bound` and is truncated.
-    /// `Stop(MaxTokens)` follows, and no tool call of the answer may run.
-    Truncated { bound: String },
+    /// The answer exceeds a limit and is truncated. `Stop(MaxTokens)` follows, and no tool call of
+    /// the answer may run.
+    Truncated {
+        /// The limit, for users.
+        bound: String,
+    },
     /// A fact about the server that the user should know. Does not belong to the answer.
-    Notice { title: String, description: String },
-    /// Discards all chunks received so far, except usage: the request is sent again after `delay`.
-    /// `left` is the time for which the request is still repeated, if that is limited.
-    Retry { attempt: u32, delay: Duration, left: Option<Duration>, reason: String },
+    Notice {
+        /// One line.
+        title: String,
+        /// The text below the title.
+        description: String,
+    },
+    /// Discards all chunks received so far, except usage: the request is sent again.
+    Retry {
+        /// Number of the next attempt; the first one is 1.
+        attempt: u32,
+        /// Time until the request is sent.
+        delay: Duration,
+        /// Time for which the request is still repeated; `None` if the number of attempts is
+        /// limited instead.
+        left: Option<Duration>,
+        /// Why the attempt failed.
+        reason: String,
+    },
     /// The answer is complete; no chunk follows.
     Stop(StopReason),
 }

@@ -10,10 +10,15 @@ use serde_with::skip_serializing_none;
 #[skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Cause {
-    /// The conversation does not fit into the model's context window. The provider reported the
-    /// numbers of tokens.
-    ContextOverflow { request_tokens: Option<u64>, context_window: Option<u64> },
+    /// The conversation does not fit into the model's context window.
+    ContextOverflow {
+        /// Tokens of the request, if the provider reported them.
+        request_tokens: Option<u64>,
+        /// Tokens of the context window, if the provider reported them.
+        context_window: Option<u64>,
+    },
     /// Too many requests or tokens per minute.
     RateLimit,
     /// The credit or the quota of the account is used up.
@@ -72,7 +77,9 @@ impl Cause {
 
 /// The retry policy of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Retry {
+    /// The request is not repeated.
     Never,
     /// One more attempt, because the failure is probably the same again.
     Once,
@@ -86,12 +93,17 @@ pub enum Retry {
     Wait(Option<Duration>),
 }
 
-/// A failed request. `message` contains the model and the reason, `hint` a remedy.
+/// A failed request.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ModelError {
+    /// The reason, for branching.
     pub cause: Cause,
+    /// The model and the reason, for users.
     pub message: String,
+    /// A remedy, for users.
     pub hint: Option<String>,
+    /// The retry policy.
     pub retry: Retry,
     /// The provider cannot be reached or rejects the API key. Another provider may work.
     pub unreachable: bool,

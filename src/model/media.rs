@@ -10,7 +10,9 @@ use crate::content::{PDF, Part};
 /// The kinds of parts, besides text and images, that a model reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Media {
+    /// PDF documents.
     pub pdf: bool,
+    /// Audio.
     pub audio: bool,
 }
 

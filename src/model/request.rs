@@ -10,20 +10,26 @@ use crate::options::Thinking;
 /// One request to a model.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// The system prompt.
     pub system: String,
+    /// The conversation, oldest message first.
     pub messages: Vec<Arc<Message>>,
+    /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
+    /// How much the model may think.
     pub thinking: Thinking,
     /// A key that is identical for all requests of a session. Providers use the key to route
     /// requests to a server with a warm cache.
     pub cache_key: String,
 }
 
-/// The description of a tool for models. `input_schema` is a JSON Schema (draft 2020-12) of an
-/// object.
+/// The description of a tool for models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
+    /// The name in tool calls.
     pub name: String,
+    /// The purpose of the tool, for the model.
     pub description: String,
+    /// A JSON Schema (draft 2020-12) of an object.
     pub input_schema: Value,
 }

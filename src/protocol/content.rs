@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::acp;
 use crate::content::PDF;
@@ -10,6 +10,12 @@ use crate::content::{
     Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind,
     ToolStatus, Usage,
 };
+
+/// The characters to percent-encode in a part of a URI: all except the unreserved ones (RFC 3986).
+pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Begins the URI of a document that has only a name.
+const ATTACHMENT: &str = "attachment:";
 
 /// Converts a content block of a prompt. The error is the reason why the block is not accepted.
 pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
@@ -29,8 +35,8 @@ pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
                 Some(mime_type) if mime_type == PDF => {
                     let name = blob
                         .uri
-                        .rsplit('/')
-                        .next()
+                        .strip_prefix(ATTACHMENT)
+                        .or_else(|| blob.uri.rsplit('/').next())
                         .filter(|name| !name.is_empty())
                         .map(|name| percent_decode_str(name).decode_utf8_lossy().into_owned());
                     Ok(Part::Document { mime_type, name, data: blob.blob, text: None })
@@ -51,7 +57,7 @@ pub(crate) fn block(part: &Part) -> acp::ContentBlock {
         Part::Image { mime_type, data } => acp::ContentBlock::Image(acp::ImageContent::new(data.clone(), mime_type.clone())),
         Part::Audio { mime_type, data } => acp::ContentBlock::Audio(acp::AudioContent::new(data.clone(), mime_type.clone())),
         Part::Document { mime_type, name, data, .. } => {
-            let uri = format!("attachment:{}", name.as_deref().unwrap_or("document"));
+            let uri = format!("{ATTACHMENT}{}", utf8_percent_encode(name.as_deref().unwrap_or("document"), UNRESERVED));
             let contents = acp::BlobResourceContents::new(data.clone(), uri).mime_type(mime_type.clone());
             acp::ContentBlock::Resource(acp::EmbeddedResource::new(acp::EmbeddedResourceResource::BlobResourceContents(contents)))
         }

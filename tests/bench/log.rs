@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::future::BoxFuture;
-use nuncio::content::{Role, StopReason};
+use nuncio::content::StopReason;
 use nuncio::event::{Body, SessionChange};
 use nuncio::id::MessageId;
 use nuncio::internal::config::{Durability, McpServer};
 use nuncio::internal::error::Result;
-use nuncio::internal::options::{Mode, OptionValue};
+use nuncio::internal::options::Mode;
 use nuncio::internal::session::context_report::ContextReport;
 use nuncio::internal::session::{
     Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, Session, SessionLog, SessionSetup, Sessions, Turn,
 };
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 /// An agent that ends each turn immediately.
@@ -65,20 +66,31 @@ fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Sessio
     (dir, session)
 }
 
-fn delta(message_id: &MessageId, offset: u64) -> Body {
-    Body::MessageDelta { message_id: message_id.clone(), role: Role::Assistant, offset, text: "tok1abc ".into() }
+/// A body from its JSON.
+fn body(json: Value) -> Body {
+    serde_json::from_value(json).expect("a body")
+}
+
+fn delta(message_id: &MessageId) -> Body {
+    body(json!({"type": "message.delta", "messageId": message_id, "role": "assistant", "offset": 0, "text": "tok1abc "}))
+}
+
+/// A copy of a delta at another place.
+fn delta_at(delta: &Body, place: u64) -> Body {
+    let mut delta = delta.clone();
+    if let Body::MessageDelta { offset, .. } = &mut delta {
+        *offset = place;
+    }
+    delta
 }
 
 fn log(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime");
     for (name, durability) in [("append one fact, on the disk", Durability::Full), ("append one fact", Durability::Normal)] {
         let (_dir, session) = open(&runtime, durability);
+        let changed = body(json!({"type": "mode.changed", "mode": "ask"}));
         criterion.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                runtime
-                    .block_on(session.log.commit(None, Body::ModeChanged { mode: OptionValue::Known(Mode::Ask) }))
-                    .expect("committed")
-            });
+            bencher.iter(|| runtime.block_on(session.log.commit(None, changed.clone())).expect("committed"));
         });
     }
 
@@ -94,20 +106,15 @@ fn log(criterion: &mut Criterion) {
                 // The deltas alternate between two messages: adjacent deltas of one message become
                 // one event.
                 let messages = [MessageId::new(), MessageId::new()];
+                let deltas = messages.each_ref().map(delta);
                 let written = tokio::spawn(async move {
                     for index in 0..EVENTS {
-                        writer.emit(None, delta(&messages[index as usize % 2], index / 2 * 8)).await;
+                        writer.emit(None, delta_at(&deltas[index as usize % 2], index / 2 * 8)).await;
                     }
                     for message_id in messages {
-                        let body = Body::MessageCompleted {
-                            message_id,
-                            role: Role::Assistant,
-                            parts: Vec::new(),
-                            discarded: false,
-                            provider_state: None,
-                            extra: nuncio::event::MessageExtra::default(),
-                        };
-                        writer.emit(None, body).await;
+                        let completed =
+                            body(json!({"type": "message.completed", "messageId": message_id, "role": "assistant", "parts": []}));
+                        writer.emit(None, completed).await;
                     }
                 });
                 let mut seen = 0;

@@ -54,7 +54,7 @@ fn calls(blocks: &[Block]) -> Vec<(&str, &str)> {
     let call = |block: &'_ Block| matches!(block, Block::ToolCall { .. });
     let calls = blocks.iter().filter(|block| call(block)).map(|block| match block {
         Block::ToolCall { id, name, .. } => (id.as_str(), name.as_str()),
-        Block::Text { .. } | Block::Thinking { .. } => unreachable!("filtered"),
+        _ => unreachable!("filtered"),
     });
     calls.collect()
 }
@@ -97,6 +97,7 @@ fn changed(block: &Block, protocol: Protocol) -> bool {
         Block::ToolCall { id, input, state: kept, .. } => {
             input["id"] != id.as_str() || kept.as_ref().is_some_and(|kept| Some(kept) != state(protocol, id.as_str()).as_ref())
         }
+        unknown => panic!("{unknown:?}"),
     }
 }
 

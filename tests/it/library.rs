@@ -3,6 +3,7 @@
 mod examples;
 mod parts;
 mod programs;
+mod requests;
 mod sessions;
 
 use std::path::PathBuf;

@@ -109,6 +109,7 @@ pub fn shown(chunks: &[Chunk]) -> String {
         Chunk::Notice { title, .. } => Some(format!("notice {title}")),
         Chunk::Retry { attempt, reason, .. } => Some(format!("retry {attempt}: {reason}")),
         Chunk::Stop(reason) => Some(format!("stop {reason:?}")),
+        unknown => panic!("{unknown:?}"),
     });
     lines.map(|line| line + "\n").collect()
 }
@@ -133,6 +134,7 @@ fn blocks(chunks: &[Chunk]) -> Vec<Block> {
             }
             (Chunk::Usage(_) | Chunk::UsageSoFar(_) | Chunk::Truncated { .. } | Chunk::Retry { .. }, _) => {}
             (Chunk::CallInput { .. } | Chunk::Notice { .. } | Chunk::Stop(_), _) => {}
+            (unknown, _) => panic!("{unknown:?}"),
         }
         open = matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_));
     }
@@ -175,7 +177,7 @@ async fn thinking_and_parallel_calls_are_sent_back() {
         let blocks = blocks(&answer.chunks);
         let results = blocks.iter().filter_map(|block| match block {
             Block::ToolCall { id, name, .. } => Some((id.clone(), name.clone())),
-            Block::Thinking { .. } | Block::Text { .. } => None,
+            _ => None,
         });
         let outputs = [(vec![Part::text("pixels"), image("BBBB")], false), (vec![Part::text("no such file")], true)];
         let results = results.zip(outputs).map(|((id, name), (output, failed))| ToolResult { id, name, output, failed });

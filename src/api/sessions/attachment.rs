@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::{AsciiSet, percent_decode_str, percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,7 @@ use crate::documents;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
+use crate::protocol::content::UNRESERVED;
 use crate::session::files::SessionFiles;
 use crate::workspace::media_type;
 
@@ -177,8 +178,6 @@ const TEXTS: &str = ".text";
 
 const TEXT: &str = "text/plain";
 
-/// The characters to percent-encode in a part of a URI: all except the unreserved ones (RFC 3986).
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The characters to percent-encode in a path.
 const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 

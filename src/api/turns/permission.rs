@@ -61,9 +61,9 @@ pub(crate) struct PendingToolCall {
     tool_call_id: ToolCallId,
     #[serde(flatten)]
     pub tool: ToolLabel,
-    kind: ToolKind,
+    pub kind: ToolKind,
     pub input: Value,
-    locations: Vec<Location>,
+    pub locations: Vec<Location>,
     pub content: Vec<ToolContent>,
 }
 

@@ -1,9 +1,10 @@
 //! Tools, hooks, models and the callback of the embedding program.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use nuncio::event::Body;
-use nuncio::{Decision, Kind, Mode, Output, Tool, ToolAccess, ToolContext, ToolError};
+use nuncio::{Agent, Decision, Kind, Mode, Output, Tool, ToolAccess, ToolContext, ToolError};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -186,4 +187,74 @@ async fn closures_run_before_and_after_tool_calls() {
     contain(&outputs[1], "no twos");
     contain(&outputs[2], "three");
     agent.close().await.unwrap();
+}
+
+/// Also files whose change is too large to show, and all files of a patch.
+#[tokio::test]
+async fn question_names_the_changed_files() {
+    let home = Home::new();
+    for file in ["old.txt", "gone.txt", "moved.txt"] {
+        home.put(file, "one\n");
+    }
+    let tool = |name: &str, input: Value| json!({"tool_calls": [{"name": name, "input": input}]});
+    let patch = "*** Begin Patch\n*** Delete File: gone.txt\n*** Update File: moved.txt\n*** Move to: there.txt\n@@\n-one\n+two\n\
+                 *** End Patch\n";
+    let cases: [(Value, &[&str]); 6] = [
+        (tool("write", json!({"file_path": "new.txt", "content": "new\n"})), &["new.txt"]),
+        (tool("edit", json!({"file_path": "old.txt", "old_string": "one", "new_string": "two"})), &["old.txt"]),
+        (tool("apply_patch", json!({"patch": patch})), &["gone.txt", "moved.txt", "there.txt"]),
+        (tool("read", json!({"file_path": "/etc/hostname"})), &[]),
+        (bash("touch file"), &[]),
+        (tool("write", json!({"file_path": "large.txt", "content": "long line\n".repeat(30_000)})), &["large.txt"]),
+    ];
+    let mut steps: Vec<Value> = cases.iter().map(|(step, _)| step.clone()).collect();
+    steps.push(json!({"text": "done"}));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    let agent = builder(&home, json!(steps))
+        .decide(move |question| {
+            seen.lock().push(question.changed_files().into_iter().map(Path::to_owned).collect::<Vec<_>>());
+            async move { Decision::Deny("no".into()) }
+        })
+        .build()
+        .await
+        .unwrap();
+    let mut turn = agent.session().await.unwrap().prompt("go").await.unwrap();
+    let outputs = outputs(&events(&mut turn).await.unwrap());
+    let expected: Vec<Vec<_>> = cases.iter().map(|(_, files)| files.iter().map(|file| home.work().join(file)).collect()).collect();
+    assert_eq!(*asked.lock(), expected, "{outputs:?}");
+    agent.close().await.unwrap();
+}
+
+/// A relative root is below the directory of the agent.
+#[tokio::test]
+async fn agent_has_access_to_its_roots_only() {
+    let home = Home::new();
+    let other = home.data().join("other");
+    let inner = home.work().join("inner");
+    for (directory, text) in [(&other, "from other"), (&inner, "from inner"), (&home.work().join("sibling"), "from sibling")] {
+        std::fs::create_dir_all(directory).unwrap();
+        std::fs::write(directory.join("a.txt"), text).unwrap();
+    }
+    let read = |path: &Path| json!({"tool_calls": [{"name": "read", "input": {"file_path": path.join("a.txt")}}]});
+    let cases = [(Some(other.clone()), [true, false]), (Some("../sibling".into()), [false, true]), (None, [false, false])];
+    for (root, allowed) in cases {
+        let steps = json!([read(&other), read(&home.work().join("sibling")), read(&inner), {"text": "done"}]);
+        let mut agent = Agent::builder(&inner)
+            .helper(env!("CARGO_BIN_EXE_nuncio"))
+            .environment([("TMPDIR".to_owned(), home.data().display().to_string())])
+            .model(home.script(steps));
+        if let Some(root) = &root {
+            agent = agent.root(root);
+        }
+        let agent = agent.build().await.unwrap();
+        let mut turn = agent.session().await.unwrap().prompt("go").await.unwrap();
+        let outputs = outputs(&events(&mut turn).await.unwrap());
+        let read = |index: usize, text: &str| outputs[index].contains(text);
+        assert_eq!([read(0, "from other"), read(1, "from sibling")], allowed, "{root:?}: {outputs:?}");
+        assert!(read(2, "from inner"), "{outputs:?}");
+        agent.close().await.unwrap();
+    }
+    let missing = builder(&home, json!([])).root("none").build().await;
+    assert_eq!(missing.err().unwrap().kind, Kind::InvalidParams);
 }

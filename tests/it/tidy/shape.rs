@@ -7,6 +7,9 @@ use super::source::{Source, assert_none, sources};
 /// Longest file, in lines.
 const FILE_MAX: usize = 400;
 
+/// Files that may be longer, and why.
+const LONGER: &[(&str, &str)] = &[("src/event/body.rs", "one enum, mostly the reference of the events and their fields")];
+
 /// Longest function, in lines.
 const FUNCTION_MAX: usize = 70;
 
@@ -18,7 +21,7 @@ fn files_start_with_a_header_and_fit_their_limit() {
             findings.push(format!("{} does not start with //!", source.path));
         }
         let lines = source.text.lines().count();
-        if lines > FILE_MAX {
+        if lines > FILE_MAX && !LONGER.iter().any(|(path, _)| *path == source.path) {
             findings.push(format!("{} has {lines} lines", source.path));
         }
     }

@@ -1,0 +1,497 @@
+//! The bodies of events.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use super::change::SessionChange;
+use super::child::{ChildEnd, ChildLabel, SessionParent};
+use super::compaction::{CompactionOutcome, CompactionReason, PrunedOutput};
+use super::hook::{ChangedCall, HookEvent, HookOutcome};
+use super::message::{Delivery, MessageExtra, ReplacedMessage};
+use super::notice::Severity;
+use super::permission::PermissionOutcome;
+use super::tool::ToolChange;
+use super::unknown::UnknownEvent;
+use crate::content::{
+    BudgetLimits, CheckResult, Cost, Location, Part, PermissionOption, PlanEntry, ProviderState, ReviewOffer, Role, StepOutcome,
+    StopReason, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
+};
+use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
+use crate::options::{Mode, OptionValue};
+
+/// The body of an event; `type` names it.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all_fields = "camelCase", remote = "Self")]
+#[non_exhaustive]
+pub enum Body {
+    /// The first event of a session.
+    #[serde(rename = "session.created")]
+    #[non_exhaustive]
+    SessionCreated {
+        /// The directory of the session.
+        cwd: PathBuf,
+        /// The permission mode.
+        mode: OptionValue<Mode>,
+        /// Further settings.
+        #[serde(flatten)]
+        change: SessionChange,
+        /// Present for the session of a subagent.
+        parent: Option<SessionParent>,
+    },
+    /// Settings of the session changed; an absent field did not.
+    #[serde(rename = "session.updated")]
+    #[non_exhaustive]
+    SessionUpdated {
+        /// The settings that changed.
+        #[serde(flatten)]
+        change: SessionChange,
+    },
+    /// A client closed the session. It can be resumed.
+    #[serde(rename = "session.closed")]
+    #[non_exhaustive]
+    SessionClosed {},
+    /// The session is deleted.
+    #[serde(rename = "session.deleted")]
+    #[non_exhaustive]
+    SessionDeleted {},
+    /// The work on a prompt starts.
+    #[serde(rename = "turn.started")]
+    #[non_exhaustive]
+    TurnStarted {
+        /// The client that prompted.
+        by: Option<String>,
+        /// The earlier turn whose prompt this one runs again: the model sees what it saw when that
+        /// turn started.
+        retries: Option<TurnId>,
+        /// Limits of this turn.
+        budget: Option<BudgetLimits>,
+    },
+    /// The turn ended without an error.
+    #[serde(rename = "turn.completed")]
+    #[non_exhaustive]
+    TurnCompleted {
+        /// Why the turn ended.
+        stop_reason: StopReason,
+    },
+    /// The turn ended with an error.
+    #[serde(rename = "turn.failed")]
+    #[non_exhaustive]
+    TurnFailed {
+        /// A code of the error table.
+        code: String,
+        /// The failed operation and the reason.
+        message: String,
+        /// A remedy for users.
+        hint: Option<String>,
+        /// Facts for programs, as `info` of the error. For a failed model request, `info.cause` is
+        /// `context_overflow` (with `requestTokens` and `contextWindow` if the provider reported
+        /// them), `rate_limit`, `quota`, `authentication`, `unknown_model`, `overloaded`,
+        /// `content_filter`, `bad_request`, `invalid_answer` or `other`. Later requests leave out a
+        /// turn that ended with `context_overflow`.
+        info: Option<Value>,
+    },
+    /// A client cancelled the turn.
+    #[serde(rename = "turn.cancelled")]
+    #[non_exhaustive]
+    TurnCancelled {},
+    /// The process that ran the turn died. The turn is not resumed.
+    #[serde(rename = "turn.interrupted")]
+    #[non_exhaustive]
+    TurnInterrupted {},
+    /// A model request starts.
+    #[serde(rename = "step.started")]
+    #[non_exhaustive]
+    StepStarted {
+        /// Number in the turn, from 1; a request that is sent again has a number of its own.
+        step: u32,
+        /// `PROVIDER/NAME`.
+        model: String,
+    },
+    /// The model request ended. The messages and tool calls of its answer precede this event; the
+    /// tool calls run after it.
+    #[serde(rename = "step.completed")]
+    #[non_exhaustive]
+    StepCompleted {
+        /// The number in `step.started`.
+        step: u32,
+        /// `PROVIDER/NAME`.
+        model: String,
+        /// How the request ended.
+        outcome: StepOutcome,
+        /// Missing if the provider reported none.
+        usage: Option<Usage>,
+        /// US dollars; missing without `usage`, or if the model's price is unknown.
+        cost: Option<Cost>,
+        /// Why the request failed or is sent again.
+        error: Option<String>,
+        /// When the request is sent again, in milliseconds since the Unix epoch.
+        retry_at_ms: Option<u64>,
+    },
+    /// A piece of a message.
+    #[serde(rename = "message.delta")]
+    #[non_exhaustive]
+    MessageDelta {
+        /// The message, which `message.completed` repeats in full.
+        message_id: MessageId,
+        /// The author of the message.
+        role: Role,
+        /// Byte of the message's text at which the piece starts.
+        offset: u64,
+        /// The piece.
+        text: String,
+    },
+    /// A whole message.
+    #[serde(rename = "message.completed")]
+    #[non_exhaustive]
+    MessageCompleted {
+        /// Also the id of its `message.delta` and `message.queued` events.
+        message_id: MessageId,
+        /// The author of the message.
+        role: Role,
+        /// The content.
+        parts: Vec<Part>,
+        /// The start of an answer that was interrupted and requested again; it is not sent to
+        /// models.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        discarded: bool,
+        /// Data that the provider requires back.
+        provider_state: Option<ProviderState>,
+        /// Optional fields.
+        #[serde(flatten)]
+        extra: MessageExtra,
+    },
+    /// A client replaced the messages that the model sees. The earlier ones stay in the log.
+    #[serde(rename = "messages.replaced")]
+    #[non_exhaustive]
+    MessagesReplaced {
+        /// All messages that the model sees from now on.
+        messages: Vec<ReplacedMessage>,
+    },
+    /// A message that waits while a turn runs; `message.completed` follows when it is delivered.
+    #[serde(rename = "message.queued")]
+    #[non_exhaustive]
+    MessageQueued {
+        /// The id that its `message.completed` will have.
+        message_id: MessageId,
+        /// The author of the message.
+        role: Role,
+        /// The content.
+        parts: Vec<Part>,
+        /// When the message is delivered.
+        delivery: Delivery,
+        /// If false, the message does not start a turn; it waits for the next one.
+        auto_run: bool,
+        /// The client that sent it.
+        by: Option<String>,
+    },
+    /// A queued message changed.
+    #[serde(rename = "message.edited")]
+    #[non_exhaustive]
+    MessageEdited {
+        /// The queued message.
+        message_id: MessageId,
+        /// The new content; missing if it did not change.
+        parts: Option<Vec<Part>>,
+        /// The new delivery; missing if it did not change.
+        delivery: Option<Delivery>,
+        /// The client that changed it.
+        by: Option<String>,
+    },
+    /// A queued message was removed; it is not delivered.
+    #[serde(rename = "message.removed")]
+    #[non_exhaustive]
+    MessageRemoved {
+        /// The queued message.
+        message_id: MessageId,
+        /// The client that removed it.
+        by: Option<String>,
+    },
+    /// The model requested a tool call; it is pending.
+    #[serde(rename = "tool.started")]
+    #[non_exhaustive]
+    ToolStarted {
+        /// Unique in the session.
+        tool_call_id: ToolCallId,
+        /// The name of the tool, as the model wrote it.
+        name: String,
+        /// One line for users.
+        title: String,
+        /// From which clients choose an icon.
+        kind: ToolKind,
+        /// The kind of resources that the call accesses. Events of older versions lack it.
+        category: Option<ToolCategory>,
+        /// The arguments.
+        input: Value,
+        /// The input as the model wrote it, if the serialization of `input` differs, for example in
+        /// its white space.
+        input_text: Option<String>,
+        /// Files that the call works on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        locations: Vec<Location>,
+        /// Data that the provider requires back.
+        provider_state: Option<ProviderState>,
+        /// nuncio made the call, not the model, whose messages do not contain it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        automatic: bool,
+    },
+    /// The model writes the arguments of a call. Short arguments have no such event.
+    #[serde(rename = "tool.input")]
+    #[non_exhaustive]
+    ToolInput {
+        /// The name of the tool.
+        name: String,
+        /// Bytes of the arguments so far.
+        bytes: u64,
+        /// The file of the call, once it is known.
+        path: Option<String>,
+    },
+    /// Changed fields of a tool call; the others are missing.
+    #[serde(rename = "tool.updated")]
+    #[non_exhaustive]
+    ToolUpdated {
+        /// The call.
+        tool_call_id: ToolCallId,
+        /// The new status.
+        status: Option<ToolStatus>,
+        /// Replaces the content shown so far.
+        content: Option<Vec<ToolContent>>,
+        /// Further changed fields.
+        #[serde(flatten)]
+        change: ToolChange,
+    },
+    /// The tool call ended.
+    #[serde(rename = "tool.completed")]
+    #[non_exhaustive]
+    ToolCompleted {
+        /// The call.
+        tool_call_id: ToolCallId,
+        /// As in `tool.started`, here and in the `permission` events. Events of older versions lack
+        /// it.
+        #[serde(flatten)]
+        tool: Option<ToolLabel>,
+        /// `completed` or `failed`.
+        status: ToolStatus,
+        /// Sent to the model.
+        output: Vec<Part>,
+        /// Shown to users.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        content: Vec<ToolContent>,
+        /// Files that the call has read or written.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        locations: Vec<Location>,
+        /// The tool's typed result.
+        details: Option<Value>,
+        /// `unknown`: the process that ran the call died, so the call may have had an effect.
+        effect: Option<String>,
+    },
+    /// A tool call needs permission. The first answer counts. A request with the name `budget`
+    /// belongs to no tool call: it asks for permission to exceed a budget that is used up.
+    #[serde(rename = "permission.requested")]
+    #[non_exhaustive]
+    PermissionRequested {
+        /// Identifies the request in the answer.
+        permission_id: PermissionId,
+        /// The call.
+        tool_call_id: ToolCallId,
+        /// As in `tool.started`.
+        #[serde(flatten)]
+        tool: Option<ToolLabel>,
+        /// The change or command to approve.
+        content: Vec<ToolContent>,
+        /// The possible answers.
+        options: Vec<PermissionOption>,
+        /// Milliseconds since the Unix epoch. The request is denied at this time.
+        deadline_ms: u64,
+        /// For a review of changes: the files and hunks that the answer may decide about.
+        review: Option<ReviewOffer>,
+    },
+    /// The decision on a tool call: the answer to a permission request, or the result of a rule or
+    /// the mode.
+    #[serde(rename = "permission.resolved")]
+    #[non_exhaustive]
+    PermissionResolved {
+        /// The request; missing if there was none.
+        permission_id: Option<PermissionId>,
+        /// The call.
+        tool_call_id: ToolCallId,
+        /// As in `tool.started`.
+        #[serde(flatten)]
+        tool: Option<ToolLabel>,
+        /// The decision.
+        outcome: PermissionOutcome,
+        /// The reason that the decision gives.
+        reason: Option<String>,
+        /// A principal, `rule`, `mode`, `deadline`, `disconnect`, or the setting `verify.auto`.
+        by: String,
+        /// The rule that decided, or the session rule that an "always" answer created.
+        rule: Option<Value>,
+    },
+    /// nuncio runs the project's checks, because the turn changed files (`verify.auto`).
+    #[serde(rename = "verify.started")]
+    #[non_exhaustive]
+    VerifyStarted {
+        /// The call that shows the output.
+        tool_call_id: ToolCallId,
+        /// Number of the run in the turn, from 1; 0 is the run before the first edit
+        /// (`verify.baseline`).
+        round: u32,
+        /// The check commands.
+        commands: Vec<String>,
+    },
+    /// The checks ended.
+    #[serde(rename = "verify.completed")]
+    #[non_exhaustive]
+    VerifyCompleted {
+        /// The call that shows the output.
+        tool_call_id: ToolCallId,
+        /// The number in `verify.started`.
+        round: u32,
+        /// True if all checks passed.
+        passed: bool,
+        /// The results of the commands that ran.
+        commands: Vec<CheckResult>,
+        /// Why the checks could not be run.
+        error: Option<String>,
+    },
+    /// The agent changed its plan.
+    #[serde(rename = "plan.updated")]
+    #[non_exhaustive]
+    PlanUpdated {
+        /// The whole plan.
+        entries: Vec<PlanEntry>,
+    },
+    /// Usage of one model request.
+    #[serde(rename = "usage.updated")]
+    #[non_exhaustive]
+    UsageUpdated {
+        /// `PROVIDER/NAME`.
+        model: String,
+        /// The tokens of the request.
+        #[serde(flatten)]
+        usage: Usage,
+        /// US dollars; missing if the model's price is unknown.
+        cost: Option<Cost>,
+        /// Tokens of the context window that are in use.
+        context_tokens: u64,
+        /// Size of the model's context window in tokens.
+        context_window: u64,
+    },
+    /// Later requests contain a short text instead of these tool outputs.
+    #[serde(rename = "context.pruned")]
+    #[non_exhaustive]
+    ContextPruned {
+        /// The replaced outputs.
+        outputs: Vec<PrunedOutput>,
+        /// Estimate of the tokens saved.
+        tokens: u64,
+    },
+    /// The model is asked for a summary of the conversation.
+    #[serde(rename = "compaction.started")]
+    #[non_exhaustive]
+    CompactionStarted {
+        /// Why the conversation is compacted.
+        reason: CompactionReason,
+        /// The emphasis that the user asked for.
+        focus: Option<String>,
+        /// Estimate of the tokens of the conversation before it.
+        context_tokens: u64,
+    },
+    /// With the outcome `completed`, later requests contain `summary` and the messages after this
+    /// event instead of the messages before it; during a turn, the user's messages of the turn
+    /// follow the summary. The log keeps all messages.
+    #[serde(rename = "compaction.completed")]
+    #[non_exhaustive]
+    CompactionCompleted {
+        /// How the compaction ended.
+        outcome: CompactionOutcome,
+        /// Present with the outcome `completed`.
+        summary: Option<String>,
+        /// Estimate of the tokens of the conversation after it.
+        context_tokens: Option<u64>,
+        /// Why it failed.
+        error: Option<String>,
+    },
+    /// A tool call started a subagent, which works in a session of its own.
+    #[serde(rename = "child.started")]
+    #[non_exhaustive]
+    ChildStarted {
+        /// The child session and the call.
+        #[serde(flatten)]
+        child: ChildLabel,
+        /// The call does not wait for the subagent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
+    },
+    /// The work of a subagent ended.
+    #[serde(rename = "child.completed")]
+    #[non_exhaustive]
+    ChildCompleted {
+        /// The child session and the call.
+        #[serde(flatten)]
+        child: ChildLabel,
+        /// How the work ended.
+        #[serde(flatten)]
+        end: ChildEnd,
+    },
+    /// A hook ran for a tool call or a model request.
+    #[serde(rename = "hook.completed")]
+    #[non_exhaustive]
+    HookCompleted {
+        /// The event of the hook.
+        event: HookEvent,
+        /// The command, or the name of a hook of the embedding program.
+        hook: String,
+        /// Missing for a model request.
+        tool_call_id: Option<ToolCallId>,
+        /// How the run ended.
+        outcome: HookOutcome,
+        /// Milliseconds.
+        duration_ms: u64,
+        /// Why the hook blocked.
+        reason: Option<String>,
+        /// Why the hook failed; its setting `on_failure` decides what then happens.
+        error: Option<String>,
+        /// The call, if the hook changed its input.
+        changed: Option<ChangedCall>,
+    },
+    /// An answer to a permission request raised a limit of the running turn or of the session.
+    #[serde(rename = "budget.raised")]
+    #[non_exhaustive]
+    BudgetRaised {
+        /// The new limits; the others did not change.
+        #[serde(flatten)]
+        limits: BudgetLimits,
+    },
+    /// The permission mode changed.
+    #[serde(rename = "mode.changed")]
+    #[non_exhaustive]
+    ModeChanged {
+        /// The new mode.
+        mode: OptionValue<Mode>,
+    },
+    /// A message of nuncio to the user.
+    #[serde(rename = "notice")]
+    #[non_exhaustive]
+    Notice {
+        /// How serious the notice is.
+        severity: Severity,
+        /// One line.
+        title: String,
+        /// The text below the title.
+        description: Option<String>,
+        /// The subject of some notices: `repeated_calls`, `repeated_text`, `hook_message`,
+        /// `hook_failed`, `verify`, `review` and `repository` (context for the model, which clients
+        /// do not show).
+        code: Option<String>,
+        /// Text about it for the model, which later requests contain.
+        note: Option<String>,
+    },
+    /// An event of a newer version.
+    #[serde(skip)]
+    Unknown(UnknownEvent),
+}
