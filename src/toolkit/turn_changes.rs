@@ -97,7 +97,7 @@ impl TurnFile {
     ) -> TurnFile {
         let mode = fs::metadata(&resolved.real).map_or(0o644, |metadata| metadata.permissions().mode());
         let mode = former.as_ref().map(|(_, executable)| mode & !0o111 | if *executable { (mode & 0o444) >> 2 } else { 0 });
-        let is_new = |dir: &&Path| dir.metadata().and_then(|metadata| metadata.created()).is_ok_and(|created| created >= began);
+        let is_new = |dir: &&Path| created(dir).is_some_and(|created| created >= began);
         let missing = resolved.real.ancestors().skip(1).take_while(is_new).map(Path::to_owned).collect();
         TurnFile { resolved, before: former.map(|(bytes, _)| bytes), after, conflict: false, read: None, mode, missing }
     }
@@ -112,6 +112,22 @@ impl TurnFile {
             _ => {}
         }
     }
+}
+
+/// Returns when a directory was created. `std` reports it on Linux only with glibc.
+#[cfg(not(posix))]
+fn created(dir: &Path) -> Option<SystemTime> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let found = statx(CWD, dir, AtFlags::empty(), StatxFlags::BTIME).ok()?;
+    let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let since = std::time::Duration::new(found.stx_btime.tv_sec.try_into().ok()?, found.stx_btime.tv_nsec);
+    is_known.then(|| SystemTime::UNIX_EPOCH + since)
+}
+
+/// Returns when a directory was created.
+#[cfg(posix)]
+fn created(dir: &Path) -> Option<SystemTime> {
+    dir.metadata().ok()?.created().ok()
 }
 
 impl TurnChanges {

@@ -30,7 +30,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 pub use collector::Collector;
 pub use editor::{Editor, Manner};
 pub use events::{Events, Frame, StreamEvent};
-pub use home::{CommandResult, Home};
+pub use home::{CommandResult, Home, UNCONFINED};
 pub use http::{Answer, Ask, Bridge, Connection, changing_calls};
 pub use poll::poll;
 pub use process_end::gone;

@@ -37,7 +37,7 @@ impl CommandResult {
 }
 
 /// Settings of all tests where nothing confines commands: mode auto runs them.
-const UNCONFINED: &str = if cfg!(posix) { "sandbox.mode = \"off\"\n" } else { "" };
+pub const UNCONFINED: &str = if cfg!(posix) { "sandbox.mode = \"off\"\n" } else { "" };
 
 impl Home {
     pub fn new() -> Home {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{builder, events, outputs};
-use crate::harness::{Home, bash};
+use crate::harness::{Home, UNCONFINED, bash};
 
 /// Repeats a word.
 #[derive(Deserialize, JsonSchema)]
@@ -168,6 +168,7 @@ async fn closures_run_before_and_after_tool_calls() {
     let home = Home::new();
     let steps = json!([bash("echo one"), bash("echo two"), bash("echo three"), {"text": "done"}]);
     let agent = builder(&home, steps)
+        .settings(UNCONFINED)
         .mode(Mode::Auto)
         .before_tool(|call| async move {
             let blocked = call.name == "bash" && call.input["command"] == "echo one";

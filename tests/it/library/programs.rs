@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio_util::sync::CancellationToken;
 
 use super::{builder, events, outputs};
-use crate::harness::{Bridge, Home, bash, bounded};
+use crate::harness::{Bridge, Home, UNCONFINED, bash, bounded};
 
 /// A model that repeats the last message of the user.
 struct Echo;
@@ -37,11 +37,12 @@ impl Model for Echo {
 async fn agents_do_not_see_the_environment_of_each_other() {
     let home = Home::new();
     let settings = "[providers.own]\nprotocol = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9\"\napi_key_env = \"OWN_KEY\"\n";
+    let settings = format!("{UNCONFINED}{settings}");
     let agent = |name: &'static str| {
         let variables =
             [("OWN_KEY", format!("key-{name}")), ("NAME", name.to_owned()), ("TMPDIR", home.data().display().to_string())];
         builder(&home, json!([bash("env"), {"text": "done"}]))
-            .settings(settings)
+            .settings(&settings)
             .environment(variables.map(|(variable, value)| (variable.to_owned(), value)))
             .mode(Mode::Auto)
             .build()

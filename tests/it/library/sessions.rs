@@ -5,7 +5,7 @@ use nuncio::{Agent, Kind, Mode, Store};
 use serde_json::json;
 
 use super::{builder, events, temporary, types};
-use crate::harness::{Home, bounded, gone};
+use crate::harness::{Home, UNCONFINED, bounded, gone};
 
 #[tokio::test]
 async fn turn_is_a_stream_of_its_events() {
@@ -92,7 +92,7 @@ async fn session_continues_after_its_turn_and_its_agent_are_dropped() {
 async fn closed_agent_leaves_no_process() {
     let home = Home::new();
     let command = "touch pid; sleep 600";
-    let agent = builder(&home, json!([crate::harness::bash(command)])).mode(Mode::Auto).build().await.unwrap();
+    let agent = builder(&home, json!([crate::harness::bash(command)])).settings(UNCONFINED).mode(Mode::Auto).build().await.unwrap();
     let turn = agent.session().await.unwrap().prompt("go").await.unwrap();
     home.appears("pid").await;
     drop(turn);
