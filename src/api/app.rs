@@ -103,7 +103,10 @@ impl App {
         if let Some(calls) = sessions.get(session).and_then(Weak::upgrade) {
             return calls;
         }
-        sessions.retain(|_, calls| calls.strong_count() > 0);
+        // Only before the map grows, because this visits all entries.
+        if sessions.len() == sessions.capacity() {
+            sessions.retain(|_, calls| calls.strong_count() > 0);
+        }
         let calls = Arc::default();
         sessions.insert(session.clone(), Arc::downgrade(&calls));
         calls
