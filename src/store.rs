@@ -1,17 +1,14 @@
-//! The SQLite database. All SQL is in this module. Events are stored as opaque rows: the `session`
-//! module interprets them.
+//! The store of sessions, events and workspaces. All SQL is in this module. Events are stored as
+//! opaque rows: the `session` module interprets them.
 
-mod database;
-mod events;
-mod idempotency;
-mod migrations;
-mod private;
-mod read_only;
-mod sessions;
-mod workspaces;
+mod interface;
+mod rows;
+mod sqlite;
+mod wakeups;
 
-pub(crate) use database::{ChangeWatch, Store};
-pub(crate) use events::{ActivityColumns, Append, StoredEvent, Writer};
-pub(crate) use idempotency::IdempotencyRecord;
-pub(crate) use sessions::{SessionFilter, SessionPage, SessionRow};
-pub(crate) use workspaces::{WorkspaceRow, WorkspaceState};
+pub(crate) use interface::Store;
+pub(crate) use rows::{
+    ActivityColumns, Append, CommitOutcome, Cursor, IdempotencyRecord, SessionFilter, SessionPage, SessionRow, StoredEvent,
+    WorkspaceRow, WorkspaceState,
+};
+pub(crate) use wakeups::{Wakeup, Wakeups};

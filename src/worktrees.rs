@@ -20,7 +20,6 @@ mod uncommitted;
 mod working_tree;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -47,7 +46,7 @@ const WORKTREE_METADATA_BYTES_MAX: usize = 16 << 10;
 /// Creates, inspects and deletes workspaces.
 #[derive(Clone)]
 pub(crate) struct Worktrees {
-    store: Arc<Store>,
+    store: Store,
     git: GitRunner,
     /// Directory of all worktrees.
     root: PathBuf,
@@ -55,7 +54,7 @@ pub(crate) struct Worktrees {
 
 impl Worktrees {
     /// Opens the worktrees in nuncio's data directory.
-    pub(crate) fn open(store: Arc<Store>, launcher: ProcessLauncher, places: &DataPaths) -> Result<Worktrees> {
+    pub(crate) fn open(store: Store, launcher: ProcessLauncher, places: &DataPaths) -> Result<Worktrees> {
         let git = GitRunner::new(launcher, places);
         if !store.is_read_only() {
             create_private_dir(&git.temp)?;
@@ -71,7 +70,7 @@ impl Worktrees {
     /// Finds the workspace `id`, which has a row in the store, or a directory, or an entry in the
     /// repository.
     pub(crate) async fn row(&self, id: &str) -> Result<WorkspaceRow> {
-        if let Some(row) = self.store.workspace(id)? {
+        if let Some(row) = self.store.workspace(id).await? {
             return Ok(row);
         }
         if let Some(row) = id.split_once('.').and_then(|(project, name)| files::unregistered_row(&self.root, project, name)) {
@@ -84,11 +83,11 @@ impl Worktrees {
     }
 
     /// Finds the workspace in the store that contains `directory`.
-    pub(crate) fn containing(&self, directory: &Path) -> Result<Option<WorkspaceRow>> {
+    pub(crate) async fn containing(&self, directory: &Path) -> Result<Option<WorkspaceRow>> {
         let inside = directory.strip_prefix(&self.root).ok();
         let mut names = inside.into_iter().flat_map(Path::components).map(|part| part.as_os_str().to_string_lossy());
         let (Some(project), Some(name)) = (names.next(), names.next()) else { return Ok(None) };
-        self.store.workspace(&format!("{project}.{name}"))
+        self.store.workspace(&format!("{project}.{name}")).await
     }
 
     /// Returns the path to which a deletion renames the worktree.
@@ -104,18 +103,18 @@ impl Worktrees {
 
     /// Merges `change` into the metadata of a workspace: null removes a value. Returns all
     /// metadata.
-    pub(crate) fn change_metadata(&self, row: &WorkspaceRow, change: &Map<String, Value>) -> Result<Map<String, Value>> {
+    pub(crate) async fn change_metadata(&self, row: &WorkspaceRow, change: &Map<String, Value>) -> Result<Map<String, Value>> {
         // Add a row if the workspace was found by its directory.
-        self.store.insert_workspace(row)?;
+        self.store.insert_workspace(row).await?;
         let limit = WORKTREE_METADATA_BYTES_MAX;
-        let changed = self.store.change_workspace_metadata(&row.id, change, limit)?;
+        let changed = self.store.change_workspace_metadata(&row.id, change, limit).await?;
         changed.ok_or_else(|| {
             let message = format!("metadata: would be larger than {limit} bytes");
             Error::new(Kind::TooLarge, message).hint("remove values by setting them to null")
         })
     }
 
-    fn set_state(&self, row: &WorkspaceRow, state: WorkspaceState) -> Result<()> {
-        self.store.set_workspace_state(&row.id, state)
+    async fn set_state(&self, row: &WorkspaceRow, state: WorkspaceState) -> Result<()> {
+        self.store.set_workspace_state(&row.id, state).await
     }
 }

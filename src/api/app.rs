@@ -19,7 +19,6 @@ use crate::limits;
 use crate::local_socket::ServePeers;
 use crate::options::Mode;
 use crate::session::{Agents, Capacity, Sessions};
-use crate::task;
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct App {
@@ -87,8 +86,7 @@ impl App {
             let (data, agents, durability, capacity) =
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
             let serve = Some((self.serve_peers)(self.this.clone()));
-            let open = move || Sessions::open_store(&data, agents, durability, capacity, serve);
-            task::blocking("opening the store", open).await?
+            Sessions::open_store(&data, agents, durability, capacity, serve).await
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
         if self.refusing.load(Ordering::Acquire) {

@@ -220,7 +220,7 @@ async fn prompt(runner: &mut PromptRunner, input: RunInput, options: &RunOptions
 pub(super) async fn open(app: &App, client: &LocalClient, options: &SessionOptions) -> Result<(SessionId, Seq)> {
     let overrides = &app.services.overrides;
     let known = match (&options.resume, options.last) {
-        (Some(id), _) => acp::SessionId::new(resolve(app.sessions().await?, id)?.as_str()),
+        (Some(id), _) => acp::SessionId::new(resolve(app.sessions().await?, id).await?.as_str()),
         (None, true) => {
             let (id, title) = last_of_user(client).await?;
             print_stderr(format!("continuing \"{}\" ({id})\n", output_line(&title)));

@@ -69,16 +69,16 @@ impl Idempotency {
         let turn = self.turn(&key);
         let _turn = turn.lock().await;
         let store = app.sessions().await?.store();
-        if let Some(answer) = store.claim_key(&key.principal, &key.key, request.as_ref(), now_ms())? {
+        if let Some(answer) = store.claim_key(&key.principal, &key.key, request.as_ref(), now_ms()).await? {
             return repeated(answer, request.as_ref());
         }
         let outcome = work.await;
         match &outcome {
             Ok(outcome) => {
                 let text = serde_json::to_string(outcome).map_err(|error| Error::internal(error.to_string()))?;
-                store.record_response(&key.principal, &key.key, &text)?;
+                store.finish_key(&key.principal, &key.key, Some(&text)).await?;
             }
-            Err(_) => store.release_key(&key.principal, &key.key)?,
+            Err(_) => store.finish_key(&key.principal, &key.key, None).await?,
         }
         outcome
     }

@@ -43,7 +43,7 @@ impl Agent {
     /// Opens a session of the agent's store, with its conversation.
     pub async fn resume(&self, id: &SessionId) -> Result<Session> {
         let sessions = self.app().sessions().await?;
-        let cwd = sessions.cwd(id)?;
+        let cwd = sessions.cwd(id).await?;
         self.open::<ResumeSession>(acp::ResumeSessionRequest::new(acp::SessionId::new(id.as_str()), cwd)).await
     }
 

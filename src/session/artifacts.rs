@@ -19,23 +19,23 @@ const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
 
 /// Removes the artifacts of sessions without recent events, and of sessions that are not in the
 /// store. Blocks.
-pub(super) fn remove_old(store: &Store, artifacts: &Path) {
+pub(super) async fn remove_old(store: &Store, artifacts: &Path) {
     let before_ms = now_ms().saturating_sub(limits::ARTIFACTS_KEPT.as_millis() as u64);
     for entry in fs::read_dir(artifacts).into_iter().flatten().flatten() {
-        let removed = removed_if_old(store, &entry, before_ms);
+        let removed = removed_if_old(store, &entry, before_ms).await;
         if let Err(error) = removed {
             tracing::warn!(path = %entry.path().display(), %error, "removing old artifacts failed");
         }
     }
 }
 
-fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()> {
+async fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Result<()> {
     let failed = |error| Error::io(format_args!("removing {}", entry.path().display()), error);
     let Some(id) = entry.file_name().to_str().map(SessionId::from) else { return Ok(()) };
     if !entry.file_type().map_err(failed)?.is_dir() {
         return Ok(());
     }
-    let used_ms = match store.session(&id)? {
+    let used_ms = match store.session(&id).await? {
         Some(row) => row.updated_ms,
         None => modified(entry).as_millis() as u64,
     };

@@ -22,7 +22,7 @@ impl Sessions {
     /// Ownership is released even if an earlier step fails. Does nothing for a session that is not
     /// open.
     pub(crate) async fn close(self: &Arc<Self>, id: &SessionId) -> Result<()> {
-        let Some(session) = self.opened(id) else { return self.row(id).map(drop) };
+        let Some(session) = self.opened(id) else { return self.row(id).await.map(drop) };
         let sessions = self.clone();
         self.detached(async move { sessions.close_open(&session).await }).await
     }
@@ -33,7 +33,10 @@ impl Sessions {
         let mut closed = Ok(());
         if session.is_owned() {
             self.trim_artifacts(session).await;
-            closed = session.append(Body::SessionClosed {}).await.and_then(|_| session.log.prune().map(drop));
+            closed = match session.append(Body::SessionClosed {}).await {
+                Ok(_) => session.log.prune().await.map(drop),
+                Err(error) => Err(error),
+            };
         }
         self.remove_open(session).await;
         closed
@@ -92,7 +95,7 @@ impl Sessions {
     }
 
     async fn delete_with_children(&self, id: &SessionId) -> Result<()> {
-        match self.row(id) {
+        match self.row(id).await {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
             row => row?,
         };
@@ -100,14 +103,14 @@ impl Sessions {
         session.own().await?;
         session.drain().await;
         let deleted = async {
-            for child in self.store.children(id, usize::MAX >> 1)? {
+            for child in self.store.children(id, usize::MAX >> 1).await? {
                 Box::pin(self.delete_with_children(&child.id)).await?;
             }
             session.agent.close().await;
             session.append(Body::SessionDeleted {}).await?;
             // If this is interrupted, the next opening completes the deletion.
             self.remove_files(id).await?;
-            self.store.delete_session(session.log.key)
+            self.store.delete_session(session.log.key).await
         };
         let deleted = deleted.await;
         self.remove_open(&session).await;
@@ -237,8 +240,7 @@ impl Sessions {
         }
         // Pruning is safe even if another process owns the session now, because it removes only
         // deltas of messages that are already complete.
-        let pruned = tokio::task::spawn_blocking(move || session.log.prune()).await;
-        if let Ok(Err(error)) = pruned {
+        if let Err(error) = session.log.prune().await {
             tracing::warn!(session = %id, error = %error, "removing message deltas failed");
         }
     }

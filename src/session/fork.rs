@@ -3,12 +3,10 @@
 use super::agent::SessionSetup;
 use super::clock::now_ms;
 use super::open::Session;
-use super::owner::lock::SessionLock;
 use super::sessions::{Lineage, Sessions};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
-use crate::task;
 
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
@@ -30,22 +28,19 @@ impl Sessions {
         }
         self.agents.check(&setup, &[])?;
         self.ensure_capacity().await?;
-        let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;
-        let (store, log, parent, at_ms) = (self.store.clone(), self.log.clone(), parent.log.clone(), now_ms());
-        let copied = task::blocking("forking a session", move || {
-            let first = store.events(&parent.id, parent.key, 0, 1, false)?.pop();
-            let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
-            let created = created
-                .ok_or_else(|| Error::internal(format!("the log of session {} does not start with session.created", parent.id)))?;
-            let mut created = Event { session_id: id, at_ms, ..created };
-            if let Body::SessionCreated { parent, .. } = &mut created.body {
-                // A fork of a subagent's session is an ordinary session.
-                *parent = None;
-            }
-            let row = store.fork_session(parent.key, &created, until, std::process::id())?;
-            log.session(&row)
-        });
-        let log = copied.await??;
+        let lock = self.claims.take(&id).await?;
+        let parent = &parent.log;
+        let first = self.store.events(&parent.id, parent.key, 0, 1, false).await?.pop();
+        let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
+        let created = created
+            .ok_or_else(|| Error::internal(format!("the log of session {} does not start with session.created", parent.id)))?;
+        let mut created = Event { session_id: id, at_ms: now_ms(), ..created };
+        if let Body::SessionCreated { parent, .. } = &mut created.body {
+            // A fork of a subagent's session is an ordinary session.
+            *parent = None;
+        }
+        let row = self.store.fork_session(parent.key, created, until).await?;
+        let log = self.log.session(&row).await?;
         log.commit(None, Body::SessionUpdated { change }).await?;
         Ok(self.insert_owned(log, lock, Lineage::default()))
     }

@@ -1,5 +1,6 @@
 //! Ownership of a session, and the other processes that use it.
 
+pub(super) mod claims;
 pub(super) mod external;
 pub(super) mod lock;
 pub(super) mod owners;

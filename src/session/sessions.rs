@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +20,8 @@ use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::writer::Log;
 use super::open::{OpenSession, Session};
-use super::owner::lock::{self, SessionLock};
+use super::owner::claims::Claims;
+use super::owner::lock::SessionLock;
 use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
 use super::subagents::ancestor::Ancestor;
@@ -33,16 +35,16 @@ use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
 use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
-use crate::task::{self, TaskTracker};
+use crate::task::TaskTracker;
 
 /// How long the deletion event of a session is kept for clients that follow all sessions.
 const DELETED_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Creates, opens, closes and deletes sessions.
 pub struct Sessions {
-    pub(super) store: Arc<Store>,
+    pub(super) store: Store,
     pub(super) log: Log,
-    pub(super) locks: PathBuf,
+    pub(super) claims: Arc<Claims>,
     /// This process and the other processes that use the store.
     pub(super) peers: Arc<Peers>,
     /// The directories of artifacts, attachments and drafts. Each has a subdirectory per session.
@@ -83,26 +85,27 @@ impl Sessions {
     /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `run/`, `artifacts/`,
     /// `attachments/`). `serve` serves the calls of other processes; without it, this process
     /// accepts none.
-    pub fn open_store(
+    pub async fn open_store(
         dir: &Path,
         agents: Arc<dyn Agents>,
         durability: Durability,
         capacity: Capacity,
         serve: Option<ServePeers>,
     ) -> Result<Arc<Sessions>> {
-        let store = Arc::new(Store::open(dir)?);
+        let store = Store::open(dir).await?;
         if !store.is_read_only()
-            && let Err(error) = store.forget_deleted(now_ms().saturating_sub(DELETED_KEPT.as_millis() as u64))
+            && let Err(error) = store.forget_deleted(now_ms().saturating_sub(DELETED_KEPT.as_millis() as u64)).await
         {
             // Another process may lock the store. The next start retries.
             tracing::warn!(%error, "removing deleted sessions failed");
         }
         let log = Log::open(store.clone(), durability)?;
+        let peers = Arc::new(Peers::new(dir, serve));
         let sessions = Arc::new_cyclic(|this| Sessions {
             log,
             store,
-            locks: dir.join("locks"),
-            peers: Arc::new(Peers::new(dir, serve)),
+            claims: Arc::new(Claims::new(dir, peers.clone())),
+            peers,
             files: ["artifacts", "attachments", "drafts"].map(|name| dir.join(name)),
             agents,
             open: Mutex::default(),
@@ -120,7 +123,8 @@ impl Sessions {
         });
         if !sessions.store.is_read_only() {
             let (store, artifacts) = (sessions.store.clone(), sessions.files[0].clone());
-            sessions.tasks.spawn_blocking(move || artifacts::remove_old(&store, &artifacts));
+            let runtime = Handle::current();
+            sessions.tasks.spawn_blocking(move || runtime.block_on(artifacts::remove_old(&store, &artifacts)));
         }
         sessions.watch_external_writers();
         Ok(sessions)
@@ -157,9 +161,9 @@ impl Sessions {
     ) -> Result<Session> {
         self.ensure_capacity().await?;
         let SessionSetup { id, cwd, parent, .. } = setup;
-        let lock = SessionLock::take(&self.locks, &id, &self.peers.address())?;
-        let row = self.store.create_session(&id, &cwd, std::process::id(), now_ms())?;
-        let log = self.log.session(&row)?;
+        let lock = self.claims.take(&id).await?;
+        let row = self.store.create_session(&id, &cwd, now_ms()).await?;
+        let log = self.log.session(&row).await?;
         log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change, parent }).await?;
         Ok(self.insert_owned(log, lock, lineage))
     }
@@ -205,14 +209,13 @@ impl Sessions {
 
     async fn restore(&self, id: &SessionId, own: bool) -> Result<Session> {
         self.closed_unused(id).await;
-        let row = self.row(id)?;
+        let row = self.row(id).await?;
         self.ensure_capacity().await?;
-        let log = self.log.clone();
-        let log = task::blocking("opening a session", move || log.session(&row)).await??;
+        let log = self.log.session(&row).await?;
         if log.state(|state| state.deleted) {
             // Complete an interrupted deletion.
             self.remove_files(id).await?;
-            self.store.delete_session(log.key)?;
+            self.store.delete_session(log.key).await?;
             return Err(Error::not_found(format!("session {id} not found")));
         }
         let session = self.session(log, None, Lineage::default());
@@ -239,7 +242,7 @@ impl Sessions {
     }
 
     fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>, lineage: Lineage) -> Session {
-        let (locks, store, peers) = (self.locks.clone(), self.store.clone(), self.peers.clone());
+        let (claims, store) = (self.claims.clone(), self.store.clone());
         let setup = log.state(|state| SessionSetup {
             id: log.id.clone(),
             cwd: state.cwd.clone(),
@@ -259,7 +262,7 @@ impl Sessions {
             ancestors: lineage.ancestors,
             children: Arc::default(),
             spawner: self.this.clone(),
-            ownership: Ownership::new(log.clone(), store, locks, peers, lock),
+            ownership: Ownership::new(log.clone(), store, claims, lock),
             core: Mutex::new(SessionCore::new(log.id.clone())),
             settled: Notify::new(),
             turn_slots: self.turn_slots.clone(),
@@ -285,8 +288,8 @@ impl Sessions {
 
     /// Returns the address of the other process that owns a session. `None` if this process or no
     /// process owns it.
-    pub(crate) fn other_owner(&self, id: &SessionId) -> Option<PeerAddress> {
-        lock::owner(&self.locks, id).filter(|owner| !self.peers.is_own(owner) && self.peers.is_alive(owner))
+    pub(crate) async fn other_owner(&self, id: &SessionId) -> Option<PeerAddress> {
+        self.claims.other_owner(id).await
     }
 
     /// Returns this process and the other processes that use the store.
@@ -315,45 +318,45 @@ impl Sessions {
     }
 
     /// Returns the store of all sessions.
-    pub(crate) fn store(&self) -> &Arc<Store> {
+    pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
     /// Returns the working directory of a session.
-    pub(crate) fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
+    pub(crate) async fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
         match self.opened(id) {
             Some(session) => Ok(session.log.state(|state| state.cwd.clone())),
-            None => self.row(id).map(|row| row.cwd),
+            None => self.row(id).await.map(|row| row.cwd),
         }
     }
 
     /// Returns the stored row of a session. Fails with `not_found` if there is no row or the
     /// session has no events.
-    pub(crate) fn row(&self, id: &SessionId) -> Result<SessionRow> {
-        let row = self.store.session(id)?.filter(|row| row.head > 0);
+    pub(crate) async fn row(&self, id: &SessionId) -> Result<SessionRow> {
+        let row = self.store.session(id).await?.filter(|row| row.head > 0);
         row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
     }
 
     /// Returns a page of stored events after `after`, regardless of which process owns the session.
-    pub(crate) fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
-        let row = self.row(id)?;
-        self.store.events(id, row.key, after, limits::PAGE_EVENTS, true)
+    pub(crate) async fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
+        let row = self.row(id).await?;
+        self.store.events(id, row.key, after, limits::PAGE_EVENTS, true).await
     }
 
     /// Returns a page of stored sessions after `after`, as [`Store::sessions`] does.
-    pub(crate) fn list(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>) -> Result<SessionPage> {
-        self.store.sessions(filter, after, limits::SESSIONS_PAGE)
+    pub(crate) async fn list(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>) -> Result<SessionPage> {
+        self.store.sessions(filter, after, limits::SESSIONS_PAGE).await
     }
 
     /// Closes a session if it is open, and archives it.
     pub(crate) async fn archive(self: &Arc<Self>, id: &SessionId) -> Result<()> {
         self.close(id).await?;
-        self.set_archived(id, true)
+        self.set_archived(id, true).await
     }
 
     /// Archives a session or returns it to the list. The log and the update time do not change.
-    pub(crate) fn set_archived(&self, id: &SessionId, archived: bool) -> Result<()> {
-        match self.store.set_archived(id, archived)? {
+    pub(crate) async fn set_archived(&self, id: &SessionId, archived: bool) -> Result<()> {
+        match self.store.set_archived(id, archived).await? {
             true => Ok(()),
             false => Err(Error::not_found(format!("session {id} not found"))),
         }

@@ -154,11 +154,8 @@ impl View {
     pub(crate) async fn replay(&mut self, out: &mut FrameWriter) -> bool {
         let (head, open_messages) = self.session.log.state_at_head(|state, head| (head, state.open_messages.clone()));
         if self.follow.cursor() < head {
-            let log = self.session.log.clone();
-            let after = self.follow.cursor();
-            let page = tokio::task::spawn_blocking(move || log.page(after, limits::PAGE_EVENTS, false)).await;
-            let events = match page {
-                Ok(Ok(events)) => events,
+            let events = match self.session.log.page(self.follow.cursor(), limits::PAGE_EVENTS, false).await {
+                Ok(events) => events,
                 failed => {
                     tracing::error!(session = %self.session.log.id, ?failed, "cannot replay a session");
                     return false;
@@ -214,7 +211,7 @@ impl View {
     /// Writes the next page of events, and of the events of running subagents. Returns false if
     /// there are no more events.
     pub(crate) async fn show(&mut self, out: &mut FrameWriter) -> bool {
-        let events = match self.follow.ready() {
+        let events = match self.follow.read().await {
             Ok(events) => events,
             Err(error) => {
                 tracing::error!(session = %self.session.log.id, error = %error, "cannot read the events of a session");

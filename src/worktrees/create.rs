@@ -114,12 +114,12 @@ impl Worktrees {
         let (row, start) = self.reserve(&new).await?;
         if let Err(error) = self.add(repository, &row, &start).await {
             if std::fs::remove_dir(&row.path).is_ok() || !row.path.exists() {
-                self.store.remove_workspace(&row.id)?;
+                self.store.remove_workspace(&row.id).await?;
             }
             return Err(error);
         }
         let warnings = new.preparation.prepare(&self.git.launcher, repository, &row.path, start.commit.as_deref()).await;
-        self.set_state(&row, WorkspaceState::Ready)?;
+        self.set_state(&row, WorkspaceState::Ready).await?;
         Ok(CreatedWorktree { row: WorkspaceRow { state: WorkspaceState::Ready, ..row }, warnings })
     }
 
@@ -129,7 +129,7 @@ impl Worktrees {
         let (project, main) = (new.repository.project(), &new.repository.main);
         for name in &names {
             let path = self.root.join(&project).join(name);
-            let taken = path.symlink_metadata().is_ok() || self.store.workspace(&format!("{project}.{name}"))?.is_some();
+            let taken = path.symlink_metadata().is_ok() || self.store.workspace(&format!("{project}.{name}")).await?.is_some();
             if taken {
                 continue;
             }
@@ -146,13 +146,13 @@ impl Worktrees {
             row.made_branch = !start.exists;
             (row.base, row.base_commit) = (start.base.clone(), start.commit.clone());
             (row.state, row.created_ms) = (WorkspaceState::Creating, new.now_ms);
-            if !self.store.insert_workspace(&row)? {
+            if !self.store.insert_workspace(&row).await? {
                 continue;
             }
             match std::fs::create_dir(&row.path) {
                 Ok(()) => return Ok((row, start)),
                 Err(error) => {
-                    self.store.remove_workspace(&row.id)?;
+                    self.store.remove_workspace(&row.id).await?;
                     return Err(Error::io(format_args!("creating {}", row.path.display()), error));
                 }
             }

@@ -42,7 +42,7 @@ impl Worktrees {
     /// succeeds if there is nothing to remove, so that an interrupted deletion can be repeated.
     /// Returns whether the branch was deleted.
     async fn remove(&self, row: &WorkspaceRow, action: BranchOnDelete) -> Result<bool> {
-        self.set_state(row, WorkspaceState::Deleting)?;
+        self.set_state(row, WorkspaceState::Deleting).await?;
         let trash = self.trash(row);
         let remove_trash = async || {
             let old = trash.clone();
@@ -64,7 +64,7 @@ impl Worktrees {
             None => false,
         };
         remove_trash().await?;
-        self.store.remove_workspace(&row.id)?;
+        self.store.remove_workspace(&row.id).await?;
         Ok(branch_deleted)
     }
 

@@ -27,7 +27,7 @@ impl Worktrees {
     /// repository together, the newest first.
     pub(crate) async fn list(&self, selected: impl Fn(&Path) -> bool) -> Result<Vec<WorkspaceInfo>> {
         let mut all = Vec::new();
-        for (main, rows) in self.rows(&selected)? {
+        for (main, rows) in self.rows(&selected).await? {
             let project = self.project(&main, rows).await;
             let (repository, listed) = (project.repository.as_ref(), project.listed.as_slice());
             let inspected = stream::iter(project.rows).map(|row| async move {
@@ -43,9 +43,9 @@ impl Worktrees {
 
     /// Returns the known workspaces by repository: workspaces with a row and workspaces with a
     /// directory.
-    fn rows(&self, selected: &impl Fn(&Path) -> bool) -> Result<BTreeMap<PathBuf, Vec<WorkspaceRow>>> {
+    async fn rows(&self, selected: &impl Fn(&Path) -> bool) -> Result<BTreeMap<PathBuf, Vec<WorkspaceRow>>> {
         let mut all: BTreeMap<PathBuf, Vec<WorkspaceRow>> = BTreeMap::new();
-        for row in self.store.workspaces(limits::WORKTREES_MAX)? {
+        for row in self.store.workspaces(limits::WORKTREES_MAX).await? {
             all.entry(row.repository.clone()).or_default().push(row);
         }
         for (project, repository) in files::projects(&self.root) {

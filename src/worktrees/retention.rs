@@ -14,9 +14,9 @@ impl Worktrees {
     /// and in which nothing except ignored files would be lost.
     pub(crate) async fn expire(&self, repository: &Repository, kept: Duration, now_ms: u64) -> Result<()> {
         let oldest = now_ms.saturating_sub(kept.as_millis() as u64);
-        for row in self.store.workspaces(limits::WORKTREES_MAX)? {
+        for row in self.store.workspaces(limits::WORKTREES_MAX).await? {
             let ready = row.repository == repository.main && row.state == WorkspaceState::Ready;
-            if !ready || self.last_used_ms(repository, &row)? > oldest {
+            if !ready || self.last_used_ms(repository, &row).await? > oldest {
                 continue;
             }
             let inspection = self.inspect(&row, &[], BranchOnDelete::Merged).await?;
@@ -42,8 +42,8 @@ impl Worktrees {
 
     /// Returns when the workspace was created, or when a session or git last worked in it,
     /// whichever is the latest.
-    fn last_used_ms(&self, repository: &Repository, row: &WorkspaceRow) -> Result<u64> {
-        let session = self.store.sessions_in(&row.path, 1)?.first().map_or(0, |session| session.updated_ms);
+    async fn last_used_ms(&self, repository: &Repository, row: &WorkspaceRow) -> Result<u64> {
+        let session = self.store.sessions_in(&row.path, 1).await?.first().map_or(0, |session| session.updated_ms);
         let files = repository.git_dir_of(&row.path).map(|own| ["HEAD", "index", "logs/HEAD"].map(|name| own.join(name)));
         let modified = files.into_iter().flatten().filter_map(|file| file.metadata().ok()?.modified().ok());
         let git = modified.filter_map(|time| time.duration_since(UNIX_EPOCH).ok()).max().unwrap_or_default();

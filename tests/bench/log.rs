@@ -60,6 +60,7 @@ fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Sessio
     let session = runtime.block_on(async {
         let sessions =
             Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::internal::session::Capacity::default(), None)
+                .await
                 .expect("a store");
         sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.expect("a session")
     });

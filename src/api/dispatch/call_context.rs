@@ -72,14 +72,14 @@ impl CallContext {
     /// of the application.
     pub(in crate::api) async fn authorize(&self, id: &SessionId) -> Result<&Arc<Sessions>> {
         let sessions = self.app.sessions().await?;
-        self.client.require_session(id, &sessions.cwd(id)?)?;
+        self.client.require_session(id, &sessions.cwd(id).await?)?;
         Ok(sessions)
     }
 
     /// Returns the session for a method that runs in the process that owns the session
     /// ([`crate::api::Scope::Owner`]), after checking that the caller has access to it. Fails if
     /// the session was closed during the call.
-    pub(in crate::api) fn owned(&self, id: &SessionId) -> Result<Session> {
+    pub(in crate::api) async fn owned(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             self.check_access(&session)?;
             let call = RemoteCall { id: self.message_id.clone(), repeated_after: self.repeated_after };
@@ -87,7 +87,7 @@ impl CallContext {
             return Ok(session.for_call(Some(call).filter(|_| is_remote)));
         }
         let sessions = self.app.sessions_now().ok_or_else(|| Error::internal("the store is not open"))?;
-        self.client.require_session(id, &sessions.cwd(id)?)?;
+        self.client.require_session(id, &sessions.cwd(id).await?)?;
         Err(closed_before_call(id))
     }
 

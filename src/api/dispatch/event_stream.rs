@@ -20,6 +20,7 @@ use crate::id::{SessionId, TurnId};
 use crate::limits;
 use crate::session::permissions::broker::ResponderGuard;
 use crate::session::{Follow, FollowAll, Session, Sessions};
+use crate::store::Cursor;
 
 /// The method of the notifications that deliver the events of a subscription.
 pub(crate) const EVENT: &str = "_nuncio/events/event";
@@ -162,7 +163,10 @@ impl EventStream {
             None => {
                 let wanted = params.turn.is_none() && is_wanted(types.as_deref(), AGENT_STATUS);
                 let status = wanted.then(|| Box::new(StatusFollow::new(&cx.app, sessions)));
-                (EventSource::All(sessions.follow_all(params.after), status), sessions.head_of_all()?)
+                (
+                    EventSource::All(sessions.follow_all(Cursor::from_number(params.after)), status),
+                    sessions.head_of_all().await?.number(),
+                )
             }
         };
         if params.after > head {
@@ -221,7 +225,7 @@ impl EventStream {
     fn cursor(&self) -> u64 {
         match &self.source {
             EventSource::Session(one) => one.follow.cursor(),
-            EventSource::All(all, _) => all.cursor(),
+            EventSource::All(all, _) => all.cursor().number(),
         }
     }
 
@@ -239,7 +243,7 @@ impl EventStream {
                 let read = !page.is_empty();
                 let (client, access) = (&self.client, &mut self.access);
                 let visible = page.into_iter().filter(|resolved| has_access(client, access, &resolved.cwd));
-                let page = visible.map(|resolved| (resolved.cursor, Arc::new(resolved.event))).collect();
+                let page = visible.map(|resolved| (resolved.cursor.number(), Arc::new(resolved.event))).collect();
                 return Ok((self.filter(page), read));
             }
         };
@@ -291,7 +295,7 @@ impl EventStream {
             () = ending.cancelled() => return Ok(false),
         };
         if beyond.is_ok() {
-            self.client.require_session(&id, &sessions.cwd(&id)?)?;
+            self.client.require_session(&id, &sessions.cwd(&id).await?)?;
         }
         match beyond.and(sessions.open_read_only(&id).await) {
             Ok(session) => {

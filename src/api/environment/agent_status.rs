@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::api::app::App;
 use crate::content::AgentStatus;
 use crate::error::Result;
-use crate::hub::{TerminalSession, TerminalSessions};
+use crate::hub::TerminalSession;
 use crate::id::SessionId;
 use crate::session::Sessions;
 use crate::session::clock::now_ms;
@@ -76,20 +76,20 @@ pub(crate) struct StatusSnapshot {
 impl StatusSnapshot {
     /// Reads the status of the agents in the directories that `visible` returns true for.
     pub(crate) async fn read(app: &App, visible: impl FnMut(&Path) -> bool) -> Result<StatusSnapshot> {
-        let (sessions, terminals) = (app.sessions_now().cloned(), app.terminals.clone());
-        let read = move || StatusSnapshot::read_all(sessions.as_deref(), &terminals);
-        let mut snapshot = task::blocking("reading the status", read).await??;
+        let terminals = app.terminals.clone();
+        let terminals = task::blocking("reading the status", move || terminals.list()).await?;
+        let mut snapshot = StatusSnapshot::read_all(app.sessions_now(), terminals).await?;
         snapshot.retain(visible);
         Ok(snapshot)
     }
 
-    fn read_all(sessions: Option<&Sessions>, terminals: &TerminalSessions) -> Result<StatusSnapshot> {
+    async fn read_all(sessions: Option<&Arc<Sessions>>, terminals: Vec<TerminalSession>) -> Result<StatusSnapshot> {
         let mut snapshot = StatusSnapshot::default();
         let mut add = |session_id: SessionId, cwd, status| {
             snapshot.sessions.insert(session_id.clone(), SessionStatusRow { session_id, cwd, status });
         };
         if let Some(sessions) = sessions {
-            for row in sessions.owned_elsewhere()? {
+            for row in sessions.owned_elsewhere().await? {
                 let status = AgentStatus::new(row.activity.turn.is_some(), row.activity.waiting > 0);
                 add(row.id, row.cwd, status);
             }
@@ -101,7 +101,7 @@ impl StatusSnapshot {
                 add(session.log.id.clone(), cwd, status);
             }
         }
-        snapshot.terminals = terminals.list().into_iter().map(|row| (row.agent_session.clone(), row)).collect();
+        snapshot.terminals = terminals.into_iter().map(|row| (row.agent_session.clone(), row)).collect();
         Ok(snapshot)
     }
 

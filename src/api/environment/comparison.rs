@@ -173,7 +173,7 @@ impl NewComparison {
         let CreatedWorktree { row, warnings } = workspace::create(cx, Some(&self.cwd), name, None, self.base.clone()).await?;
         let metadata = json!({ COMPARISON: self.id, "agent": agent, "title": self.title });
         if let Value::Object(metadata) = metadata {
-            worktrees(cx).await?.change_metadata(&row, &metadata)?;
+            worktrees(cx).await?.change_metadata(&row, &metadata).await?;
         }
         let mut ours = json!({ "agent": agent });
         if let Some(mode) = self.mode {

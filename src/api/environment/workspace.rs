@@ -64,12 +64,12 @@ pub(in crate::api) async fn workspace(cx: &CallContext, worktrees: &Worktrees, i
 pub(in crate::api) async fn sessions_in(cx: &CallContext, path: &Path) -> Result<Vec<WorkspaceSession>> {
     let sessions = cx.app.sessions().await?;
     let mut owners = sessions.owners();
-    let rows = sessions.store().sessions_in(path, limits::WORKTREE_PROCESSES_MAX)?;
-    let view = |row| {
-        let status = Activity::listed(sessions, &mut owners, &row).status();
-        WorkspaceSession { session_id: row.id, status, title: row.title }
-    };
-    Ok(rows.into_iter().map(view).collect())
+    let mut listed = Vec::new();
+    for row in sessions.store().sessions_in(path, limits::WORKTREE_PROCESSES_MAX).await? {
+        let status = Activity::listed(sessions, &mut owners, &row).await.status();
+        listed.push(WorkspaceSession { session_id: row.id, status, title: row.title });
+    }
+    Ok(listed)
 }
 
 /// Returns the ids of sessions, as they are part of a deletion's token.
@@ -294,7 +294,7 @@ impl Method for SetWorkspaceMetadata {
         let SetMetadataParams { workspace_id, metadata } = params;
         let worktrees = worktrees(&cx).await?;
         let row = workspace(&cx, &worktrees, &workspace_id).await?;
-        let metadata = worktrees.change_metadata(&row, &metadata)?;
+        let metadata = worktrees.change_metadata(&row, &metadata).await?;
         Ok(Reply::new(WorkspaceMetadata { workspace_id, metadata }))
     }
 }

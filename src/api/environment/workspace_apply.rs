@@ -105,7 +105,7 @@ async fn delete_unchanged(cx: &CallContext, worktrees: &Worktrees, row: &Workspa
     let Some(comparison) = row.metadata.get(COMPARISON) else { return Ok(Vec::new()) };
     let mut deleted = Vec::new();
     let store = cx.app.sessions().await?.store().clone();
-    for other in store.workspaces(limits::WORKTREES_MAX)? {
+    for other in store.workspaces(limits::WORKTREES_MAX).await? {
         if other.id == row.id || other.repository != row.repository || other.metadata.get(COMPARISON) != Some(comparison) {
             continue;
         }

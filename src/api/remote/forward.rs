@@ -66,7 +66,7 @@ pub(in crate::api) async fn call_owner(
     let sessions = cx.app.sessions().await?;
     // The known connection may lead to an earlier owner: then the second attempt finds the owner.
     for _ in 0..2 {
-        let Some(connection) = connect(sessions, session)? else { return Ok(None) };
+        let Some(connection) = connect(sessions, session).await? else { return Ok(None) };
         let call = Call { row, cx, session, connection };
         match call.exchange(params).await {
             Outcome::Reply(reply) => return call.finish(*reply).await.map(Some),
@@ -154,7 +154,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
     let session = match (sessions.opened(id), row.scope) {
         (Some(session), _) if session.is_owned() => return run_here().await,
         (Some(session), _) if session.has_owner_connection() => session,
-        (_, Scope::OwnerIfAny) => match sessions.other_owner(id) {
+        (_, Scope::OwnerIfAny) => match sessions.other_owner(id).await {
             None => return run_here().await,
             Some(_) => sessions.open_read_only(id).await?,
         },
@@ -167,7 +167,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
     if session.is_owned() {
         return run_here().await;
     }
-    let Some(connection) = connect(sessions, &session)? else { return Ok(Attempt::NOT_OWNER) };
+    let Some(connection) = connect(sessions, &session).await? else { return Ok(Attempt::NOT_OWNER) };
     if row.kind == MethodKind::Turn && cx.client.prefers_ownership() {
         if release(&connection, id).await {
             session.set_owner_connection(None);
@@ -193,11 +193,11 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
 
 /// Connects to the owner of the session. Returns `None` if no process owns the session, or if the
 /// owner no longer listens.
-fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<PeerConnection>>> {
+async fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<PeerConnection>>> {
     if let Some(connection) = session.owner_connection() {
         return Ok(Some(connection));
     }
-    let Some(owner) = sessions.other_owner(&session.log.id) else { return Ok(None) };
+    let Some(owner) = sessions.other_owner(&session.log.id).await else { return Ok(None) };
     match sessions.peers().connect(&owner) {
         Ok(connection) => {
             session.set_owner_connection(Some(connection.clone()));

@@ -41,7 +41,7 @@ impl Method for UnarchiveSession {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
-        cx.authorize(&id).await?.set_archived(&id, false)?;
+        cx.authorize(&id).await?.set_archived(&id, false).await?;
         Ok(Reply::new(acp::UnarchiveSessionResponse::new()))
     }
 }

@@ -69,7 +69,7 @@ impl Method for ConfigureSession {
         if change == SessionChange::default() {
             return Err(Error::invalid_params("title, systemPrompt or tools is required"));
         }
-        let seq = cx.owned(&session_id)?.change_between_turns(Body::SessionUpdated { change }).await?;
+        let seq = cx.owned(&session_id).await?.change_between_turns(Body::SessionUpdated { change }).await?;
         Ok(Reply::new(ChangeResult { seq }))
     }
 }
@@ -102,7 +102,7 @@ impl Method for ReplaceMessages {
             check(index, message).map_err(|problem| Error::invalid_params(format!("messages[{index}]: {problem}")))?;
         }
         let body = Body::MessagesReplaced { messages: params.messages };
-        let seq = cx.owned(&params.session_id)?.change_between_turns(body).await?;
+        let seq = cx.owned(&params.session_id).await?.change_between_turns(body).await?;
         Ok(Reply::new(ChangeResult { seq }))
     }
 }

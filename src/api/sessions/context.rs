@@ -70,7 +70,7 @@ impl Method for CompactSession {
 
     async fn call(cx: CallContext, params: CompactParams) -> Result<Reply<acp::PromptResponse>> {
         cx.client.authorized()?;
-        cx.owned(&params.session_id)?.agent().check_settings(&[AgentSetting::Compaction])?;
+        cx.owned(&params.session_id).await?.agent().check_settings(&[AgentSetting::Compaction])?;
         let text = params.focus.map_or("/compact".into(), |focus| format!("/compact {focus}"));
         prompt_session(cx, params.session_id, vec![Part::text(text)], None).await
     }

@@ -66,7 +66,7 @@ impl Method for SearchFiles {
         if query.len() > QUERY_BYTES_MAX {
             return Err(Error::invalid_params(format!("query: longer than {QUERY_BYTES_MAX} bytes")));
         }
-        let cwd = cx.authorize(&session_id).await?.cwd(&session_id)?;
+        let cwd = cx.authorize(&session_id).await?.cwd(&session_id).await?;
         // Dropped with the call, which stops the walk.
         let cancel = CancellationToken::new();
         let _stop = cancel.clone().drop_guard();

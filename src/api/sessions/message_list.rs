@@ -19,7 +19,6 @@ use crate::event::{Body, Event, MessageExtra};
 use crate::id::{MessageId, Seq, ToolCallId, TurnId};
 use crate::limits;
 use crate::session::Session;
-use crate::task;
 
 /// Maximum number of event pages that are read to fill a page of messages. Reading continues beyond
 /// the limit only while the page of messages is empty.
@@ -119,7 +118,7 @@ impl Method for ListMessages {
     async fn call(cx: CallContext, params: PageParams) -> Result<Reply<MessagesPage>> {
         let (after, limit) = params.bounds()?;
         let session = cx.open_read_only(&params.session_id).await?;
-        Ok(Reply::new(task::blocking("reading messages", move || Reader::new(&session).page(after, limit)).await??))
+        Ok(Reply::new(Reader::new(&session).page(after, limit).await?))
     }
 }
 
@@ -137,18 +136,18 @@ impl Reader<'_> {
 
     /// Reads events until `limit` + 1 messages are found or a bounded number of pages is read. The
     /// additional message shows that a next page exists.
-    fn page(mut self, mut after: Seq, limit: usize) -> Result<MessagesPage> {
+    async fn page(mut self, mut after: Seq, limit: usize) -> Result<MessagesPage> {
         let (mut messages, mut pages) = (Vec::new(), 0);
         while messages.len() <= limit {
             if !messages.is_empty() && pages >= MESSAGES_PAGES_MAX {
                 return Ok(MessagesPage { messages, next_cursor: Some(after.to_string()) });
             }
-            let events = self.session.log.page(after, limits::PAGE_EVENTS, false)?;
+            let events = self.session.log.page(after, limits::PAGE_EVENTS, false).await?;
             let Some(last) = events.last() else { return Ok(MessagesPage { messages, next_cursor: None }) };
             after = last.seq;
             pages += 1;
             for event in events {
-                messages.extend(self.message(event)?);
+                messages.extend(self.message(event).await?);
             }
         }
         messages.truncate(limit);
@@ -157,7 +156,7 @@ impl Reader<'_> {
     }
 
     /// Returns the message that an event completes.
-    fn message(&mut self, event: Arc<Event>) -> Result<Option<MessageView>> {
+    async fn message(&mut self, event: Arc<Event>) -> Result<Option<MessageView>> {
         let mut more = MessageExtra::default();
         let (message_id, role, parts, discarded, tool) = match &event.body {
             Body::MessageCompleted { message_id, role, parts, discarded, extra, .. } => {
@@ -169,7 +168,7 @@ impl Reader<'_> {
                 return Ok(None);
             }
             Body::ToolCompleted { tool_call_id, output, .. } => {
-                let Some(started) = self.started(tool_call_id)? else { return Ok(None) };
+                let Some(started) = self.started(tool_call_id).await? else { return Ok(None) };
                 (tool_call_id.as_str().into(), ListedRole::Tool, output, false, tool_call(&started, &event))
             }
             _ => return Ok(None),
@@ -194,13 +193,13 @@ impl Reader<'_> {
 
     /// Returns the `tool.started` of a call. The event precedes the page if the page starts while
     /// the call runs.
-    fn started(&mut self, id: &ToolCallId) -> Result<Option<Arc<Event>>> {
+    async fn started(&mut self, id: &ToolCallId) -> Result<Option<Arc<Event>>> {
         if let Some(started) = self.started.remove(id) {
             return Ok(Some(started));
         }
         let log = &self.session.log;
         let Some(seq) = log.state(|state| state.history.call_started(id)) else { return Ok(None) };
-        Ok(log.page(seq - 1, 1, false)?.pop())
+        Ok(log.page(seq - 1, 1, false).await?.pop())
     }
 
     /// Returns the model of a turn.

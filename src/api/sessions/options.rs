@@ -143,7 +143,7 @@ impl Method for SetMode {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let body = mode_event(&params.mode_id.0, "modeId")?;
-        let session = cx.owned(&session_id(&params.session_id))?;
+        let session = cx.owned(&session_id(&params.session_id)).await?;
         let seq = session.change(body).await?;
         Ok(Reply::new(acp::SetSessionModeResponse::new()).after(session.log.id.clone(), seq))
     }
@@ -178,7 +178,7 @@ impl Method for SetConfigOption {
             acp::SessionConfigOptionValue::Boolean { value } => value.to_string(),
             _ => return Err(Error::invalid_params("value: must be one of the option's values")),
         };
-        let session = cx.owned(&session_id(&params.session_id))?;
+        let session = cx.owned(&session_id(&params.session_id)).await?;
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
             "model" => {

@@ -157,7 +157,7 @@ async fn reopen(cx: &CallContext, params: ReopenParams) -> Result<Session> {
     let ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta } = params;
     let servers = mcp_servers(cx, servers)?;
     let prompt = SystemPromptChange::read(system_prompt, meta.as_ref())?;
-    let session = cx.owned(&session_id(&id))?;
+    let session = cx.owned(&session_id(&id)).await?;
     let has_directories = !cwd.as_os_str().is_empty() || !additional_directories.is_empty();
     let cwd = has_directories.then(|| directory(cx, "cwd", &cwd)).transpose()?;
     let additional = directories(cx, &additional_directories)?;
@@ -260,7 +260,7 @@ impl Method for CloseSession {
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.app.sessions().await?;
-        cx.client.require_session(&id, &sessions.cwd(&id)?)?;
+        cx.client.require_session(&id, &sessions.cwd(&id).await?)?;
         let closed = sessions.close(&id).await.map(|()| acp::CloseSessionResponse::new());
         Ok(ended(sessions, id, closed))
     }
@@ -288,7 +288,7 @@ impl Method for DeleteSession {
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let id = session_id(&params.session_id);
         let sessions = cx.app.sessions().await?;
-        if let Ok(cwd) = sessions.cwd(&id) {
+        if let Ok(cwd) = sessions.cwd(&id).await {
             cx.client.require_session(&id, &cwd)?;
         }
         let deleted = sessions.delete(&id).await.map(|()| acp::DeleteSessionResponse::new());

@@ -81,16 +81,18 @@ impl Method for ListSessions {
         let (rows, next) = accessible(&cx, filter, after).await?;
         let sessions = cx.app.sessions().await?;
         let mut owners = sessions.owners();
-        let infos = rows.into_iter().map(|row| {
-            let activity = ListedSession { activity: Activity::listed(sessions, &mut owners, &row), parent_session_id: row.parent };
-            acp::SessionInfo::new(acp_id(&row.id), row.cwd)
+        let mut infos = Vec::with_capacity(rows.len());
+        for row in rows {
+            let activity = Activity::listed(sessions, &mut owners, &row).await;
+            let listed = ListedSession { activity, parent_session_id: row.parent };
+            let info = acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)
                 .title(row.title)
                 .updated_at(timestamp(row.updated_ms))
-                .archived(row.archived)
-                .meta(Map::from_iter([("nuncio".to_string(), json!(activity))]))
-        });
-        let response = acp::ListSessionsResponse::new(infos.collect());
+                .archived(row.archived);
+            infos.push(info.meta(Map::from_iter([("nuncio".to_string(), json!(listed))])));
+        }
+        let response = acp::ListSessionsResponse::new(infos);
         Ok(Reply::new(response.next_cursor(next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))
     }
 }
@@ -126,7 +128,7 @@ async fn accessible(
 ) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
     let (mut rows, mut access) = (Vec::new(), HashMap::new());
     for _ in 0..limits::SESSIONS_PAGES_MAX {
-        let page = cx.app.sessions().await?.list(filter, after)?;
+        let page = cx.app.sessions().await?.list(filter, after).await?;
         let mut may = |row: &SessionRow| *access.entry(row.cwd.clone()).or_insert_with(|| cx.client.has_access_to(&row.cwd));
         rows.extend(page.sessions.into_iter().filter(|row| may(row)));
         after = page.next;

@@ -250,7 +250,7 @@ impl Method for GetStatus {
     const DOC: &'static str = "Returns the status of this process.";
 
     async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<StatusView>> {
-        let cursor = cx.app.sessions().await?.head_of_all()?;
+        let cursor = cx.app.sessions().await?.head_of_all().await?.number();
         let snapshot = StatusSnapshot::read(&cx.app, |cwd| cx.client.sees_all || cx.client.has_access_to(cwd)).await?;
         let mut open = cx.app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
         if !cx.client.sees_all {

@@ -28,7 +28,7 @@ impl Method for SetTitle {
         if title.is_empty() {
             return Err(Error::invalid_params("title: must not be empty"));
         }
-        let session = cx.owned(&session_id(&params.session_id))?;
+        let session = cx.owned(&session_id(&params.session_id)).await?;
         let change = SessionChange { title: Some(title.clone()), ..SessionChange::default() };
         let seq = session.change(Body::SessionUpdated { change }).await?;
         Ok(Reply::new(acp::SetSessionTitleResponse::new(title)).after(session.log.id.clone(), seq))

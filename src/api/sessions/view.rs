@@ -64,17 +64,17 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// Returns the activity of a stored session, which is not necessarily open in this process.
-    pub(crate) fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
+    pub(crate) async fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
         if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
             let claimed = session.is_busy();
             return Activity::owned(session.log.state(SessionSummary::from_state), claimed);
         }
         let summary = SessionSummary::stored(row);
-        if owners.owns(&row.id) {
+        if owners.owns(&row.id).await {
             return Activity::owned(summary, false);
         }
         // The owner may have ended the turn and released the session after the row was read.
-        let read_again = summary.turn().and_then(|_| sessions.row(&row.id).ok());
+        let read_again = if summary.turn().is_some() { sessions.row(&row.id).await.ok() } else { None };
         Activity::unowned(read_again.as_ref().map_or(summary, SessionSummary::stored))
     }
 
@@ -229,12 +229,12 @@ impl Method for GetSession {
     async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<SessionView>> {
         let sessions = cx.authorize(&params.session_id).await?;
         let (id, mut session) = (&params.session_id, sessions.open_read_only(&params.session_id).await?);
-        let owned = session.is_owned() || sessions.owners().owns(id);
+        let owned = session.is_owned() || sessions.owners().owns(id).await;
         if !owned && session.log.state(|state| state.turn.is_some()) {
             // The owner may have ended the turn and released the session since the read.
             session = sessions.open_read_only(id).await?;
         }
-        let children = children(sessions, id)?;
+        let children = children(sessions, id).await?;
         let claimed = session.is_busy();
         // Settings that cannot be read must not hide the session: the next turn reports the error.
         let setup = session.agent().setup(&session.log).await.unwrap_or_default();
@@ -269,15 +269,14 @@ impl Method for GetSession {
 }
 
 /// Lists the sessions of a session's subagents.
-fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>> {
+async fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>> {
     let mut owners = sessions.owners();
-    let rows = sessions.store().children(id, limits::CHILDREN_LISTED_MAX)?.into_iter();
-    let view = |row: SessionRow| ChildView {
-        activity: Activity::listed(sessions, &mut owners, &row),
-        session_id: row.id,
-        title: row.title,
-    };
-    Ok(rows.map(view).collect())
+    let mut children = Vec::new();
+    for row in sessions.store().children(id, limits::CHILDREN_LISTED_MAX).await? {
+        let activity = Activity::listed(sessions, &mut owners, &row).await;
+        children.push(ChildView { activity, session_id: row.id, title: row.title });
+    }
+    Ok(children)
 }
 
 /// Selects a page of a session.

@@ -42,7 +42,7 @@ impl Method for ExecuteCommand {
         if command.trim().is_empty() {
             return Err(Error::invalid_params("command: is empty"));
         }
-        let session = cx.owned(&session_id)?;
+        let session = cx.owned(&session_id).await?;
         cx.decided();
         session.execute(CommandRequest { command, timeout_ms }).await.map(Reply::new)
     }

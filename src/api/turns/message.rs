@@ -15,7 +15,6 @@ use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
 use crate::session::work::message::{IncomingMessage, QueuedMessage};
-use crate::task;
 
 /// Maximum length of the type of a custom message, in characters.
 const CUSTOM_TYPE_CHARS_MAX: usize = 100;
@@ -107,7 +106,7 @@ impl Method for SendMessage {
             by_model: false,
         };
         let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
-        let session = cx.owned(&id)?;
+        let session = cx.owned(&id).await?;
         let after = session.log.head();
         let placement = session.place(&queued)?;
         cx.decided();
@@ -167,7 +166,7 @@ impl Method for RetryTurn {
 
     async fn call(cx: CallContext, params: RetryParams) -> Result<Reply<RetryResult>> {
         cx.client.authorized()?;
-        let session = cx.owned(&params.session_id)?;
+        let session = cx.owned(&params.session_id).await?;
         if let Some(agent) = session.log.state(|state| state.agent.clone()) {
             let message = format!("turns of the agent {agent} cannot be retried: their conversation is in the agent");
             return Err(Error::new(Kind::Unsupported, message).hint("send the prompt again as a new message"));
@@ -178,9 +177,7 @@ impl Method for RetryTurn {
             let message = format!("turn {} cannot be retried: the conversation before it was summarized", params.turn_id);
             return Err(Error::invalid_params(message).hint("send the prompt again as a new message"));
         }
-        let reading = session.clone();
-        let retried = params.turn_id.clone();
-        let prompt = task::blocking("reading a turn", move || prompt_of(&reading, &retried, first)).await??;
+        let prompt = prompt_of(&session, &params.turn_id, first).await?;
         let after = session.log.head();
         let mut turn = session.retry_turn(IncomingMessage::user(cx.message_id.clone(), prompt), &cx.client.id, params.turn_id)?;
         cx.decided();
@@ -192,9 +189,9 @@ impl Method for RetryTurn {
 
 /// Returns the parts of all messages that started a turn. Rejected messages count only if the turn
 /// has no others.
-fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> {
+async fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> {
     let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
-    for event in session.log.page(first - 1, limits::PAGE_EVENTS, false)? {
+    for event in session.log.page(first - 1, limits::PAGE_EVENTS, false).await? {
         match &event.body {
             _ if event.turn_id.as_ref() != Some(turn) => {}
             Body::MessageCompleted { role: Role::User | Role::System, parts, discarded, .. } => {

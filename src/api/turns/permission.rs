@@ -219,7 +219,7 @@ async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Re
 async fn waiting_elsewhere(cx: &CallContext, selected: impl Fn(&SessionRow) -> bool) -> Result<Vec<Session>> {
     let sessions = cx.app.sessions().await?;
     let mut waiting = Vec::new();
-    for row in sessions.waiting_elsewhere()? {
+    for row in sessions.waiting_elsewhere().await? {
         if selected(&row) && cx.client.has_access_to(&row.cwd) {
             match sessions.open_read_only(&row.id).await {
                 Ok(session) => waiting.push(session),

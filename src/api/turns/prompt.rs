@@ -68,7 +68,7 @@ pub(in crate::api) async fn prompt_session(
     budget: Option<BudgetLimits>,
 ) -> Result<Reply<acp::PromptResponse>> {
     let client = cx.client.clone();
-    let session = cx.owned(&id)?;
+    let session = cx.owned(&id).await?;
     session.agent().check_settings(&budget.iter().flat_map(AgentSetting::limited_by).collect::<Vec<_>>())?;
     let after = session.log.head();
     let message = IncomingMessage { by_model: client.is_model, ..IncomingMessage::user(cx.message_id.clone(), prompt) };

@@ -138,7 +138,7 @@ impl Method for RemoveFromQueue {
 }
 
 async fn change(cx: CallContext, session: &SessionId, message: MessageId, change: QueueChange) -> Result<Reply<QueueChangeResult>> {
-    let session = cx.owned(session)?;
+    let session = cx.owned(session).await?;
     let seq = session.change_queued(message, change, &cx.client.id).await?;
     Ok(Reply::new(QueueChangeResult {}).after(session.log.id.clone(), seq))
 }

@@ -20,7 +20,6 @@ use crate::event::{Body, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::{Session, WorkView};
-use crate::task;
 use crate::worktrees::ChangesSinceBase;
 
 /// Selects a session.
@@ -79,14 +78,14 @@ impl Method for GetResult {
         let id = params.session_id;
         let sessions = cx.authorize(&id).await?;
         let session = sessions.open_read_only(&id).await?;
-        let activity = Activity::listed(sessions, &mut sessions.owners(), &sessions.row(&id)?);
+        let activity = Activity::listed(sessions, &mut sessions.owners(), &sessions.row(&id).await?).await;
         let (agent, cwd, usage, duration_ms) = session.log.state(|state| {
             let turns = state.turns.after(0);
             let duration_ms = turns.iter().map(|turn| turn.ended_ms.saturating_sub(turn.started_ms)).sum();
             (state.agent.clone(), state.cwd.clone(), state.turns.total().0.unwrap_or_default(), duration_ms)
         });
         let worktrees = worktrees(&cx).await?;
-        let containing = worktrees.containing(&cwd)?;
+        let containing = worktrees.containing(&cwd).await?;
         let uncommitted = params.diff && containing.is_none();
         let workspace = containing.filter(|row| row.path.is_dir() && cx.client.has_access_to(&row.path));
         let changes = match &workspace {
@@ -95,7 +94,7 @@ impl Method for GetResult {
             None => None,
         };
         let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));
-        let (answer, denied) = task::blocking("reading a session", move || answer_and_denials(&session)).await??;
+        let (answer, denied) = answer_and_denials(&session).await?;
         Ok(Reply::new(SessionResult {
             session_id: id,
             agent: agent.unwrap_or_else(|| NATIVE.into()),
@@ -124,10 +123,10 @@ async fn changes(session: &SessionId, read: impl Future<Output = Result<ChangesS
 
 /// Returns the text of the last answer, and the number of denied permission requests. Cancelled
 /// requests are not denied.
-fn answer_and_denials(session: &Session) -> Result<(String, u64)> {
+async fn answer_and_denials(session: &Session) -> Result<(String, u64)> {
     let (mut view, mut denied, mut after) = (WorkView::default(), 0, 0);
     loop {
-        let page = session.log.page(after, limits::PAGE_EVENTS, false)?;
+        let page = session.log.page(after, limits::PAGE_EVENTS, false).await?;
         let Some(last) = page.last() else { return Ok((view.into_answer(), denied)) };
         after = last.seq;
         for event in page {

@@ -118,7 +118,8 @@ async fn attach(app: &Arc<App>, id: &SessionId) -> Result<u8> {
             session = change.agent_session.clone().or(session.take());
         }
         Ok(())
-    })?;
+    })
+    .await?;
     let command = match (agent, session) {
         (Some(agent), Some(session)) => hub::attach_command(&app.services, &agent, &session),
         _ => Err(Error::invalid_params(format!("session {id}: no hosted agent has worked in it"))),

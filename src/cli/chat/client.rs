@@ -112,7 +112,7 @@ impl ChatClient {
     pub(crate) async fn resume(&self, id: &str) -> Result<SessionId> {
         let id = match &self.remote {
             Some(_) => self.find_remote(id).await?,
-            None => resolve(self.app().sessions().await?, id)?,
+            None => resolve(self.app().sessions().await?, id).await?,
         };
         self.call("session/resume", json!({ "sessionId": id, "cwd": "" })).await?;
         Ok(id)

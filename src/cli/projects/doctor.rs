@@ -57,7 +57,7 @@ pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
     let data = bootstrap.places.data.clone();
     report.line(
         "store",
-        Store::open(&data).map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()),
+        Store::open(&data).await.map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()),
     )?;
     let app: Arc<_> = app::build(bootstrap)?;
     let (models, settings) = (&app.services.models, &app.services.user.settings);

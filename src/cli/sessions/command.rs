@@ -47,17 +47,19 @@ async fn dispatch(
             list(client, sessions, request, format).await
         }
         SessionsCommand::Show { id, json, follow: false } => {
-            session_show::show(client, sessions, &resolve(sessions, &id)?, json, colours).await
+            session_show::show(client, sessions, &resolve(sessions, &id).await?, json, colours).await
         }
         SessionsCommand::Show { id, json, follow: true } => {
-            session_show::follow(client, sessions, &resolve(sessions, &id)?, json, colours).await
+            session_show::follow(client, sessions, &resolve(sessions, &id).await?, json, colours).await
         }
         SessionsCommand::Cancel { id } => {
-            let id = acp::SessionId::new(resolve(sessions, &id)?.as_str());
+            let id = acp::SessionId::new(resolve(sessions, &id).await?.as_str());
             client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
         }
         SessionsCommand::Answer { id, option } => answer::run(client, &id, option).await,
-        SessionsCommand::Export { id, layout } => export::export(app, sessions, &resolve(sessions, &id)?, layout.as_deref()),
+        SessionsCommand::Export { id, layout } => {
+            export::export(app, sessions, &resolve(sessions, &id).await?, layout.as_deref()).await
+        }
         SessionsCommand::Import { file } => import::import(app, sessions, &file).await,
         SessionsCommand::Rm { ids, yes } => remove(client, sessions, &ids, yes).await,
     }
@@ -68,7 +70,7 @@ async fn dispatch(
 async fn remove(client: &LocalClient, sessions: &Sessions, given: &[String], yes: bool) -> Result<()> {
     let mut found: Vec<(SessionId, String)> = Vec::new();
     for given in given {
-        let row = sessions.row(&resolve(sessions, given)?)?;
+        let row = sessions.row(&resolve(sessions, given).await?).await?;
         let title = row.title.map(|title| format!("  {}", output_line(&title))).unwrap_or_default();
         found.push((row.id, title));
     }

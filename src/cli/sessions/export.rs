@@ -17,23 +17,24 @@ use crate::id::SessionId;
 use crate::session::{SessionState, Sessions};
 
 /// Prints a session as JSON lines, or writes the directory `layout`.
-pub(crate) fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Option<&Path>) -> Result<()> {
+pub(crate) async fn export(app: &App, sessions: &Sessions, id: &SessionId, layout: Option<&Path>) -> Result<()> {
     if let Some(dir) = layout {
-        return write_layout(app, sessions, id, dir);
+        return write_layout(app, sessions, id, dir).await;
     }
     let mut state = SessionState::default();
     each_event(sessions, id, |event| {
         state.apply(event);
         Ok(())
-    })?;
-    let row = sessions.row(id)?;
+    })
+    .await?;
+    let row = sessions.row(id).await?;
     let line = serde_json::to_string(&SessionLine::new(id, &state, row.created_ms));
     print_json(line.map_err(|error| Error::internal(format!("writing an export: {error}")))? + "\n")?;
-    each_event(sessions, id, |event| if is_exported(&event.body) { print_json(event_line(event)?) } else { Ok(()) })
+    each_event(sessions, id, |event| if is_exported(&event.body) { print_json(event_line(event)?) } else { Ok(()) }).await
 }
 
 /// Writes `session.json`, `events.ndjson`, `attachments/` and `artifacts/TURN/`.
-fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path) -> Result<()> {
+async fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path) -> Result<()> {
     let failed = |error| Error::io(format_args!("writing {}", dir.display()), error);
     fs::create_dir_all(dir.join("attachments")).map_err(failed)?;
     fs::create_dir_all(dir.join("artifacts")).map_err(failed)?;
@@ -54,8 +55,9 @@ fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path) -> R
         };
         let of_turn = dir.join("artifacts").join(turn.as_str());
         fs::create_dir_all(&of_turn).and_then(|()| fs::copy(artifact, of_turn.join(name))).map(drop).map_err(failed)
-    })?;
-    let row = sessions.row(id)?;
+    })
+    .await?;
+    let row = sessions.row(id).await?;
     let session = json!({
         "id": id, "workspacePath": state.cwd, "title": state.title, "mode": state.mode, "model": state.model,
         "createdAt": timestamp(row.created_ms), "updatedAt": timestamp(row.updated_ms), "events": row.head,

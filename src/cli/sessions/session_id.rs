@@ -10,13 +10,13 @@ const AMBIGUOUS_IDS_SHOWN: usize = 5;
 const PREFIX: &str = "sess_";
 
 /// Returns the id of the session whose id is `given` or starts with it, with or without `sess_`.
-pub(crate) fn resolve(sessions: &Sessions, given: &str) -> Result<SessionId> {
+pub(crate) async fn resolve(sessions: &Sessions, given: &str) -> Result<SessionId> {
     let exact = SessionId::from(given);
-    if given.is_empty() || sessions.row(&exact).is_ok() {
+    if given.is_empty() || sessions.row(&exact).await.is_ok() {
         return Ok(exact);
     }
     let full = if given.starts_with(PREFIX) { given.to_owned() } else { format!("{PREFIX}{given}") };
-    let found = sessions.store().session_ids(&full, AMBIGUOUS_IDS_SHOWN + 1)?;
+    let found = sessions.store().session_ids(&full, AMBIGUOUS_IDS_SHOWN + 1).await?;
     match found.as_slice() {
         [] => Err(unknown(given)),
         [id] => Ok(id.clone()),

@@ -40,7 +40,7 @@ pub(crate) async fn list(
         for session in page.sessions {
             count += 1;
             match format {
-                ListFormat::Json => print_json(json_line(sessions, session)?)?,
+                ListFormat::Json => print_json(json_line(sessions, session).await?)?,
                 ListFormat::Newest if count > SESSIONS_SHOWN => {}
                 ListFormat::All | ListFormat::Newest => print(line(session))?,
             }
@@ -56,10 +56,10 @@ pub(crate) async fn list(
     Ok(())
 }
 
-fn json_line(sessions: &Sessions, session: acp::SessionInfo) -> Result<String> {
+async fn json_line(sessions: &Sessions, session: acp::SessionInfo) -> Result<String> {
     let id = SessionId::from(&*session.session_id.0);
     // Read the number of events from the store, because the API method does not return it.
-    let events = sessions.row(&id)?.head;
+    let events = sessions.row(&id).await?.head;
     let mut line = serde_json::json!({
         "sessionId": id, "cwd": session.cwd, "title": session.title, "updatedAt": session.updated_at, "events": events,
     });

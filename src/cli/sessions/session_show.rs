@@ -24,15 +24,16 @@ use crate::transcript::Transcript;
 /// Shows a stored session, and asks its open permission requests if a user is at the terminal.
 pub(crate) async fn show(client: &LocalClient, sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
     let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
-    let mut renderer = TerminalRenderer::new(options, &sessions.row(id)?.cwd);
+    let mut renderer = TerminalRenderer::new(options, &sessions.row(id).await?.cwd);
     if json {
-        return each_event(sessions, id, print_event);
+        return each_event(sessions, id, print_event).await;
     }
     let (mut transcript, mut spent) = (Transcript::default(), SessionTotals::default());
     each_event(sessions, id, |event| {
         spent.apply(event);
         transcript.apply(event).iter().try_for_each(|block| print_replay(renderer.render(block)))
-    })?;
+    })
+    .await?;
     print_replay(renderer.incomplete())?;
     print_replay(spent.line().map(RenderedText::Progress).into_iter().collect())?;
     show_open_requests(client, id).await
@@ -86,7 +87,7 @@ pub(crate) async fn follow(client: &LocalClient, sessions: &Sessions, id: &Sessi
     let interrupted = CancellationToken::new();
     crate::task::spawn(on_signal(interrupted.clone()));
     let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
-    let mut renderer = TerminalRenderer::new(options, &sessions.row(id)?.cwd);
+    let mut renderer = TerminalRenderer::new(options, &sessions.row(id).await?.cwd);
     let (mut transcript, mut events) = (Transcript::default(), client.follow(id, 0, false).await?);
     loop {
         let page = tokio::select! {

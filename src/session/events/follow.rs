@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::id::Seq;
 use crate::limits;
-use crate::task;
 
 impl SessionLog {
     /// Follows the events after `after`: history first, then live events.
@@ -37,24 +36,9 @@ impl Follow {
     }
 
     /// Returns the next events without waiting for new ones; empty if the cursor is at the head.
-    /// May block on a disk read.
-    pub(crate) fn ready(&mut self) -> Result<Vec<Arc<Event>>> {
-        let head = self.log.head();
-        let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true)?;
-        self.read_to(&events, head);
-        Ok(events)
-    }
-
-    /// Returns the next events, as [`Follow::ready`] does, but reads the disk on a blocking thread.
     pub(crate) async fn read(&mut self) -> Result<Vec<Arc<Event>>> {
         let head = self.log.head();
-        let events = match self.log.tail_after(self.cursor, limits::PAGE_EVENTS) {
-            Some(events) => events,
-            None => {
-                let (log, after) = (self.log.clone(), self.cursor);
-                task::blocking("reading events", move || log.page(after, limits::PAGE_EVENTS, true)).await??
-            }
-        };
+        let events = self.log.page(self.cursor, limits::PAGE_EVENTS, true).await?;
         self.read_to(&events, head);
         Ok(events)
     }
@@ -75,7 +59,7 @@ impl Follow {
     /// Waits for the next events and returns them.
     pub async fn next(&mut self) -> Result<Vec<Arc<Event>>> {
         loop {
-            let events = self.ready()?;
+            let events = self.read().await?;
             if !events.is_empty() {
                 return Ok(events);
             }

@@ -1,6 +1,5 @@
 //! The events of all sessions as one stream, in commit order, with its own cursor.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -9,23 +8,22 @@ use tokio::time::Instant;
 use crate::error::Result;
 use crate::limits;
 use crate::session::sessions::Sessions;
-use crate::store::{Store, StoredEvent};
-use crate::task;
+use crate::store::{Cursor, Store, StoredEvent};
 
 /// Minimum pause between two event reads for a client that follows all sessions.
 const FOLLOW_ALL_PAUSE: Duration = Duration::from_millis(10);
 
 /// A cursor in the events of all sessions, including those that other processes own.
 pub(crate) struct FollowAll {
-    store: Arc<Store>,
-    cursor: u64,
+    store: Store,
+    cursor: Cursor,
     commits: watch::Receiver<u64>,
     read: Instant,
 }
 
 impl Sessions {
     /// Follows the events after the cursor `after`: history first, then live events.
-    pub(crate) fn follow_all(&self, after: u64) -> FollowAll {
+    pub(crate) fn follow_all(&self, after: Cursor) -> FollowAll {
         let commits = self.log.commits().subscribe();
         self.external.notify_one();
         FollowAll { store: self.store.clone(), cursor: after, commits, read: Instant::now() }
@@ -36,15 +34,15 @@ impl Sessions {
         self.log.commits().subscribe()
     }
 
-    /// Returns the cursor of the last event in the store; 0 if it never had events.
-    pub(crate) fn head_of_all(&self) -> Result<u64> {
-        self.store.last_event()
+    /// Returns the cursor of the last event in the store.
+    pub(crate) async fn head_of_all(&self) -> Result<Cursor> {
+        self.store.last_event().await
     }
 }
 
 impl FollowAll {
     /// Returns the cursor of the last event that was read.
-    pub(crate) fn cursor(&self) -> u64 {
+    pub(crate) fn cursor(&self) -> Cursor {
         self.cursor
     }
 
@@ -52,9 +50,7 @@ impl FollowAll {
     pub(crate) async fn read(&mut self) -> Result<Vec<StoredEvent>> {
         self.commits.mark_unchanged();
         self.read = Instant::now();
-        let (store, after) = (self.store.clone(), self.cursor);
-        let read = move || store.events_of_all(after, limits::PAGE_EVENTS);
-        let events = task::blocking("reading events", read).await??;
+        let events = self.store.events_of_all(self.cursor, limits::PAGE_EVENTS).await?;
         self.cursor = events.last().map_or(self.cursor, |last| last.cursor);
         Ok(events)
     }

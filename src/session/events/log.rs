@@ -58,8 +58,8 @@ pub struct SessionLog {
     live: Mutex<Live>,
     pub(in crate::session) head: watch::Sender<Seq>,
     pending: mpsc::Sender<PendingEvent>,
-    store: Arc<Store>,
-    catching_up: Mutex<()>,
+    store: Store,
+    catching_up: tokio::sync::Mutex<()>,
     /// True after an append was lost, until the session is owned again.
     lost: watch::Sender<bool>,
 }
@@ -77,9 +77,9 @@ struct Live {
 impl SessionLog {
     /// Opens the log of the session described by `row` and computes the session's state from the
     /// stored events. `pending` is the sender of the writer's queue.
-    pub(in crate::session) fn open(
+    pub(in crate::session) async fn open(
         row: &SessionRow,
-        store: Arc<Store>,
+        store: Store,
         pending: mpsc::Sender<PendingEvent>,
     ) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
@@ -91,11 +91,11 @@ impl SessionLog {
             head: watch::Sender::new(0),
             pending,
             store,
-            catching_up: Mutex::default(),
+            catching_up: tokio::sync::Mutex::default(),
             lost: watch::Sender::new(false),
         };
         if row.head > 0 {
-            log.restore()?;
+            log.restore().await?;
         }
         Ok(Arc::new(log))
     }
@@ -181,8 +181,8 @@ impl SessionLog {
     }
 
     /// Returns the seq of the event after `after` that a call of another process appended.
-    pub(in crate::session) fn event_of_call(&self, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
-        self.store.event_of_call(self.key, after, call)
+    pub(in crate::session) async fn event_of_call(&self, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
+        self.store.event_of_call(self.key, after, call).await
     }
 
     /// Appends an event outside of a turn, or fails if the queue is full. `call` is the call of
@@ -246,10 +246,10 @@ impl SessionLog {
 
     /// Reads and publishes the events that other processes committed, at least up to `until` if
     /// there are as many. Only for sessions that this process does not own.
-    pub(in crate::session) fn catch_up(&self, until: Seq) -> Result<()> {
-        let _one_at_a_time = self.catching_up.lock();
+    pub(in crate::session) async fn catch_up(&self, until: Seq) -> Result<()> {
+        let _one_at_a_time = self.catching_up.lock().await;
         while self.head() < until {
-            let events = self.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true)?;
+            let events = self.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true).await?;
             if events.is_empty() {
                 break;
             }
@@ -260,7 +260,7 @@ impl SessionLog {
 
     /// Computes the state from the stored events. Deltas are read only for an open turn, whose
     /// messages may be incomplete.
-    fn restore(&self) -> Result<()> {
+    async fn restore(&self) -> Result<()> {
         let mut state = SessionState::default();
         let (mut head, mut turn) = (0, Vec::new());
         self.each(0, false, |event| {
@@ -273,7 +273,8 @@ impl SessionLog {
             if ends {
                 turn.drain(..).for_each(|event| state.apply(&event));
             }
-        })?;
+        })
+        .await?;
         match turn.first() {
             Some(start) if matches!(start.body, Body::TurnStarted { .. }) => {
                 state.apply(start);
@@ -281,7 +282,8 @@ impl SessionLog {
                 self.each(start.seq, true, |event| {
                     state.apply(&event);
                     head = event.seq;
-                })?;
+                })
+                .await?;
             }
             _ => turn.iter().for_each(|event| state.apply(event)),
         }
@@ -293,9 +295,9 @@ impl SessionLog {
     }
 
     /// Passes each stored event after `after` to `with`, reading page by page.
-    fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
+    async fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
         loop {
-            let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas)?;
+            let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas).await?;
             let Some(last) = events.last() else { return Ok(()) };
             after = last.seq;
             events.into_iter().for_each(&mut with);
@@ -313,19 +315,19 @@ impl SessionLog {
     }
 
     /// Returns a page of events. `deltas`: a page from the store includes deltas.
-    pub(crate) fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
+    pub(crate) async fn page(&self, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Arc<Event>>> {
         if let Some(events) = self.tail_after(after, limit) {
             return Ok(events);
         }
-        let events = self.store.events(&self.id, self.key, after, limit, deltas)?;
+        let events = self.store.events(&self.id, self.key, after, limit, deltas).await?;
         let head = self.head();
         // Exclude committed events that are not yet published.
         Ok(events.into_iter().filter(|event| event.seq <= head).map(Arc::new).collect())
     }
 
     /// Removes the deltas of complete messages from the store.
-    pub(crate) fn prune(&self) -> Result<usize> {
-        self.store.prune_deltas(self.key, self.head())
+    pub(crate) async fn prune(&self) -> Result<usize> {
+        self.store.prune_deltas(self.key, self.head()).await
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt, stream};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::log::{PendingEvent, SessionLog, fenced};
@@ -16,7 +18,7 @@ use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::session::clock::now_ms;
 use crate::session::folds::summary::SessionSummary;
-use crate::store::{Append, SessionRow, Store, Writer};
+use crate::store::{Append, CommitOutcome, SessionRow, Store};
 
 /// Maximum number of events in the log writer's queue, over all sessions.
 const APPENDS_QUEUED_MAX: usize = 4096;
@@ -27,7 +29,7 @@ const STORE_RETRY: Duration = Duration::from_millis(50);
 /// ends when all senders are dropped.
 #[derive(Clone)]
 pub(in crate::session) struct Log {
-    store: Arc<Store>,
+    store: Store,
     pending: mpsc::Sender<PendingEvent>,
     commits: watch::Sender<u64>,
     metrics: Arc<SessionMetrics>,
@@ -35,13 +37,13 @@ pub(in crate::session) struct Log {
 
 impl Log {
     /// Starts the writer thread.
-    pub(crate) fn open(store: Arc<Store>, durability: Durability) -> Result<Log> {
+    pub(crate) fn open(store: Store, durability: Durability) -> Result<Log> {
         let (pending, queue) = mpsc::channel(APPENDS_QUEUED_MAX);
-        let connection = store.writer()?;
         let commits = watch::Sender::new(0);
         let metrics = Arc::new(SessionMetrics::default());
         let (notified, counted) = (commits.clone(), metrics.clone());
-        let run = move || run(connection, queue, durability, notified, &counted);
+        let (runtime, written) = (Handle::current(), store.clone());
+        let run = move || runtime.block_on(run(&written, queue, durability, notified, &counted));
         std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
         Ok(Log { store, pending, commits, metrics })
     }
@@ -63,8 +65,8 @@ impl Log {
     }
 
     /// Opens the log of one session and computes its state from the stored events.
-    pub(crate) fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
-        SessionLog::open(row, self.store.clone(), self.pending.clone())
+    pub(crate) async fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
+        SessionLog::open(row, self.store.clone(), self.pending.clone()).await
     }
 }
 
@@ -79,22 +81,22 @@ struct Group {
 
 /// Runs the writer until all senders are dropped. `commits` counts the batches, for followers of
 /// all sessions.
-fn run(
-    mut writer: Writer,
+async fn run(
+    store: &Store,
     mut queue: mpsc::Receiver<PendingEvent>,
     durability: Durability,
     commits: watch::Sender<u64>,
     metrics: &SessionMetrics,
 ) {
     let mut batch = Vec::new();
-    while queue.blocking_recv_many(&mut batch, limits::BATCH_EVENTS_MAX) > 0 {
+    while queue.recv_many(&mut batch, limits::BATCH_EVENTS_MAX).await > 0 {
         let durable = match durability {
             Durability::Auto => batch.iter().any(|pending: &PendingEvent| pending.durable),
             Durability::Normal => false,
             Durability::Full => true,
         };
         let groups = group(&mut batch);
-        commit(&mut writer, groups, durable, metrics);
+        commit(store, groups, durable, metrics).await;
         commits.send_modify(|count| *count += 1);
     }
 }
@@ -184,7 +186,7 @@ fn merge(last: &mut Body, next: Body) -> Option<Body> {
     }
 }
 
-fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &SessionMetrics) {
+async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &SessionMetrics) {
     if groups.is_empty() {
         // All events were refused. Skip the transaction, because even an empty one waits for the
         // store's lock.
@@ -196,16 +198,20 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &Sess
         others.push((log, waiting));
     }
     // If the transaction fails, commit each session separately: one may fail without the others.
-    let (written, waited) = write(writer, &appends, durable);
-    let owned: Vec<Result<bool>> = match written {
-        Ok(owned) => owned.into_iter().map(Ok).collect(),
+    let (written, waited) = write(store, &appends, durable).await;
+    let outcomes: Vec<Result<CommitOutcome>> = match written {
+        Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
         Err(error) if appends.len() == 1 || error.kind == Kind::Overloaded => appends.iter().map(|_| Err(error.clone())).collect(),
-        Err(_) => appends.iter().map(|append| Ok(writer.commit(std::slice::from_ref(append), durable)?[0])).collect(),
+        Err(_) => {
+            let alone = |append| async move { Ok(store.commit(std::slice::from_ref(append), durable).await?[0]) };
+            stream::iter(&appends).then(alone).collect().await
+        }
     };
     for (index, (append, (log, waiting))) in appends.into_iter().zip(others).enumerate() {
-        let result = match &owned[index] {
-            Ok(true) => Ok(()),
-            Ok(_) => Err(fenced(&log.id)),
+        let result = match &outcomes[index] {
+            Ok(CommitOutcome::Written) => Ok(()),
+            Ok(CommitOutcome::Fenced) => Err(fenced(&log.id)),
+            Ok(CommitOutcome::Behind(head)) => Err(not_continued(&log, *head)),
             Err(error) => Err(error.clone()),
         };
         match &result {
@@ -232,19 +238,27 @@ fn commit(writer: &mut Writer, groups: Vec<Group>, durable: bool, metrics: &Sess
 
 /// Commits the appends. Retries while another process locks the store, for at most
 /// [`limits::STORE_LOCKED_MAX`]. If the first attempt failed, also returns the total duration.
-fn write(writer: &mut Writer, appends: &[Append], durable: bool) -> (Result<Vec<bool>>, Option<Duration>) {
+async fn write(store: &Store, appends: &[Append], durable: bool) -> (Result<Vec<CommitOutcome>>, Option<Duration>) {
     let began = Instant::now();
     let mut waited = None;
     loop {
-        match writer.commit(appends, durable) {
+        match store.commit(appends, durable).await {
             Err(error) if error.kind == Kind::Overloaded && began.elapsed() < limits::STORE_LOCKED_MAX => {
                 if waited.is_none() {
                     tracing::warn!(%error, "the store is locked by another process: retrying");
                 }
                 waited = Some(began.elapsed());
+                // The thread has no other work, and the timer ends before the thread.
                 std::thread::sleep(STORE_RETRY);
             }
             result => return (result, waited.map(|_| began.elapsed())),
         }
     }
+}
+
+/// Creates the error for events that do not continue the stored ones: another program changed the
+/// database.
+fn not_continued(log: &SessionLog, stored: Seq) -> Error {
+    let message = format!("the stored events of session {} end with {stored}, not with {}", log.id, log.head());
+    Error::internal(message).hint("close the session and open it again: its events are read from the store")
 }

@@ -3,19 +3,17 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Result;
 use crate::id::{Seq, SessionId};
 use crate::session::open::Session;
 use crate::session::sessions::{Sessions, ignore_busy};
-use crate::store::ChangeWatch;
+use crate::store::{Wakeup, Wakeups};
 
-/// Interval at which a followed session is polled for events that another process wrote.
-const EXTERNAL_POLL: Duration = Duration::from_millis(50);
-/// Number of polls ([`EXTERNAL_POLL`]) between two checks that the owner of a running turn is
-/// alive.
-const EXTERNAL_ORPHANS: u64 = 20;
+/// Interval of the checks that the owner of a running turn is alive.
+const ORPHANS_CHECKED: Duration = Duration::from_secs(1);
 
 impl Sessions {
     /// Waits for an event after `cursor` in a session that is no longer open in this process.
@@ -23,7 +21,7 @@ impl Sessions {
     pub(crate) async fn beyond(&self, id: &SessionId, cursor: Seq) -> Result<()> {
         let mut commits = self.log.commits().subscribe();
         self.external.notify_one();
-        while self.row(id)?.head <= cursor {
+        while self.row(id).await?.head <= cursor {
             // Cannot fail: `self.log` holds the sender.
             let _ = commits.changed().await;
         }
@@ -41,9 +39,9 @@ impl Sessions {
                     () = shutdown.cancelled() => return,
                     () = opened.notified() => {}
                 }
-                let Some(watch) = sessions.upgrade().map(|sessions| sessions.store.watch()) else { return };
-                match watch {
-                    Ok(watch) => poll(&sessions, watch, &shutdown).await,
+                let Some(store) = sessions.upgrade().map(|sessions| sessions.store.clone()) else { return };
+                match store.wakeups().await {
+                    Ok(wakeups) => poll(&sessions, wakeups, &shutdown).await,
                     Err(error) => tracing::warn!(error = %error, "reading a session of another process failed"),
                 }
             }
@@ -52,34 +50,33 @@ impl Sessions {
 }
 
 /// Polls until no session of another process is open and no client follows all sessions.
-async fn poll(sessions: &Weak<Sessions>, watch: ChangeWatch, shutdown: &CancellationToken) {
-    let mut seen = None;
-    for round in 0_u64.. {
-        if shutdown.is_cancelled() {
-            return;
-        }
+async fn poll(sessions: &Weak<Sessions>, mut wakeups: Wakeups, shutdown: &CancellationToken) {
+    let (mut repeat, mut orphans_checked) = (false, None::<Instant>);
+    loop {
+        let wakeup = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return,
+            wakeup = wakeups.next() => wakeup,
+        };
         let Some(sessions) = sessions.upgrade() else { return };
-        let version = Some(watch.version());
-        let changed = version != seen;
+        let changed = repeat || wakeup == Wakeup::Unknown;
         let followed = sessions.log.commits().receiver_count() > 0;
         if changed && followed {
             sessions.log.commits().send_modify(|count| *count += 1);
         }
-        let external = External::read(sessions.all_open(), changed, round % EXTERNAL_ORPHANS == 0);
+        let find_orphans = orphans_checked.is_none_or(|checked| checked.elapsed() >= ORPHANS_CHECKED);
+        orphans_checked = if find_orphans { Some(Instant::now()) } else { orphans_checked };
+        let external = External::read(sessions.all_open(), changed, find_orphans).await;
         // While a session is being acquired, read it again in the next round.
-        seen = if external.acquiring { None } else { version };
+        repeat = external.acquiring;
         let open = external.open;
         for session in &external.answerable {
-            sessions.start_registration(session);
+            sessions.start_registration(session).await;
         }
         external.close(&sessions).await;
         drop(sessions);
         if !followed && !open {
             return;
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = tokio::time::sleep(EXTERNAL_POLL) => {}
         }
     }
 }
@@ -100,7 +97,7 @@ struct External {
 
 impl External {
     /// Reads the new events of those `sessions` that this process does not own.
-    fn read(sessions: Vec<Session>, changed: bool, find_orphans: bool) -> External {
+    async fn read(sessions: Vec<Session>, changed: bool, find_orphans: bool) -> External {
         let mut external = External::default();
         for session in sessions {
             // The lock is held during `catch_up`, so that this process can take ownership, and thus
@@ -108,7 +105,7 @@ impl External {
             match session.ownership.try_lock() {
                 Ok(lock) if lock.is_some() => continue,
                 Ok(_unowned) => {
-                    if changed && let Err(error) = session.log.catch_up(Seq::MAX) {
+                    if changed && let Err(error) = session.log.catch_up(Seq::MAX).await {
                         tracing::warn!(session = %session.log.id, error = %error, "reading a session of another process failed");
                     }
                     if find_orphans && session.log.state(|state| state.turn.is_some()) {

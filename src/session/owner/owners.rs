@@ -1,6 +1,5 @@
 //! Finds the sessions that have a live owner, in this process or another one.
 
-use super::lock;
 use crate::error::Result;
 use crate::id::SessionId;
 use crate::local_socket::PeerAddress;
@@ -20,8 +19,16 @@ pub(crate) struct Owners<'a> {
 
 impl Owners<'_> {
     /// Returns whether a live process owns the session.
-    pub(crate) fn owns(&mut self, id: &SessionId) -> bool {
-        let Some(owner) = lock::owner(&self.sessions.locks, id) else { return false };
+    pub(crate) async fn owns(&mut self, id: &SessionId) -> bool {
+        match self.sessions.claims.owner(id).await {
+            Some(owner) => self.is_owner(id, owner),
+            None => false,
+        }
+    }
+
+    /// Returns whether the process with this address is alive and owns the session that it has
+    /// claimed.
+    fn is_owner(&mut self, id: &SessionId, owner: PeerAddress) -> bool {
         if self.sessions.peers.is_own(&owner) {
             // An earlier process with the same id may have left the lock file.
             return self.sessions.owns(id);
@@ -46,27 +53,32 @@ impl Sessions {
         self.opened(id).is_some_and(|session| session.ownership.try_lock().map_or(true, |lock| lock.is_some()))
     }
 
+    fn is_owned_here(&self, id: &SessionId) -> bool {
+        self.opened(id).is_some_and(|session| session.is_owned())
+    }
+
     /// Returns the rows of the sessions that other live processes own and that have an open
     /// permission request.
-    pub(crate) fn waiting_elsewhere(&self) -> Result<Vec<SessionRow>> {
+    pub(crate) async fn waiting_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();
-        let mut rows = self.store.waiting_sessions(WAITING_SESSIONS_MAX)?;
-        let owned_here = |id: &SessionId| self.opened(id).is_some_and(|session| session.is_owned());
-        rows.retain(|row| !owned_here(&row.id) && owners.owns(&row.id));
-        Ok(rows)
+        let mut elsewhere = Vec::new();
+        for row in self.store.waiting_sessions(WAITING_SESSIONS_MAX).await? {
+            if !self.is_owned_here(&row.id) && owners.owns(&row.id).await {
+                elsewhere.push(row);
+            }
+        }
+        Ok(elsewhere)
     }
 
     /// Returns the rows of the sessions that other live processes own.
-    pub(crate) fn owned_elsewhere(&self) -> Result<Vec<SessionRow>> {
+    pub(crate) async fn owned_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();
         let mut rows = Vec::new();
-        // The directory does not exist before the first session.
-        for entry in std::fs::read_dir(&self.locks).into_iter().flatten().flatten() {
-            let Ok(id) = entry.file_name().into_string().map(SessionId::from) else { continue };
-            if self.opened(&id).is_some_and(|session| session.is_owned()) || !owners.owns(&id) {
+        for (id, owner) in self.claims.all().await? {
+            if self.is_owned_here(&id) || !owners.is_owner(&id, owner) {
                 continue;
             }
-            rows.extend(self.store.session(&id)?.filter(|row| row.head > 0));
+            rows.extend(self.store.session(&id).await?.filter(|row| row.head > 0));
             if rows.len() == STATUS_EXTERNAL_MAX {
                 break;
             }

@@ -1,20 +1,18 @@
 //! Ownership of a session: the right to write its events.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, MutexGuard, TryLockError, watch};
 
+use super::claims::Claims;
 use super::lock::SessionLock;
 use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
 use crate::id::Seq;
-use crate::local_socket::Peers;
 use crate::session::events::log::SessionLog;
 use crate::session::work::message::IncomingMessage;
 use crate::session::work::turn::failed;
 use crate::store::Store;
-use crate::task;
 
 /// Ownership of an open session: the lock on its file, and the generation of its log.
 ///
@@ -31,10 +29,8 @@ use crate::task;
 /// - The mutex serializes acquiring, releasing and reading events of another owner.
 pub(in crate::session) struct Ownership {
     log: Arc<SessionLog>,
-    store: Arc<Store>,
-    /// The directory of the lock files.
-    locks: PathBuf,
-    peers: Arc<Peers>,
+    store: Store,
+    claims: Arc<Claims>,
     lock: Mutex<Option<SessionLock>>,
     held: watch::Sender<bool>,
 }
@@ -42,14 +38,8 @@ pub(in crate::session) struct Ownership {
 impl Ownership {
     /// Creates the ownership of an open session. With `lock`, which a new session has, ownership is
     /// held from the start.
-    pub(crate) fn new(
-        log: Arc<SessionLog>,
-        store: Arc<Store>,
-        locks: PathBuf,
-        peers: Arc<Peers>,
-        lock: Option<SessionLock>,
-    ) -> Ownership {
-        Ownership { log, store, locks, peers, held: watch::Sender::new(lock.is_some()), lock: Mutex::new(lock) }
+    pub(crate) fn new(log: Arc<SessionLog>, store: Store, claims: Arc<Claims>, lock: Option<SessionLock>) -> Ownership {
+        Ownership { log, store, claims, held: watch::Sender::new(lock.is_some()), lock: Mutex::new(lock) }
     }
 
     /// Returns whether this process owns the session.
@@ -93,7 +83,7 @@ impl Ownership {
         }
         let lock = match held.take() {
             Some(lock) => lock,
-            None => SessionLock::take(&self.locks, &self.log.id, &self.peers.address())?,
+            None => self.claims.take(&self.log.id).await?,
         };
         let generation = match self.start_generation().await {
             Ok(generation) => generation,
@@ -114,15 +104,10 @@ impl Ownership {
         taken
     }
 
-    /// Starts a new generation and reads the events that other processes wrote. May wait for the
-    /// store.
+    /// Starts a new generation and reads the events that other processes wrote.
     async fn start_generation(&self) -> Result<i64> {
-        let (store, log) = (self.store.clone(), self.log.clone());
-        let started = task::blocking("taking ownership of a session", move || {
-            let generation = store.take_session(log.key, std::process::id())?;
-            log.catch_up(Seq::MAX).map(|()| generation)
-        });
-        started.await?
+        let generation = self.store.take_session(self.log.key).await?;
+        self.log.catch_up(Seq::MAX).await.map(|()| generation)
     }
 
     /// Ends the turn and the tool calls that the previous owner left open, and appends the queued
@@ -150,7 +135,7 @@ impl Ownership {
     /// Does nothing if this process is the owner.
     pub(crate) async fn catch_up(&self, until: Seq) -> Result<()> {
         let lock = self.lock.lock().await;
-        if lock.is_some() { Ok(()) } else { self.log.catch_up(until) }
+        if lock.is_some() { Ok(()) } else { self.log.catch_up(until).await }
     }
 
     /// Prevents this process from acquiring the session while the guard exists. Fails while the
@@ -241,8 +226,10 @@ mod tests {
     #[tokio::test]
     async fn closed_session_is_not_taken_again_after_a_lost_event() {
         let dir = tempfile::tempdir().unwrap();
-        let open = || Sessions::open_store(dir.path(), Arc::new(Unused), Durability::Normal, Capacity::default(), None).unwrap();
-        let sessions = open();
+        let open = async || {
+            Sessions::open_store(dir.path(), Arc::new(Unused), Durability::Normal, Capacity::default(), None).await.unwrap()
+        };
+        let sessions = open().await;
         let session = sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.unwrap();
         let id = session.log.id.clone();
         session.drain().await;
@@ -261,6 +248,6 @@ mod tests {
         closing.await.unwrap();
         assert!(refused.is_err_and(|error| error.message.contains("closed")), "the call");
         assert!(!session.is_owned());
-        open().get(&id).await.unwrap().own().await.unwrap();
+        open().await.get(&id).await.unwrap().own().await.unwrap();
     }
 }

@@ -32,7 +32,7 @@ impl Sessions {
     /// Registers this process with the owner of the session, as [`Sessions::start_registration`]
     /// does, and waits until the owner has done so.
     pub(crate) async fn register(&self, session: &Session) {
-        self.start_registration(session);
+        self.start_registration(session).await;
         let mut registration = session.registration.subscribe();
         let known = registration.wait_for(|registration| *registration != Registration::Requested);
         if tokio::time::timeout(REGISTRATION, known).await.is_err() {
@@ -55,11 +55,11 @@ impl Sessions {
     /// Registers this process with the owner of the session if a client of this process can answer
     /// permission requests. Does nothing if this process is registered or no other process owns the
     /// session.
-    pub(in crate::session) fn start_registration(&self, session: &Session) {
+    pub(in crate::session) async fn start_registration(&self, session: &Session) {
         if session.is_owned() || !session.broker.has_responders() || *session.registration.borrow() != Registration::Unknown {
             return;
         }
-        let Some(owner) = self.other_owner(&session.log.id) else { return };
+        let Some(owner) = self.other_owner(&session.log.id).await else { return };
         let Ok(connection) = self.peers.connect(&owner) else { return };
         // Another task may have registered this process concurrently.
         let requests = session.registration.send_if_modified(|registration| {

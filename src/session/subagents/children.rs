@@ -375,7 +375,7 @@ impl Sessions {
     pub(in crate::session) fn close_orphans_of(&self, parent: &SessionId) {
         let (Some(sessions), parent) = (self.this.upgrade(), parent.clone()) else { return };
         self.tasks.spawn(async move {
-            let children = sessions.store.children(&parent, limits::CHILDREN_LISTED_MAX).unwrap_or_default();
+            let children = sessions.store.children(&parent, limits::CHILDREN_LISTED_MAX).await.unwrap_or_default();
             for child in children.into_iter().filter(|child| child.activity.turn.is_some()) {
                 if let Err(error) = sessions.open_read_only(&child.id).await {
                     tracing::warn!(session = %child.id, %error, "ending the turn of a subagent failed");

@@ -157,7 +157,7 @@ impl Session {
     /// Edits or removes a queued message. Fails if the message is not queued, or is being
     /// delivered. Returns the seq of the event that records the change.
     pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: &str) -> Result<Seq> {
-        if let Some(seq) = self.changed_before()? {
+        if let Some(seq) = self.changed_before().await? {
             return Ok(seq);
         }
         let committed = {
@@ -179,9 +179,9 @@ impl Session {
     }
 
     /// Returns the event of the call, if an earlier attempt of it changed the session.
-    fn changed_before(&self) -> Result<Option<Seq>> {
+    async fn changed_before(&self) -> Result<Option<Seq>> {
         match &self.call {
-            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id),
+            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id).await,
             _ => Ok(None),
         }
     }
@@ -191,7 +191,7 @@ impl Session {
     pub(crate) async fn change(&self, body: Body) -> Result<Seq> {
         self.agent().check_settings(&AgentSetting::set_by(&body))?;
         self.own().await?;
-        match self.changed_before()? {
+        match self.changed_before().await? {
             Some(seq) => Ok(seq),
             None => self.log.commit_for(self.call_id(), body).await,
         }
@@ -202,7 +202,7 @@ impl Session {
     pub(crate) async fn change_between_turns(&self, body: Body) -> Result<Seq> {
         self.agent().check_settings(&AgentSetting::set_by(&body))?;
         self.own().await?;
-        if let Some(seq) = self.changed_before()? {
+        if let Some(seq) = self.changed_before().await? {
             return Ok(seq);
         }
         let committed = {

@@ -54,3 +54,26 @@ async fn settings_changed_while_the_log_is_lost_do_not_continue_the_turn() {
         }
     }
 }
+
+/// A backup that is restored while nuncio runs has an older end of the session's events.
+#[tokio::test]
+async fn events_are_refused_if_the_stored_ones_end_elsewhere() {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]), &[]).await;
+    agent.turn(&session, "go").await;
+    let kept = home.log(&session).await.len();
+    agent.turn(&session, "go on").await;
+    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
+    db.execute("DELETE FROM events WHERE seq > ?1", [kept as i64]).unwrap();
+    db.execute("UPDATE sessions SET head = ?1", [kept as i64]).unwrap();
+    drop(db);
+    let refused =
+        agent.request("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "again"}]})).await;
+    let message = refused.unwrap_err()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(&format!("the stored events of session {session} end with {kept}, not with")), "{message}");
+    let _ = agent.request("session/close", json!({"sessionId": session})).await;
+    agent.call("session/resume", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
+    assert_eq!(agent.turn(&session, "again").await.0, "end_turn");
+    agent.finish().await;
+    super::assert_gap_free(&home.log(&session).await);
+}

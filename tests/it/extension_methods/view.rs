@@ -184,7 +184,7 @@ async fn older_store_is_migrated_and_large_pages_are_split() {
     agent.finish().await;
     let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
     db.execute_batch(
-        "DROP TABLE workspaces; DROP INDEX facts; ALTER TABLE events DROP COLUMN call; DROP TABLE answers; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; \
+        "DROP TABLE workspaces; DROP INDEX facts; ALTER TABLE events DROP COLUMN message; ALTER TABLE events DROP COLUMN kind; ALTER TABLE events DROP COLUMN call; DROP TABLE answers; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; \
          ALTER TABLE sessions DROP COLUMN waiting; ALTER TABLE sessions DROP COLUMN summary; ALTER TABLE sessions DROP COLUMN archived; \
          PRAGMA user_version = 1",
     )

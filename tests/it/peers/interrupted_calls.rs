@@ -55,7 +55,7 @@ async fn change_of_a_queued_message_is_made_once_if_the_owner_dies_before_it_ans
         let wanted = if method.ends_with("edit") { "message.edited" } else { "message.removed" };
         let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
         let count = || -> i64 {
-            let sql = "SELECT count(*) FROM events WHERE json_extract(body, '$.type') = ?1";
+            let sql = "SELECT count(*) FROM events WHERE kind = ?1";
             db.query_row(sql, [wanted], |row| row.get(0)).unwrap()
         };
         poll("the change", || count() == 1).await;

@@ -223,8 +223,8 @@ impl RandomHistory<'_> {
 
     /// Returns the id of one of the last messages that were queued, which may have been delivered.
     fn queued(&mut self) -> Option<String> {
-        let sql = "SELECT json_extract(body, '$.messageId') FROM events WHERE session = \
-                   (SELECT key FROM sessions WHERE id = ?1) AND json_extract(body, '$.type') = 'message.queued' \
+        let sql = "SELECT message FROM events WHERE session = \
+                   (SELECT key FROM sessions WHERE id = ?1) AND kind = 'message.queued' \
                    ORDER BY seq DESC LIMIT ?2";
         let db = self.database();
         let mut statement = db.prepare(sql).unwrap();

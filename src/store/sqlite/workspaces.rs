@@ -1,63 +1,13 @@
-//! Workspace rows: the git worktrees that nuncio created for sessions.
+//! Workspace rows.
 
 use std::path::PathBuf;
 
 use rusqlite::{OptionalExtension, Row, params};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::database::Store;
+use super::database::SqliteStore;
 use crate::error::Result;
-
-/// A git worktree that nuncio created.
-#[derive(Clone, Debug)]
-pub(crate) struct WorkspaceRow {
-    pub id: String,
-    pub name: String,
-    /// The main worktree of the repository, or the directory of a bare repository.
-    pub repository: PathBuf,
-    pub path: PathBuf,
-    /// The branch that was checked out at the creation.
-    pub branch: Option<String>,
-    /// True if the branch was created with the worktree.
-    pub made_branch: bool,
-    /// Branch or commit from which the worktree was created.
-    pub base: Option<String>,
-    /// Commit id of the base at that time; `None` if the repository had no commits.
-    pub base_commit: Option<String>,
-    pub state: WorkspaceState,
-    /// Milliseconds since the Unix epoch.
-    pub created_ms: u64,
-    /// Values that clients stored, by name.
-    pub metadata: Map<String, Value>,
-}
-
-/// The state of a workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WorkspaceState {
-    /// It is being created, or the process that created it was killed.
-    Creating,
-    /// It can be used.
-    Ready,
-    /// It is being deleted, or the process that deleted it was killed.
-    Deleting,
-    /// Its directory does not exist. This state is not stored.
-    Missing,
-}
-
-impl WorkspaceState {
-    /// Returns the name in the store and in results.
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            WorkspaceState::Creating => "creating",
-            WorkspaceState::Ready => "ready",
-            WorkspaceState::Deleting => "deleting",
-            WorkspaceState::Missing => "missing",
-        }
-    }
-}
+use crate::store::rows::{WorkspaceRow, WorkspaceState};
 
 const INSERTED: &str = "id, name, repository, path, branch, made_branch, base, base_commit, state, created_ms";
 const SELECTED: &str = "id, name, repository, path, branch, made_branch, base, base_commit, state, created_ms, metadata";
@@ -89,9 +39,9 @@ fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-impl Store {
+impl SqliteStore {
     /// Adds a workspace without metadata. Returns false if its id exists.
-    pub(crate) fn insert_workspace(&self, row: &WorkspaceRow) -> Result<bool> {
+    pub(in crate::store) fn insert_workspace(&self, row: &WorkspaceRow) -> Result<bool> {
         self.run("adding a workspace to", |db| {
             let mut insert = db.prepare_cached(&format!(
                 "INSERT INTO workspaces ({INSERTED}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING"
@@ -115,7 +65,7 @@ impl Store {
     }
 
     /// Lists up to `limit` workspaces, the newest first.
-    pub(crate) fn workspaces(&self, limit: usize) -> Result<Vec<WorkspaceRow>> {
+    pub(in crate::store) fn workspaces(&self, limit: usize) -> Result<Vec<WorkspaceRow>> {
         self.run("listing workspaces of", |db| {
             let sql = format!("SELECT {SELECTED} FROM workspaces ORDER BY created_ms DESC, id LIMIT ?1");
             db.prepare_cached(&sql)?.query_map([limit as i64], workspace)?.collect()
@@ -123,7 +73,7 @@ impl Store {
     }
 
     /// Returns the workspace `id`.
-    pub(crate) fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
+    pub(in crate::store) fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
         self.run("looking up a workspace in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {SELECTED} FROM workspaces WHERE id = ?1"))?;
             select.query_row([id], workspace).optional()
@@ -131,7 +81,7 @@ impl Store {
     }
 
     /// Sets the state of a workspace.
-    pub(crate) fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
+    pub(in crate::store) fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
         self.run("updating a workspace in", |db| {
             db.prepare_cached("UPDATE workspaces SET state = ?2 WHERE id = ?1")?.execute([id, state.id()]).map(drop)
         })
@@ -140,7 +90,7 @@ impl Store {
     /// Merges `change` into the metadata of a workspace (RFC 7396: null removes a value). Returns
     /// all metadata. `None` if it would be larger than `limit` bytes, or if there is no workspace
     /// `id`.
-    pub(crate) fn change_workspace_metadata(
+    pub(in crate::store) fn change_workspace_metadata(
         &self,
         id: &str,
         change: &Map<String, Value>,
@@ -158,7 +108,7 @@ impl Store {
     }
 
     /// Removes a workspace.
-    pub(crate) fn remove_workspace(&self, id: &str) -> Result<()> {
+    pub(in crate::store) fn remove_workspace(&self, id: &str) -> Result<()> {
         self.run("removing a workspace from", |db| {
             db.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?.execute([id]).map(drop)
         })

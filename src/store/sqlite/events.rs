@@ -1,68 +1,38 @@
 //! Event rows. The [`Writer`] appends them; every connection can read them.
 
-use std::path::PathBuf;
-
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
-use super::database::{Store, is_busy};
+use super::database::{SqliteStore, Writer, is_busy};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
-use crate::id::{MessageId, Seq, SessionId, TurnId};
+use crate::id::{MessageId, Seq, SessionId};
+use crate::store::rows::{ActivityColumns, Append, CommitOutcome, Cursor, StoredEvent};
 
 /// Maximum size of a page of events, in bytes. A page ends with the event that exceeds the limit.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
-/// Events of one session, in order, for [`Writer::commit`].
-pub(crate) struct Append {
-    /// Rowid of the session.
-    pub key: i64,
-    /// The generation that the owner received when it took the session. Each later owner receives a
-    /// higher generation.
-    pub generation: i64,
-    pub events: Vec<Event>,
-    /// The calls of other processes that appended an event, with its seq.
-    pub calls: Vec<(Seq, MessageId)>,
-    /// The activity after the events, if it changed.
-    pub activity: Option<ActivityColumns>,
-}
-
-/// The columns that summarize the activity of a session after its last event. The `session` module
-/// computes them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ActivityColumns {
-    /// The running turn.
-    pub turn: Option<TurnId>,
-    /// Number of open permission requests.
-    pub waiting: usize,
-    /// JSON of the `session` module. `None` if no version with summaries wrote to the session.
-    pub summary: Option<String>,
-}
-
-/// An event with its position among all events, and the working directory of its session.
-pub(crate) struct StoredEvent {
-    pub cursor: u64,
-    pub cwd: PathBuf,
-    pub event: Event,
-}
-
-/// The connection that appends events.
-pub(crate) struct Writer {
-    db: Connection,
-    /// True if `PRAGMA synchronous` is FULL.
-    full: bool,
-}
-
-impl Store {
-    /// Opens the connection that appends events.
-    pub(crate) fn writer(&self) -> Result<Writer> {
-        Ok(Writer { db: self.connect()?, full: false })
+impl SqliteStore {
+    /// Commits all appends in one transaction; if `durable` is true, the transaction is synced to
+    /// disk before this function returns.
+    pub(in crate::store) fn commit(&self, appends: &[Append], durable: bool) -> Result<Vec<CommitOutcome>> {
+        let mut writer = self.writer.lock();
+        let writer = match &mut *writer {
+            Some(writer) => writer,
+            none => none.insert(Writer { db: self.connect()?, full: false }),
+        };
+        writer.commit(appends, durable)
     }
 
     /// Returns a page of events with a seq above `after`, in order. The page has at most `limit`
-    /// events, and ends with the event that brings its size above [`PAGE_BYTES_MAX`]. An
-    /// empty page means that there are no more events. If `deltas` is false, the page omits deltas
-    /// ([`Body::is_delta`]).
-    pub(crate) fn events(&self, session: &SessionId, key: i64, after: Seq, limit: usize, deltas: bool) -> Result<Vec<Event>> {
+    /// events, and ends with the event that brings its size above [`PAGE_BYTES_MAX`].
+    pub(in crate::store) fn events(
+        &self,
+        session: &SessionId,
+        key: i64,
+        after: Seq,
+        limit: usize,
+        deltas: bool,
+    ) -> Result<Vec<Event>> {
         self.run("reading events from", |db| {
             let sql = if deltas {
                 "SELECT seq, turn, at_ms, body FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
@@ -76,32 +46,32 @@ impl Store {
     }
 
     /// Returns a page of the events of all sessions after the cursor `after`, in commit order. The
-    /// limits of [`Store::events`] apply.
-    pub(crate) fn events_of_all(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
+    /// limits of [`SqliteStore::events`] apply.
+    pub(in crate::store) fn events_of_all(&self, after: Cursor, limit: usize) -> Result<Vec<StoredEvent>> {
         self.run("reading events from", |db| {
             let mut select = db.prepare_cached(
                 "SELECT e.seq, e.turn, e.at_ms, e.body, e.id, s.id, s.cwd FROM events e JOIN sessions s ON s.key = e.session \
                  WHERE e.id > ?1 ORDER BY e.id LIMIT ?2",
             )?;
-            page(select.query(params![after as i64, limit as i64])?, |row| {
+            page(select.query(params![after.number() as i64, limit as i64])?, |row| {
                 let (session, cwd): (String, String) = (row.get(5)?, row.get(6)?);
                 let event = event(&session.into(), row)?;
-                Ok(StoredEvent { cursor: row.get::<_, i64>(4)? as u64, cwd: cwd.into(), event })
+                Ok(StoredEvent { cursor: Cursor::from_number(row.get::<_, i64>(4)? as u64), cwd: cwd.into(), event })
             })
         })
     }
 
-    /// Returns the cursor of the last event ever written, or 0.
-    pub(crate) fn last_event(&self) -> Result<u64> {
+    /// Returns the cursor of the last event ever written.
+    pub(in crate::store) fn last_event(&self) -> Result<Cursor> {
         self.run("reading the last event of", |db| {
             let mut select = db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
             let last: Option<i64> = select.query_row([], |row| row.get(0)).optional()?;
-            Ok(last.unwrap_or(0) as u64)
+            Ok(Cursor::from_number(last.unwrap_or(0) as u64))
         })
     }
 
     /// Returns the seq of the event after `after` that a call of another process appended.
-    pub(crate) fn event_of_call(&self, key: i64, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
+    pub(in crate::store) fn event_of_call(&self, key: i64, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
         self.run("reading events from", |db| {
             let mut select = db.prepare_cached("SELECT seq FROM events WHERE session = ?1 AND seq > ?2 AND call = ?3")?;
             let seq: Option<i64> = select.query_row(params![key, after as i64, call.as_str()], |row| row.get(0)).optional()?;
@@ -111,7 +81,7 @@ impl Store {
 
     /// Deletes a session's deltas ([`Body::is_delta`]) before seq `before`, and returns their
     /// number. The events that repeat their content, such as `message.completed`, are kept.
-    pub(crate) fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
+    pub(in crate::store) fn prune_deltas(&self, key: i64, before: Seq) -> Result<usize> {
         self.run("pruning", |db| {
             let mut delete = db.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2 AND delta = 1")?;
             delete.execute(params![key, before as i64])
@@ -145,10 +115,7 @@ fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 impl Writer {
-    /// Commits all appends in one transaction; if `durable` is true, the transaction is synced to
-    /// disk before this function returns. Returns, for each append, whether its generation still
-    /// owns the session. Appends by former owners are not written.
-    pub(crate) fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<bool>> {
+    fn commit(&mut self, appends: &[Append], durable: bool) -> Result<Vec<CommitOutcome>> {
         self.write(appends, durable).map_err(|error| {
             // Roll back, so that the next commit starts a new transaction.
             if !self.db.is_autocommit() {
@@ -159,47 +126,48 @@ impl Writer {
         })
     }
 
-    fn write(&mut self, appends: &[Append], durable: bool) -> rusqlite::Result<Vec<bool>> {
+    fn write(&mut self, appends: &[Append], durable: bool) -> rusqlite::Result<Vec<CommitOutcome>> {
         if self.full != durable {
             self.db.execute_batch(if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
             self.full = durable;
         }
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let mut owned = Vec::with_capacity(appends.len());
-        for append in appends {
-            owned.push(append_to(&self.db, append)?);
-        }
+        let outcomes = appends.iter().map(|append| append_to(&self.db, append)).collect::<rusqlite::Result<_>>()?;
         self.db.prepare_cached("COMMIT")?.execute([])?;
-        Ok(owned)
+        Ok(outcomes)
     }
 }
 
-/// Appends the events if the append's generation still owns the session. Returns whether it does.
-fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
-    let Some(last) = append.events.last() else { return Ok(true) };
-    let (head, at_ms) = (last.seq as i64, last.at_ms as i64);
+/// Appends the events if the append's generation still owns the session, and the stored events end
+/// directly before them.
+fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome> {
+    let (Some(first), Some(last)) = (append.events.first(), append.events.last()) else { return Ok(CommitOutcome::Written) };
+    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, last.at_ms as i64);
     let updated = match &append.activity {
         None => {
-            let fence = "UPDATE sessions SET head = ?1, updated_ms = ?2 WHERE key = ?3 AND generation = ?4";
-            db.prepare_cached(fence)?.execute(params![head, at_ms, append.key, append.generation])?
+            let fence = "UPDATE sessions SET head = ?1, updated_ms = ?2 WHERE key = ?3 AND generation = ?4 AND head = ?5";
+            db.prepare_cached(fence)?.execute(params![head, at_ms, append.key, append.generation, before])?
         }
         Some(ActivityColumns { turn, waiting, summary }) => {
-            let fence = "UPDATE sessions SET head = ?1, updated_ms = ?2, turn = ?5, waiting = ?6, summary = ?7 \
-                         WHERE key = ?3 AND generation = ?4";
-            let turn = turn.as_ref().map(|turn| turn.as_str());
+            let fence = "UPDATE sessions SET head = ?1, updated_ms = ?2, turn = ?6, waiting = ?7, summary = ?8 \
+                         WHERE key = ?3 AND generation = ?4 AND head = ?5";
+            let (turn, waiting) = (turn.as_ref().map(|turn| turn.as_str()), *waiting as i64);
             db.prepare_cached(fence)?.execute(params![
                 head,
                 at_ms,
                 append.key,
                 append.generation,
+                before,
                 turn,
-                *waiting as i64,
+                waiting,
                 summary
             ])?
         }
     };
     if updated == 0 {
-        return Ok(false);
+        let stored = "SELECT head FROM sessions WHERE key = ?1 AND generation = ?2";
+        let head = db.prepare_cached(stored)?.query_row([append.key, append.generation], |row| row.get::<_, i64>(0)).optional()?;
+        return Ok(head.map_or(CommitOutcome::Fenced, |head| CommitOutcome::Behind(head as Seq)));
     }
     for event in &append.events {
         let call = append.calls.iter().find(|(seq, _)| *seq == event.seq).map(|(_, call)| call);
@@ -216,7 +184,7 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<bool> {
             .execute(params![change.title, change.cwd.as_ref().map(|cwd| cwd.to_string_lossy()), directories, append.key])?;
         }
     }
-    Ok(true)
+    Ok(CommitOutcome::Written)
 }
 
 /// Inserts an event of the session with rowid `key`. `call` is the call of another process that

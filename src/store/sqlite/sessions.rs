@@ -6,52 +6,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{OptionalExtension, Params, Row, Transaction, TransactionBehavior, params};
 
-use super::database::Store;
-use super::events::{ActivityColumns, insert_event};
+use super::database::SqliteStore;
+use super::events::insert_event;
 use crate::error::Result;
 use crate::event::{Event, MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
-
-/// The metadata of a session.
-#[derive(Clone, Debug)]
-pub(crate) struct SessionRow {
-    /// Rowid; events refer to it.
-    pub key: i64,
-    pub id: SessionId,
-    pub generation: i64,
-    pub head: Seq,
-    pub cwd: PathBuf,
-    pub additional_directories: Vec<PathBuf>,
-    pub title: Option<String>,
-    /// Milliseconds since the Unix epoch.
-    pub created_ms: u64,
-    pub updated_ms: u64,
-    pub activity: ActivityColumns,
-    /// The session whose tool call created this one.
-    pub parent: Option<SessionId>,
-    pub archived: bool,
-}
-
-/// Selects the sessions of a list.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SessionFilter<'a> {
-    /// Only sessions in this directory.
-    pub cwd: Option<&'a Path>,
-    /// True to include sessions of subagents.
-    pub children: bool,
-    /// True to include sessions without a message.
-    pub empty: bool,
-    /// Only sessions that are archived, or that are not; `None` selects both.
-    pub archived: Option<bool>,
-}
-
-/// A page of sessions, most recently updated first. `next` is the position from which the following
-/// page continues.
-pub(crate) struct SessionPage {
-    pub sessions: Vec<SessionRow>,
-    pub next: Option<(u64, i64)>,
-}
+use crate::store::rows::{ActivityColumns, SessionFilter, SessionPage, SessionRow};
 
 const COLUMNS: &str =
     "key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived";
@@ -78,9 +39,9 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     })
 }
 
-impl Store {
+impl SqliteStore {
     /// Returns the row of session `id`.
-    pub(crate) fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+    pub(in crate::store) fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         self.run("looking up a session in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?;
             select.query_row([id.as_str()], session).optional()
@@ -88,7 +49,7 @@ impl Store {
     }
 
     /// Returns up to `limit` ids of sessions that start with `prefix`, newest first.
-    pub(crate) fn session_ids(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>> {
+    pub(in crate::store) fn session_ids(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>> {
         self.run("looking up sessions in", |db| {
             let mut select =
                 db.prepare_cached("SELECT id FROM sessions WHERE head > 0 AND instr(id, ?1) = 1 ORDER BY key DESC LIMIT ?2")?;
@@ -97,11 +58,11 @@ impl Store {
         })
     }
 
-    /// Creates a session owned by process `owner`, in generation 1.
-    pub(crate) fn create_session(&self, id: &SessionId, cwd: &Path, owner: u32, at_ms: u64) -> Result<SessionRow> {
+    /// Creates a session owned by this process, in generation 1.
+    pub(in crate::store) fn create_session(&self, id: &SessionId, cwd: &Path, at_ms: u64) -> Result<SessionRow> {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
         self.run("creating a session in", |db| {
-            db.prepare_cached(sql)?.execute(params![id.as_str(), owner, cwd.to_string_lossy(), at_ms as i64])?;
+            db.prepare_cached(sql)?.execute(params![id.as_str(), std::process::id(), cwd.to_string_lossy(), at_ms as i64])?;
             Ok(SessionRow {
                 key: db.last_insert_rowid(),
                 id: id.clone(),
@@ -119,18 +80,15 @@ impl Store {
         })
     }
 
-    /// Creates a session with a copy of the events of session `parent` up to seq `until`. `created`
-    /// replaces the first event; deltas and messages that are still queued are omitted. The events
-    /// are copied page by page, so that other connections can write in between; the new session is
-    /// listed only once the copy is complete.
-    pub(crate) fn fork_session(&self, parent: i64, created: &Event, until: Seq, owner: u32) -> Result<SessionRow> {
+    /// Creates a session with a copy of the events of session `parent` up to seq `until`, page by
+    /// page.
+    pub(in crate::store) fn fork_session(&self, parent: i64, created: &Event, until: Seq) -> Result<SessionRow> {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
         let left_out = "SELECT q.seq FROM events q WHERE q.session = ?1 AND q.delta = 0 AND q.seq <= ?2 \
-                        AND json_extract(q.body, '$.type') = ?3 AND NOT EXISTS ( \
+                        AND q.kind = ?3 AND NOT EXISTS ( \
                           SELECT 1 FROM events c WHERE c.session = ?1 AND c.delta = 0 AND c.seq > q.seq AND c.seq <= ?2 \
-                          AND json_extract(c.body, '$.type') = ?4 \
-                          AND json_extract(c.body, '$.messageId') = json_extract(q.body, '$.messageId'))";
+                          AND c.kind = ?4 AND c.message = q.message)";
         let page = "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
                     WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND delta = 0 ORDER BY seq LIMIT ?4";
         let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, 0, ?5)";
@@ -138,7 +96,7 @@ impl Store {
             let mut waiting = db.prepare(left_out)?;
             let of = params![parent, until as i64, MESSAGE_QUEUED, MESSAGE_COMPLETED];
             let waiting: HashSet<i64> = waiting.query_map(of, |row| row.get(0))?.collect::<Result<_, _>>()?;
-            db.execute(insert, params![created.session_id.as_str(), owner, created.at_ms as i64, parent])?;
+            db.execute(insert, params![created.session_id.as_str(), std::process::id(), created.at_ms as i64, parent])?;
             let key = db.last_insert_rowid();
             insert_event(db, key, created, None)?;
             let (mut after, mut head) = (1, 1);
@@ -168,21 +126,19 @@ impl Store {
         })
     }
 
-    /// Makes process `owner` the session's owner and returns the new generation. From then on,
+    /// Makes this process the session's owner and returns the new generation. From then on,
     /// appends of earlier generations are refused.
-    pub(crate) fn take_session(&self, key: i64, owner: u32) -> Result<i64> {
+    pub(in crate::store) fn take_session(&self, key: i64) -> Result<i64> {
         self.run("taking a session in", |db| {
             let mut update = db.prepare_cached(
                 "UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation",
             )?;
-            update.query_row(params![key, owner], |row| row.get(0))
+            update.query_row(params![key, std::process::id()], |row| row.get(0))
         })
     }
 
-    /// Removes a session and all of its events except the last, which reports the deletion to
-    /// clients that follow all sessions. [`Store::forget_deleted`] removes that event later, with
-    /// the row, which keeps the id, the directory and the times until then.
-    pub(crate) fn delete_session(&self, key: i64) -> Result<()> {
+    /// Removes a session and all of its events except the last.
+    pub(in crate::store) fn delete_session(&self, key: i64) -> Result<()> {
         self.run("deleting a session from", |db| {
             let transaction = db.unchecked_transaction()?;
             let last = "SELECT max(seq) FROM events WHERE session = ?1";
@@ -194,7 +150,7 @@ impl Store {
 
     /// Removes the remains of sessions that were deleted before `before_ms`, and sessions without
     /// events that were last updated before that time.
-    pub(crate) fn forget_deleted(&self, before_ms: u64) -> Result<()> {
+    pub(in crate::store) fn forget_deleted(&self, before_ms: u64) -> Result<()> {
         self.run("removing deleted sessions from", |db| {
             let gone = "SELECT key FROM sessions WHERE head = 0 AND updated_ms < ?1";
             db.execute(&format!("DELETE FROM events WHERE session IN ({gone})"), [before_ms as i64])?;
@@ -213,19 +169,19 @@ impl Store {
 
     /// Lists up to `limit` sessions with an open permission request, most recently updated first.
     /// The owner of a session may have died since.
-    pub(crate) fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
+    pub(in crate::store) fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
         self.list("WHERE waiting > 0 AND head > 0 ORDER BY updated_ms DESC LIMIT ?1", [limit as i64])
     }
 
     /// Lists up to `limit` child sessions of a session, oldest first.
-    pub(crate) fn children(&self, parent: &SessionId, limit: usize) -> Result<Vec<SessionRow>> {
+    pub(in crate::store) fn children(&self, parent: &SessionId, limit: usize) -> Result<Vec<SessionRow>> {
         let selection = "INDEXED BY sessions_children WHERE parent = ?1 AND head > 0 ORDER BY key LIMIT ?2";
         self.list(selection, params![parent.as_str(), limit as i64])
     }
 
     /// Lists up to `limit` sessions with a directory that is `directory` or below it, most recently
     /// updated first.
-    pub(crate) fn sessions_in(&self, directory: &Path, limit: usize) -> Result<Vec<SessionRow>> {
+    pub(in crate::store) fn sessions_in(&self, directory: &Path, limit: usize) -> Result<Vec<SessionRow>> {
         let selection = "WHERE head > 0 AND (instr(cwd || '/', ?1 || '/') = 1 OR EXISTS ( \
                            SELECT 1 FROM json_each(directories) WHERE instr(value || '/', ?1 || '/') = 1)) \
                          ORDER BY updated_ms DESC LIMIT ?2";
@@ -234,7 +190,12 @@ impl Store {
 
     /// Lists up to `limit` sessions of `filter` that have events, after position `after`, most
     /// recently updated first.
-    pub(crate) fn sessions(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>, limit: usize) -> Result<SessionPage> {
+    pub(in crate::store) fn sessions(
+        &self,
+        filter: SessionFilter<'_>,
+        after: Option<(u64, i64)>,
+        limit: usize,
+    ) -> Result<SessionPage> {
         let SessionFilter { cwd, children, empty, archived } = filter;
         let (updated_ms, key) = after.unwrap_or((i64::MAX as u64, i64::MAX));
         // The first message follows a few events after the creation of the session.
@@ -242,7 +203,7 @@ impl Store {
             "WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
              AND (?5 OR parent IS NULL) AND (?6 IS NULL OR archived = ?6) AND (?7 OR EXISTS ( \
                SELECT 1 FROM events INDEXED BY facts WHERE session = sessions.key AND delta = 0 \
-               AND json_extract(body, '$.type') IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
+               AND kind IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
              ORDER BY updated_ms DESC, key DESC LIMIT ?4"
         );
         let cwd = cwd.map(|cwd| cwd.to_string_lossy());
@@ -255,7 +216,7 @@ impl Store {
     }
 
     /// Archives a session or returns it to the list. Returns false if the session does not exist.
-    pub(crate) fn set_archived(&self, id: &SessionId, archived: bool) -> Result<bool> {
+    pub(in crate::store) fn set_archived(&self, id: &SessionId, archived: bool) -> Result<bool> {
         self.run("archiving a session in", |db| {
             let mut update = db.prepare_cached("UPDATE sessions SET archived = ?2 WHERE id = ?1 AND head > 0")?;
             update.execute(params![id.as_str(), archived]).map(|changed| changed > 0)

@@ -11,20 +11,20 @@ use crate::limits;
 
 /// How to read a database that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReadAccess {
+pub(super) enum ReadAccess {
     Locked,
     /// Without locks: the WAL file is missing or empty, and no WAL index can be created.
     Immutable,
 }
 
 /// Returns whether the database exists, and this process cannot write it or its directory.
-pub(crate) fn is_protected(path: &Path) -> bool {
+pub(super) fn is_protected(path: &Path) -> bool {
     let writable = |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::empty()).is_ok();
     path.exists() && !(writable(path) && path.parent().is_none_or(writable))
 }
 
 /// Opens a read-only connection.
-pub(crate) fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connection> {
+pub(super) fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let immutable = if access == ReadAccess::Immutable { "&immutable=1" } else { "" };
     let db = Connection::open_with_flags(format!("file:{}?mode=ro{immutable}", escaped(path)), flags)?;
@@ -44,7 +44,7 @@ fn escaped(path: &Path) -> String {
 /// Chooses how to read the database. To read a WAL file, SQLite needs its index (`-shm`), which
 /// SQLite cannot create in a read-only directory. If the WAL file is missing or empty, the database
 /// file is complete and can be opened as immutable.
-pub(crate) fn choose(path: &Path) -> Result<ReadAccess> {
+pub(super) fn choose(path: &Path) -> Result<ReadAccess> {
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let logged = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
     let read = |db: Connection| db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));

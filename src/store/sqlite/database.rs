@@ -13,23 +13,25 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::workspace::create_private_dir;
 
-/// An SQLite database in WAL mode. Readers use a connection pool and never wait for the
-/// [`super::Writer`].
-pub(crate) struct Store {
+/// An SQLite database in WAL mode. Readers use a connection pool and never wait for the writer. All
+/// functions block.
+pub(crate) struct SqliteStore {
     path: PathBuf,
     /// How to read the database if it cannot be written; `None` if it is writable.
     read_access: Option<ReadAccess>,
     pool: Mutex<Vec<Connection>>,
+    /// The connection that appends events, once it was used.
+    pub(super) writer: Mutex<Option<Writer>>,
 }
 
-impl Store {
+impl SqliteStore {
     /// Opens `nuncio.db` in `dir`, creating both if they are missing, and migrates its tables.
-    /// A database that cannot be written is opened for reading ([`Store::is_read_only`]).
-    pub(crate) fn open(dir: &Path) -> Result<Store> {
+    /// A database that cannot be written is opened for reading ([`SqliteStore::is_read_only`]).
+    pub(in crate::store) fn open(dir: &Path) -> Result<SqliteStore> {
         create_private_dir(dir)?;
         let path = dir.join("nuncio.db");
         let read_access = if read_only::is_protected(&path) { Some(read_only::choose(&path)?) } else { None };
-        let store = Store { path, read_access, pool: Mutex::default() };
+        let store = SqliteStore { path, read_access, pool: Mutex::default(), writer: Mutex::default() };
         if !store.is_read_only() {
             make_private(&store.path);
         }
@@ -48,12 +50,12 @@ impl Store {
     }
 
     /// Returns whether the database or its directory cannot be written.
-    pub(crate) fn is_read_only(&self) -> bool {
+    pub(in crate::store) fn is_read_only(&self) -> bool {
         self.read_access.is_some()
     }
 
     /// Opens a [`ChangeWatch`].
-    pub(crate) fn watch(&self) -> Result<ChangeWatch> {
+    pub(in crate::store) fn watch(&self) -> Result<ChangeWatch> {
         Ok(ChangeWatch { db: self.connect()? })
     }
 
@@ -119,6 +121,13 @@ fn open(path: &Path) -> rusqlite::Result<Option<Connection>> {
     Ok(Some(db))
 }
 
+/// The connection that appends events.
+pub(super) struct Writer {
+    pub db: Connection,
+    /// True if `PRAGMA synchronous` is FULL.
+    pub full: bool,
+}
+
 /// Returns whether the error code means that another connection holds a lock.
 pub(super) fn is_busy(code: Option<ErrorCode>) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
@@ -133,7 +142,7 @@ pub(crate) struct ChangeWatch {
 impl ChangeWatch {
     /// Returns the database's data version (SQLite, `PRAGMA data_version`). Versions are comparable
     /// only within one `ChangeWatch`.
-    pub(crate) fn version(&self) -> i64 {
+    pub(in crate::store) fn version(&self) -> i64 {
         self.db.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap_or(0)
     }
 }

@@ -5,26 +5,25 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::database::Store;
+use super::database::SqliteStore;
 use crate::error::Result;
+use crate::store::rows::IdempotencyRecord;
 
 /// Maximum number of responses that are stored for repeated requests (`Idempotency-Key`).
 const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
 /// How long a response is stored for repeated requests.
 const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// The record of an idempotency key.
-pub(crate) struct IdempotencyRecord {
-    /// Digest of the request that carried the key.
-    pub asked: Vec<u8>,
-    /// The recorded response; `None` if no response was recorded.
-    pub text: Option<String>,
-}
-
-impl Store {
+impl SqliteStore {
     /// Claims a key. Returns `None` if the key was unused, otherwise the key's record. Also deletes
     /// expired keys, and the oldest keys in excess of [`IDEMPOTENCY_KEYS_MAX`].
-    pub(crate) fn claim_key(&self, principal: &str, key: &str, asked: &[u8], at_ms: u64) -> Result<Option<IdempotencyRecord>> {
+    pub(in crate::store) fn claim_key(
+        &self,
+        principal: &str,
+        key: &str,
+        asked: &[u8],
+        at_ms: u64,
+    ) -> Result<Option<IdempotencyRecord>> {
         let oldest = at_ms.saturating_sub(IDEMPOTENCY_KEPT.as_millis() as u64);
         self.run("claiming a key in", |db| {
             db.prepare_cached(
@@ -42,18 +41,16 @@ impl Store {
         })
     }
 
-    /// Stores the response for a claimed key.
-    pub(crate) fn record_response(&self, principal: &str, key: &str, text: &str) -> Result<()> {
+    /// Stores the response for a claimed key, or deletes the key without a response.
+    pub(in crate::store) fn finish_key(&self, principal: &str, key: &str, response: Option<&str>) -> Result<()> {
         self.run("storing a response in", |db| {
-            let mut update = db.prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?;
-            update.execute([principal, key, text]).map(drop)
-        })
-    }
-
-    /// Deletes a key, so that it can be claimed again.
-    pub(crate) fn release_key(&self, principal: &str, key: &str) -> Result<()> {
-        self.run("deleting a key from", |db| {
-            db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]).map(drop)
+            match response {
+                Some(text) => db
+                    .prepare_cached("UPDATE answers SET answer = ?3 WHERE principal = ?1 AND key = ?2")?
+                    .execute([principal, key, text]),
+                None => db.prepare_cached("DELETE FROM answers WHERE principal = ?1 AND key = ?2")?.execute([principal, key]),
+            }
+            .map(drop)
         })
     }
 }

@@ -77,15 +77,19 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE events ADD COLUMN call TEXT;
 ",
+    "
+    ALTER TABLE events ADD COLUMN kind TEXT AS (json_extract(body, '$.type')) VIRTUAL;
+    ALTER TABLE events ADD COLUMN message TEXT AS (json_extract(body, '$.messageId')) VIRTUAL;
+",
 ];
 
 /// Returns whether a newer version of nuncio created these tables.
-pub(crate) fn are_newer(db: &Connection) -> rusqlite::Result<bool> {
+pub(super) fn are_newer(db: &Connection) -> rusqlite::Result<bool> {
     db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0)).map(|version| version as usize > STEPS.len())
 }
 
 /// Applies the missing steps in one transaction.
-pub(crate) fn run(db: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn run(db: &mut Connection) -> rusqlite::Result<()> {
     let version = |db: &Connection| -> rusqlite::Result<usize> {
         Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize)
     };
@@ -101,6 +105,6 @@ pub(crate) fn run(db: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Returns whether the tables have the current version.
-pub(crate) fn is_current(db: &Connection) -> rusqlite::Result<bool> {
+pub(super) fn is_current(db: &Connection) -> rusqlite::Result<bool> {
     Ok(db.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize == STEPS.len())
 }

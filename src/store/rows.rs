@@ -1,0 +1,170 @@
+//! The rows that the store keeps, and the types of its functions. They are the same for all
+//! databases.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::event::Event;
+use crate::id::{MessageId, Seq, SessionId, TurnId};
+
+/// The metadata of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionRow {
+    /// Rowid; events refer to it.
+    pub key: i64,
+    pub id: SessionId,
+    pub generation: i64,
+    pub head: Seq,
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub title: Option<String>,
+    /// Milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    pub updated_ms: u64,
+    pub activity: ActivityColumns,
+    /// The session whose tool call created this one.
+    pub parent: Option<SessionId>,
+    pub archived: bool,
+}
+
+/// Selects the sessions of a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SessionFilter<'a> {
+    /// Only sessions in this directory.
+    pub cwd: Option<&'a Path>,
+    /// True to include sessions of subagents.
+    pub children: bool,
+    /// True to include sessions without a message.
+    pub empty: bool,
+    /// Only sessions that are archived, or that are not; `None` selects both.
+    pub archived: Option<bool>,
+}
+
+/// A page of sessions, most recently updated first. `next` is the position from which the following
+/// page continues.
+pub(crate) struct SessionPage {
+    pub sessions: Vec<SessionRow>,
+    pub next: Option<(u64, i64)>,
+}
+
+/// Events of one session, in order, for [`super::Store::commit`].
+pub(crate) struct Append {
+    /// Rowid of the session.
+    pub key: i64,
+    /// The generation that the owner received when it took the session. Each later owner receives a
+    /// higher generation.
+    pub generation: i64,
+    pub events: Vec<Event>,
+    /// The calls of other processes that appended an event, with its seq.
+    pub calls: Vec<(Seq, MessageId)>,
+    /// The activity after the events, if it changed.
+    pub activity: Option<ActivityColumns>,
+}
+
+/// The columns that summarize the activity of a session after its last event. The `session` module
+/// computes them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ActivityColumns {
+    /// The running turn.
+    pub turn: Option<TurnId>,
+    /// Number of open permission requests.
+    pub waiting: usize,
+    /// JSON of the `session` module. `None` if no version with summaries wrote to the session.
+    pub summary: Option<String>,
+}
+
+/// The result of one [`Append`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommitOutcome {
+    /// The events are stored.
+    Written,
+    /// Another owner took the session: nothing was written.
+    Fenced,
+    /// The last stored event of the session is this one, not the one before the first event of the
+    /// append: nothing was written.
+    Behind(Seq),
+}
+
+/// A position in the events of all sessions, in the order of their commits. Clients receive it as a
+/// number that says nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cursor(u64);
+
+impl Cursor {
+    /// Creates the cursor that a client received as `number`; 0 is the start.
+    pub(crate) fn from_number(number: u64) -> Cursor {
+        Cursor(number)
+    }
+
+    /// Returns the number for clients.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// An event with its position among all events, and the working directory of its session.
+pub(crate) struct StoredEvent {
+    pub cursor: Cursor,
+    pub cwd: PathBuf,
+    pub event: Event,
+}
+
+/// The record of an idempotency key.
+pub(crate) struct IdempotencyRecord {
+    /// Digest of the request that carried the key.
+    pub asked: Vec<u8>,
+    /// The recorded response; `None` if no response was recorded.
+    pub text: Option<String>,
+}
+
+/// A git worktree that nuncio created.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkspaceRow {
+    pub id: String,
+    pub name: String,
+    /// The main worktree of the repository, or the directory of a bare repository.
+    pub repository: PathBuf,
+    pub path: PathBuf,
+    /// The branch that was checked out at the creation.
+    pub branch: Option<String>,
+    /// True if the branch was created with the worktree.
+    pub made_branch: bool,
+    /// Branch or commit from which the worktree was created.
+    pub base: Option<String>,
+    /// Commit id of the base at that time; `None` if the repository had no commits.
+    pub base_commit: Option<String>,
+    pub state: WorkspaceState,
+    /// Milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    /// Values that clients stored, by name.
+    pub metadata: Map<String, Value>,
+}
+
+/// The state of a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkspaceState {
+    /// It is being created, or the process that created it was killed.
+    Creating,
+    /// It can be used.
+    Ready,
+    /// It is being deleted, or the process that deleted it was killed.
+    Deleting,
+    /// Its directory does not exist. This state is not stored.
+    Missing,
+}
+
+impl WorkspaceState {
+    /// Returns the name in the store and in results.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            WorkspaceState::Creating => "creating",
+            WorkspaceState::Ready => "ready",
+            WorkspaceState::Deleting => "deleting",
+            WorkspaceState::Missing => "missing",
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Reports writes of other processes to the store.
+
+use std::time::Duration;
+
+use super::sqlite::ChangeWatch;
+
+/// Interval at which an SQLite database is checked for writes of other processes.
+const SQLITE_POLL: Duration = Duration::from_millis(50);
+
+/// The result of one wait for writes of other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wakeup {
+    /// No other process has written since the last wait.
+    Unchanged,
+    /// Other processes have written, in any sessions.
+    Unknown,
+}
+
+/// Waits for writes of other processes.
+pub(crate) enum Wakeups {
+    Sqlite {
+        watch: ChangeWatch,
+        /// The version at the last wait.
+        seen: Option<i64>,
+    },
+}
+
+impl Wakeups {
+    /// Waits for a write, or until a short time has passed. The first call returns
+    /// [`Wakeup::Unknown`] immediately.
+    pub(crate) async fn next(&mut self) -> Wakeup {
+        match self {
+            Wakeups::Sqlite { watch, seen } => {
+                if seen.is_some() {
+                    tokio::time::sleep(SQLITE_POLL).await;
+                }
+                let version = Some(watch.version());
+                if std::mem::replace(seen, version) == version { Wakeup::Unchanged } else { Wakeup::Unknown }
+            }
+        }
+    }
+}
