@@ -17,6 +17,9 @@ use crate::tools::Tools;
 #[cfg(feature = "http")]
 pub(crate) use transports::{HttpFlags, acp, acp_and_http, http_server, http_server_of, on_signal, serve, server_roots};
 
+/// The environment variable with the URL of the store.
+const STORE_VARIABLE: &str = "NUNCIO_STORE";
+
 /// Command-line options that all commands accept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommonArgs {
@@ -25,6 +28,8 @@ pub(crate) struct CommonArgs {
     pub config: Option<PathBuf>,
     /// The data directory, instead of the default one.
     pub data: Option<PathBuf>,
+    /// The URL of the store, instead of that of the environment or the settings.
+    pub store: Option<String>,
     /// The working directory, instead of the current one.
     pub cwd: Option<PathBuf>,
 }
@@ -62,11 +67,15 @@ pub(crate) fn load(environment: Environment, args: CommonArgs, here: &Path, tool
         *root = absolute_directory(here, root)?;
     }
     let places = paths(&environment, &args.config, &args.data)?;
-    let loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
+    let mut loaded = load_user(&places, args.config.is_some(), &environment, &overrides)?;
+    let store = args.store.or_else(|| environment.get(STORE_VARIABLE).filter(|url| !url.is_empty()).map(String::from));
+    loaded.settings.store.url = store.or(loaded.settings.store.url);
     loaded.check_tools(&tools.known(), &places, &cwd)?;
     // Child processes do not inherit the secrets.
     let project = load_project(&loaded, &places, &cwd, &environment, &overrides).unwrap_or_else(|_| loaded.clone());
-    let secrets = Models::secret_names(&project.settings);
+    let mut secrets = Models::secret_names(&project.settings);
+    // It may contain a password.
+    secrets.push(STORE_VARIABLE.into());
     Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools })
 }
 

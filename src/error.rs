@@ -41,6 +41,9 @@ pub enum Kind {
     /// A limit of sessions, turns, messages or open files is reached. The same call may succeed
     /// later.
     Overloaded,
+    /// The database of the store cannot be reached, or does not accept changes. The same call may
+    /// succeed later.
+    StoreUnavailable,
     /// The client or the user cancelled the call.
     Cancelled,
     /// The call took longer than its limit.
@@ -87,6 +90,7 @@ pub const KINDS: &[Row] = &[
     row(Kind::TooLarge, "too_large", -32012, 413, 2),
     row(Kind::SessionBusy, "session_busy", -32010, 409, 1),
     row(Kind::Overloaded, "overloaded", -32001, 503, 1),
+    row(Kind::StoreUnavailable, "store_unavailable", -32022, 503, 3),
     row(Kind::Cancelled, "cancelled", -32800, 499, 130),
     row(Kind::Timeout, "timeout", -32014, 408, 1),
     row(Kind::ModelError, "model_error", -32020, 502, 1),

@@ -2,6 +2,8 @@
 //! opaque rows: the `session` module interprets them.
 
 mod interface;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 mod sqlite;
 mod wakeups;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -86,7 +87,8 @@ impl App {
             let (data, agents, durability, capacity) =
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
             let serve = Some((self.serve_peers)(self.this.clone()));
-            Sessions::open_store(&data, agents, durability, capacity, serve).await
+            let url = self.services.user.settings.store.postgres();
+            Sessions::open_store(&data, url, agents, durability, capacity, serve).boxed().await
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
         if self.refusing.load(Ordering::Acquire) {

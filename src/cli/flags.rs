@@ -72,6 +72,9 @@ pub(super) struct CommonFlags {
     /// Store sessions and tokens in DIR
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common options")]
     data_dir: Option<PathBuf>,
+    /// Store sessions in the PostgreSQL database at URL, or in DIR: sqlite
+    #[arg(long, global = true, value_name = "URL", help_heading = "Common options")]
+    store: Option<String>,
 }
 
 impl Flags {
@@ -132,6 +135,7 @@ impl CommonFlags {
             },
             config: self.config,
             data: self.data_dir,
+            store: self.store,
             cwd: self.cwd,
         })
     }

@@ -19,6 +19,8 @@ use super::sandbox_settings::SandboxSettings;
 use super::verify_settings::{ReviewSettings, VerifySettings};
 use super::worktree_settings::WorktreeSettings;
 
+/// The value of `store.url` for a file in the data directory.
+pub(crate) const SQLITE: &str = "sqlite";
 /// Default of `tools.mcp_wait_s`.
 const MCP_START_WAIT: Duration = Duration::from_secs(10);
 /// Default of `tools.mcp_wait_run_s`.
@@ -37,6 +39,7 @@ pub struct Settings {
     /// When commits are flushed to the disk, to survive a power failure. A crash of nuncio alone
     /// loses nothing that a client has seen, with any value.
     pub durability: Durability,
+    pub store: StoreSettings,
     /// Additional roots of every session.
     pub allowed_paths: Vec<PathBuf>,
     /// Additional model providers, or settings that override those of the built-in ones.
@@ -90,6 +93,7 @@ pub(super) enum ProjectRight {
 pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("model", ProjectRight::Nothing),
     ("durability", ProjectRight::Nothing),
+    ("store", ProjectRight::Nothing),
     ("allowed_paths", ProjectRight::Nothing),
     ("providers", ProjectRight::Nothing),
     ("models", ProjectRight::Nothing),
@@ -277,6 +281,24 @@ pub struct UpdateSettings {
     /// requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+}
+
+/// The place of the sessions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSettings {
+    /// URL of a PostgreSQL database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Default, also as
+    /// `sqlite`: a file in the data directory. The environment variable `NUNCIO_STORE` and the
+    /// option `--store` precede it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl StoreSettings {
+    /// Returns the URL of the PostgreSQL database, if there is one.
+    pub(crate) fn postgres(&self) -> Option<&str> {
+        self.url.as_deref().filter(|url| *url != SQLITE)
+    }
 }
 
 /// The HTTP server (`nuncio serve`, `nuncio acp --http`).

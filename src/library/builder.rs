@@ -10,7 +10,7 @@ use super::own_tool::{OwnTool, Tool};
 use super::question::{Decide, Decision, Question};
 use super::store::{Store, TemporaryDirectory};
 use crate::app::{Bootstrap, CommonArgs, assemble, load, paths};
-use crate::config::{Durability, Environment, Overrides, Trust, TrustedContent};
+use crate::config::{Durability, Environment, Overrides, SQLITE, Trust, TrustedContent};
 use crate::error::{Error, Kind, Result};
 use crate::event::HookEvent;
 use crate::hooks::{Hook, HookTool};
@@ -277,7 +277,9 @@ fn prepare(
         let content = TrustedContent::read(&directory).map_err(failed)?;
         Trust::add(&paths(&environment, &None, &data)?, &directory, &content)?;
     }
-    let args = CommonArgs { overrides, data, cwd: Some(directory.clone()), ..CommonArgs::default() };
+    // Only the sessions of the user can be in a database.
+    let url = data.is_some().then(|| SQLITE.to_owned());
+    let args = CommonArgs { overrides, data, store: url, cwd: Some(directory.clone()), ..CommonArgs::default() };
     let mut bootstrap = load(environment, args, &directory, tools)?;
     if temporary.is_some() {
         bootstrap.loaded.settings.durability = Durability::Normal;

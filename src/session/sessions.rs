@@ -83,16 +83,17 @@ pub(super) struct Lineage {
 
 impl Sessions {
     /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `run/`, `artifacts/`,
-    /// `attachments/`). `serve` serves the calls of other processes; without it, this process
+    /// `attachments/`); with `url`, the events are in that database. `serve` serves the calls of other processes; without it, this process
     /// accepts none.
     pub async fn open_store(
         dir: &Path,
+        url: Option<&str>,
         agents: Arc<dyn Agents>,
         durability: Durability,
         capacity: Capacity,
         serve: Option<ServePeers>,
     ) -> Result<Arc<Sessions>> {
-        let store = Store::open(dir).await?;
+        let store = Store::open(dir, url).await?;
         if !store.is_read_only()
             && let Err(error) = store.forget_deleted(now_ms().saturating_sub(DELETED_KEPT.as_millis() as u64)).await
         {

@@ -2,6 +2,7 @@
 //! databases.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,11 @@ pub(crate) struct StoredEvent {
     pub event: Event,
 }
 
+/// Maximum number of responses that are stored for repeated requests (`Idempotency-Key`).
+pub(super) const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
+/// How long a response is stored for repeated requests.
+pub(super) const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
+
 /// The record of an idempotency key.
 pub(crate) struct IdempotencyRecord {
     /// Digest of the request that carried the key.
@@ -158,6 +164,15 @@ pub(crate) enum WorkspaceState {
 }
 
 impl WorkspaceState {
+    /// Returns the state with this name in the store.
+    pub(super) fn from_id(id: &str) -> WorkspaceState {
+        match id {
+            "creating" => WorkspaceState::Creating,
+            "deleting" => WorkspaceState::Deleting,
+            _ => WorkspaceState::Ready,
+        }
+    }
+
     /// Returns the name in the store and in results.
     pub(crate) fn id(self) -> &'static str {
         match self {

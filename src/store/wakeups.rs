@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
+use super::postgres::Listener;
 use super::sqlite::ChangeWatch;
 
 /// Interval at which an SQLite database is checked for writes of other processes.
 const SQLITE_POLL: Duration = Duration::from_millis(50);
 
 /// The result of one wait for writes of other processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wakeup {
     /// No other process has written since the last wait.
     Unchanged,
+    /// Other processes have written to the sessions with these keys.
+    Changed(Vec<i64>),
     /// Other processes have written, in any sessions.
     Unknown,
 }
@@ -23,6 +27,19 @@ pub(crate) enum Wakeups {
         /// The version at the last wait.
         seen: Option<i64>,
     },
+    #[cfg(feature = "postgres")]
+    Postgres(Listener),
+}
+
+impl Wakeup {
+    /// Returns whether the session with this key may have changed.
+    pub(crate) fn may_concern(&self, key: i64) -> bool {
+        match self {
+            Wakeup::Unchanged => false,
+            Wakeup::Changed(keys) => keys.contains(&key),
+            Wakeup::Unknown => true,
+        }
+    }
 }
 
 impl Wakeups {
@@ -37,6 +54,8 @@ impl Wakeups {
                 let version = Some(watch.version());
                 if std::mem::replace(seen, version) == version { Wakeup::Unchanged } else { Wakeup::Unknown }
             }
+            #[cfg(feature = "postgres")]
+            Wakeups::Postgres(listener) => listener.next().await,
         }
     }
 }

@@ -58,10 +58,16 @@ impl Agents for Idle {
 fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Session) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let session = runtime.block_on(async {
-        let sessions =
-            Sessions::open_store(dir.path(), Arc::new(Idle), durability, nuncio::internal::session::Capacity::default(), None)
-                .await
-                .expect("a store");
+        let sessions = Sessions::open_store(
+            dir.path(),
+            None,
+            Arc::new(Idle),
+            durability,
+            nuncio::internal::session::Capacity::default(),
+            None,
+        )
+        .await
+        .expect("a store");
         sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.expect("a session")
     });
     (dir, session)

@@ -55,10 +55,8 @@ pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
         with_project(&bootstrap).map(|loaded| settings_line(&bootstrap, &loaded)).map_err(|error| error.to_string()),
     )?;
     let data = bootstrap.places.data.clone();
-    report.line(
-        "store",
-        Store::open(&data).await.map(|_| data.join("nuncio.db").display().to_string()).map_err(|error| error.to_string()),
-    )?;
+    let store = Store::open(&data, bootstrap.loaded.settings.store.postgres()).await;
+    report.line("store", store.map(|store| store.place()).map_err(|error| error.to_string()))?;
     let app: Arc<_> = app::build(bootstrap)?;
     let (models, settings) = (&app.services.models, &app.services.user.settings);
     for (provider, source) in models.key_sources(settings) {

@@ -201,7 +201,7 @@ async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &Sess
     let (written, waited) = write(store, &appends, durable).await;
     let outcomes: Vec<Result<CommitOutcome>> = match written {
         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
-        Err(error) if appends.len() == 1 || error.kind == Kind::Overloaded => appends.iter().map(|_| Err(error.clone())).collect(),
+        Err(error) if appends.len() == 1 || is_temporary(&error) => appends.iter().map(|_| Err(error.clone())).collect(),
         Err(_) => {
             let alone = |append| async move { Ok(store.commit(std::slice::from_ref(append), durable).await?[0]) };
             stream::iter(&appends).then(alone).collect().await
@@ -243,9 +243,9 @@ async fn write(store: &Store, appends: &[Append], durable: bool) -> (Result<Vec<
     let mut waited = None;
     loop {
         match store.commit(appends, durable).await {
-            Err(error) if error.kind == Kind::Overloaded && began.elapsed() < limits::STORE_LOCKED_MAX => {
+            Err(error) if is_temporary(&error) && began.elapsed() < limits::STORE_LOCKED_MAX => {
                 if waited.is_none() {
-                    tracing::warn!(%error, "the store is locked by another process: retrying");
+                    tracing::warn!(%error, "the store cannot be written: retrying");
                 }
                 waited = Some(began.elapsed());
                 // The thread has no other work, and the timer ends before the thread.
@@ -254,6 +254,11 @@ async fn write(store: &Store, appends: &[Append], durable: bool) -> (Result<Vec<
             result => return (result, waited.map(|_| began.elapsed())),
         }
     }
+}
+
+/// Returns whether the same commit may succeed later.
+fn is_temporary(error: &Error) -> bool {
+    matches!(error.kind, Kind::Overloaded | Kind::StoreUnavailable)
 }
 
 /// Creates the error for events that do not continue the stored ones: another program changed the

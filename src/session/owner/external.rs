@@ -59,14 +59,15 @@ async fn poll(sessions: &Weak<Sessions>, mut wakeups: Wakeups, shutdown: &Cancel
             wakeup = wakeups.next() => wakeup,
         };
         let Some(sessions) = sessions.upgrade() else { return };
-        let changed = repeat || wakeup == Wakeup::Unknown;
+        let wakeup = if repeat { Wakeup::Unknown } else { wakeup };
+        let changed = wakeup != Wakeup::Unchanged;
         let followed = sessions.log.commits().receiver_count() > 0;
         if changed && followed {
             sessions.log.commits().send_modify(|count| *count += 1);
         }
         let find_orphans = orphans_checked.is_none_or(|checked| checked.elapsed() >= ORPHANS_CHECKED);
         orphans_checked = if find_orphans { Some(Instant::now()) } else { orphans_checked };
-        let external = External::read(sessions.all_open(), changed, find_orphans).await;
+        let external = External::read(sessions.all_open(), &wakeup, find_orphans).await;
         // While a session is being acquired, read it again in the next round.
         repeat = external.acquiring;
         let open = external.open;
@@ -97,7 +98,7 @@ struct External {
 
 impl External {
     /// Reads the new events of those `sessions` that this process does not own.
-    async fn read(sessions: Vec<Session>, changed: bool, find_orphans: bool) -> External {
+    async fn read(sessions: Vec<Session>, wakeup: &Wakeup, find_orphans: bool) -> External {
         let mut external = External::default();
         for session in sessions {
             // The lock is held during `catch_up`, so that this process can take ownership, and thus
@@ -105,7 +106,9 @@ impl External {
             match session.ownership.try_lock() {
                 Ok(lock) if lock.is_some() => continue,
                 Ok(_unowned) => {
-                    if changed && let Err(error) = session.log.catch_up(Seq::MAX).await {
+                    if wakeup.may_concern(session.log.key)
+                        && let Err(error) = session.log.catch_up(Seq::MAX).await
+                    {
                         tracing::warn!(session = %session.log.id, error = %error, "reading a session of another process failed");
                     }
                     if find_orphans && session.log.state(|state| state.turn.is_some()) {

@@ -227,7 +227,7 @@ mod tests {
     async fn closed_session_is_not_taken_again_after_a_lost_event() {
         let dir = tempfile::tempdir().unwrap();
         let open = async || {
-            Sessions::open_store(dir.path(), Arc::new(Unused), Durability::Normal, Capacity::default(), None).await.unwrap()
+            Sessions::open_store(dir.path(), None, Arc::new(Unused), Durability::Normal, Capacity::default(), None).await.unwrap()
         };
         let sessions = open().await;
         let session = sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.unwrap();

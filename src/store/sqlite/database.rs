@@ -49,6 +49,11 @@ impl SqliteStore {
         Ok(store)
     }
 
+    /// Returns the path of the database file.
+    pub(in crate::store) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns whether the database or its directory cannot be written.
     pub(in crate::store) fn is_read_only(&self) -> bool {
         self.read_access.is_some()

@@ -1,18 +1,11 @@
 //! Idempotency keys: for each request that carried a key, a digest of the request and the recorded
 //! response.
 
-use std::time::Duration;
-
 use rusqlite::{OptionalExtension, params};
 
 use super::database::SqliteStore;
 use crate::error::Result;
-use crate::store::rows::IdempotencyRecord;
-
-/// Maximum number of responses that are stored for repeated requests (`Idempotency-Key`).
-const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
-/// How long a response is stored for repeated requests.
-const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
+use crate::store::rows::{IDEMPOTENCY_KEPT, IDEMPOTENCY_KEYS_MAX, IdempotencyRecord};
 
 impl SqliteStore {
     /// Claims a key. Returns `None` if the key was unused, otherwise the key's record. Also deletes

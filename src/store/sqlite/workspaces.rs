@@ -24,11 +24,7 @@ fn workspace(row: &Row<'_>) -> rusqlite::Result<WorkspaceRow> {
         made_branch: row.get(5)?,
         base: row.get(6)?,
         base_commit: row.get(7)?,
-        state: match state.as_str() {
-            "creating" => WorkspaceState::Creating,
-            "deleting" => WorkspaceState::Deleting,
-            _ => WorkspaceState::Ready,
-        },
+        state: WorkspaceState::from_id(&state),
         created_ms: row.get::<_, i64>(9)? as u64,
         metadata: object(&row.get::<_, String>(10)?),
     })

@@ -1,0 +1,132 @@
+//! Connections, each of which is opened when it is needed, and again after it was lost.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Row, Statement};
+
+use super::address::Address;
+use super::failure::failed;
+use super::tls::Connector;
+use crate::error::{Error, Kind, Result};
+use crate::task;
+
+/// Timeout of one statement, including the connection.
+const STATEMENT: Duration = Duration::from_secs(30);
+/// The oldest version of the server.
+const SERVER_VERSION_MIN: i32 = 140_000;
+
+/// Settings of each connection. A commit is on the disk before it is reported. A stronger setting
+/// of the server, for replicas, stays.
+const SETTINGS: &str = "SET statement_timeout = '25s'; SET lock_timeout = '20s'; SET idle_in_transaction_session_timeout = '10s'; \
+     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+
+/// A connection with its prepared statements.
+pub(super) struct OpenConnection {
+    client: Client,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+}
+
+impl OpenConnection {
+    /// Connects to the first host of the address that accepts writes. `notified` receives the
+    /// payloads of notifications.
+    pub(super) async fn open(address: &Address, notified: Option<mpsc::Sender<String>>) -> Result<OpenConnection> {
+        let doing = "connecting to";
+        let opened = address.config.connect(Connector::new(address)?).await;
+        let (client, mut connection) = opened.map_err(|error| failed(doing, address.shown(), error))?;
+        task::spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                if let (AsyncMessage::Notification(message), Some(notified)) = (message, &notified) {
+                    // Fails if the queue is full or the listener has ended.
+                    let _ = notified.try_send(message.payload().to_owned());
+                }
+            }
+        });
+        let prepared = async {
+            client.batch_execute(SETTINGS).await?;
+            let version = client
+                .query_one("SELECT current_setting('server_version_num')::int, current_setting('server_version')", &[])
+                .await?;
+            Ok((version.get::<_, i32>(0), version.get::<_, String>(1)))
+        };
+        let (version, name) = prepared.await.map_err(|error| failed(doing, address.shown(), error))?;
+        if version < SERVER_VERSION_MIN {
+            let message = format!("{}: PostgreSQL {name} is too old", address.shown());
+            return Err(Error::new(Kind::Unsupported, message).hint("use PostgreSQL 14 or newer"));
+        }
+        Ok(OpenConnection { client, statements: Mutex::default() })
+    }
+
+    /// Returns the client, for statements without parameters.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    async fn query(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+        let known = self.statements.lock().get(sql).cloned();
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                let statement = self.client.prepare(sql).await?;
+                self.statements.lock().insert(sql, statement.clone());
+                statement
+            }
+        };
+        self.client.query(&statement, params).await
+    }
+}
+
+/// One connection to the database. Concurrent statements are sent one after the other, without
+/// waiting for results.
+pub(super) struct Link {
+    address: Arc<Address>,
+    connection: tokio::sync::Mutex<Option<Arc<OpenConnection>>>,
+}
+
+impl Link {
+    /// Creates a connection, which is opened by the first statement.
+    pub(super) fn new(address: Arc<Address>) -> Link {
+        Link { address, connection: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the open connection.
+    pub(super) async fn open(&self) -> Result<Arc<OpenConnection>> {
+        let mut connection = self.connection.lock().await;
+        if let Some(open) = connection.as_ref().filter(|open| !open.client.is_closed()) {
+            return Ok(open.clone());
+        }
+        let open = Arc::new(OpenConnection::open(&self.address, None).await?);
+        *connection = Some(open.clone());
+        Ok(open)
+    }
+
+    /// Runs a statement. If it does not return in time, the connection is closed, and the effect is
+    /// unknown.
+    pub(super) async fn rows(&self, doing: &str, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let mut used = None;
+        let run = async {
+            let open = used.insert(self.open().await?);
+            open.query(sql, params).await.map_err(|error| self.failed(doing, error))
+        };
+        if let Ok(result) = tokio::time::timeout(STATEMENT, run).await {
+            return result;
+        }
+        self.connection.lock().await.take_if(|open| used.as_ref().is_some_and(|used| Arc::ptr_eq(open, used)));
+        let message = format!("{doing} {}: no answer for {} s", self.address.shown(), STATEMENT.as_secs());
+        Err(Error::new(Kind::StoreUnavailable, message))
+    }
+
+    /// Converts an error of an operation.
+    pub(super) fn failed(&self, doing: &str, error: tokio_postgres::Error) -> Error {
+        failed(doing, self.address.shown(), error)
+    }
+}

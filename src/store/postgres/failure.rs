@@ -1,0 +1,57 @@
+//! Converts errors of PostgreSQL.
+
+use std::error::Error as StdError;
+
+use tokio_postgres::Error as PostgresError;
+use tokio_postgres::error::SqlState;
+
+use crate::error::{Error, Kind};
+
+/// Converts an error of an operation. `place` is the address without the password.
+pub(super) fn failed(doing: &str, place: &str, error: PostgresError) -> Error {
+    let reason = reason(&error);
+    let message = format!("{doing} {place}: {reason}");
+    let (kind, hint) = match error.code() {
+        None => (Kind::StoreUnavailable, None),
+        Some(code) => of_code(code),
+    };
+    let failed = Error::new(kind, message).source(error);
+    match hint {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
+
+/// Returns the kind and the hint for an error code of the server.
+fn of_code(code: &SqlState) -> (Kind, Option<&'static str>) {
+    // The first two characters are the class.
+    match (code, &code.code()[..2]) {
+        (_, "28") => (Kind::InvalidParams, Some("correct the user or the password in the URL of the store")),
+        (code, _) if *code == SqlState::UNDEFINED_DATABASE || *code == SqlState::INVALID_CATALOG_NAME => {
+            (Kind::InvalidParams, Some("create the database: createdb NAME"))
+        }
+        (code, _) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+            (Kind::InvalidParams, Some("the user needs the rights to create tables in the schema, and to change them"))
+        }
+        (code, _) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            (Kind::StoreUnavailable, Some("name the primary server in the URL of the store"))
+        }
+        (code, _) if *code == SqlState::DISK_FULL => (Kind::Internal, Some("free disk space on the database server")),
+        // Connection exceptions, too few resources, operator intervention, and conflicts with other
+        // transactions, among them timeouts of locks.
+        (_, "08" | "53" | "57" | "40" | "55") => (Kind::StoreUnavailable, None),
+        _ => (Kind::Internal, None),
+    }
+}
+
+/// Returns the message of the server, or of the innermost source.
+pub(super) fn reason(error: &PostgresError) -> String {
+    if let Some(error) = error.as_db_error() {
+        return error.message().to_owned();
+    }
+    let mut innermost: &dyn StdError = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

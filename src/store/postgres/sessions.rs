@@ -1,0 +1,208 @@
+//! Session rows.
+
+use std::path::{Path, PathBuf};
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::PostgresStore;
+use super::events::text;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::id::{Seq, SessionId, TurnId};
+use crate::limits;
+use crate::store::rows::{ActivityColumns, SessionFilter, SessionPage, SessionRow};
+
+/// Begins a SELECT statement with the columns that [`session`] reads.
+macro_rules! select_sessions {
+    ($rest:literal) => {
+        concat!(
+            "SELECT key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived ",
+            "FROM sessions ",
+            $rest
+        )
+    };
+}
+
+fn session(row: &Row) -> SessionRow {
+    let title: Option<&str> = row.get(6);
+    SessionRow {
+        key: row.get(0),
+        id: row.get::<_, &str>(1).into(),
+        generation: row.get(2),
+        head: row.get::<_, i64>(3) as Seq,
+        cwd: PathBuf::from(row.get::<_, &str>(4)),
+        additional_directories: serde_json::from_str(row.get(5)).unwrap_or_default(),
+        title: title.and_then(|title| serde_json::from_str(title).ok()),
+        created_ms: row.get::<_, i64>(7) as u64,
+        updated_ms: row.get::<_, i64>(8) as u64,
+        activity: ActivityColumns {
+            turn: row.get::<_, Option<&str>>(9).map(TurnId::from),
+            waiting: row.get::<_, i64>(10) as usize,
+            summary: row.get(11),
+        },
+        parent: row.get::<_, Option<&str>>(12).map(SessionId::from),
+        archived: row.get(13),
+    }
+}
+
+impl PostgresStore {
+    async fn list(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<SessionRow>> {
+        Ok(self.rows("listing sessions of", sql, params).await?.iter().map(session).collect())
+    }
+
+    /// Returns the row of session `id`.
+    pub(in crate::store) async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+        let sql = select_sessions!("WHERE id = $1");
+        Ok(self.row("looking up a session in", sql, &[&text(id.as_str())]).await?.as_ref().map(session))
+    }
+
+    /// Returns up to `limit` ids of sessions that start with `prefix`, newest first.
+    pub(in crate::store) async fn session_ids(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>> {
+        let sql = "SELECT id FROM sessions WHERE head > 0 AND starts_with(id, $1) ORDER BY key DESC LIMIT $2";
+        let rows = self.rows("looking up sessions in", sql, &[&text(prefix), &(limit as i64)]).await?;
+        Ok(rows.iter().map(|row| row.get::<_, &str>(0).into()).collect())
+    }
+
+    /// Lists a page of sessions.
+    pub(in crate::store) async fn sessions(
+        &self,
+        filter: SessionFilter<'_>,
+        after: Option<(u64, i64)>,
+        limit: usize,
+    ) -> Result<SessionPage> {
+        let SessionFilter { cwd, children, empty, archived } = filter;
+        let (updated_ms, key) =
+            after.map_or((i64::MAX, i64::MAX), |(updated, key)| (i64::try_from(updated).unwrap_or(i64::MAX), key));
+        let cwd = cwd.map(|cwd| text(&cwd.to_string_lossy()).into_owned());
+        // The first message follows a few events after the creation of the session.
+        let sql = select_sessions!(
+            "WHERE head > 0 AND (updated_s, updated_ms, key) < ($1::bigint / 1000, $1::bigint, $2::bigint) AND ($3::text IS NULL OR cwd = $3) \
+             AND ($5 OR parent IS NULL) AND ($6::boolean IS NULL OR archived = $6) AND ($7 OR EXISTS ( \
+               SELECT FROM events e WHERE e.session = sessions.key AND NOT e.delta \
+               AND e.kind IN ('message.completed', 'message.queued', 'messages.replaced'))) \
+             ORDER BY updated_s DESC, updated_ms DESC, key DESC LIMIT $4"
+        );
+        let params: [&(dyn ToSql + Sync); 7] = [&updated_ms, &key, &cwd, &(limit as i64 + 1), &children, &archived, &empty];
+        let mut sessions = self.list(sql, &params).await?;
+        let more = sessions.len() > limit;
+        sessions.truncate(limit);
+        let next = sessions.last().filter(|_| more).map(|last| (last.updated_ms, last.key));
+        Ok(SessionPage { sessions, next })
+    }
+
+    /// Lists up to `limit` sessions with an open permission request.
+    pub(in crate::store) async fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
+        let sql = select_sessions!("WHERE waiting > 0 AND head > 0 ORDER BY updated_ms DESC LIMIT $1");
+        self.list(sql, &[&(limit as i64)]).await
+    }
+
+    /// Lists up to `limit` child sessions, oldest first.
+    pub(in crate::store) async fn children(&self, parent: &SessionId, limit: usize) -> Result<Vec<SessionRow>> {
+        let sql = select_sessions!("WHERE parent = $1 AND head > 0 ORDER BY key LIMIT $2");
+        self.list(sql, &[&text(parent.as_str()), &i64::try_from(limit).unwrap_or(i64::MAX)]).await
+    }
+
+    /// Lists up to `limit` sessions with a directory that is `directory` or below it.
+    pub(in crate::store) async fn sessions_in(&self, directory: &Path, limit: usize) -> Result<Vec<SessionRow>> {
+        let sql = select_sessions!(
+            "WHERE head > 0 AND (starts_with(cwd || '/', $1 || '/') OR EXISTS ( \
+               SELECT FROM json_array_elements_text(directories::json) AS d(path) WHERE starts_with(d.path || '/', $1 || '/'))) \
+             ORDER BY updated_ms DESC LIMIT $2"
+        );
+        self.list(sql, &[&text(&directory.to_string_lossy()), &(limit as i64)]).await
+    }
+
+    /// Creates a session owned by this process, in generation 1.
+    pub(in crate::store) async fn create_session(&self, id: &SessionId, cwd: &Path, at_ms: u64) -> Result<SessionRow> {
+        let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms, updated_s) VALUES ($1, $2, $3, $4::bigint, $4::bigint, $4::bigint / 1000) \
+                   RETURNING key";
+        let cwd_text = cwd.to_string_lossy();
+        let params: [&(dyn ToSql + Sync); 4] = [&id.as_str(), &owner(), &text(&cwd_text), &(at_ms as i64)];
+        let row = self.row("creating a session in", sql, &params).await?;
+        Ok(SessionRow {
+            key: row.ok_or_else(|| Error::internal("a new session has no row"))?.get(0),
+            id: id.clone(),
+            generation: 1,
+            head: 0,
+            cwd: cwd.into(),
+            additional_directories: Vec::new(),
+            title: None,
+            created_ms: at_ms,
+            updated_ms: at_ms,
+            activity: ActivityColumns::default(),
+            parent: None,
+            archived: false,
+        })
+    }
+
+    /// Creates a session with a copy of the events of session `parent`, page by page.
+    pub(in crate::store) async fn fork_session(&self, parent: i64, created: &Event, until: Seq) -> Result<SessionRow> {
+        let doing = "forking a session in";
+        let id = created.session_id.as_str();
+        let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms, updated_s) \
+                      SELECT $1::text, $2::bigint, cwd, directories, title, $3::bigint, $3::bigint, $3::bigint / 1000 FROM sessions WHERE key = $4 RETURNING key";
+        let inserted = self.row(doing, insert, &[&id, &owner(), &(created.at_ms as i64), &parent]).await?;
+        let key: i64 = inserted.ok_or_else(|| Error::not_found("the session to fork does not exist"))?.get(0);
+        let first = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)) \
+                     INSERT INTO events (session, seq, at_ms, delta, kind, body) SELECT $1::bigint, 1, $2::bigint, false, $3::text, $4::text FROM ordered";
+        let body = serde_json::to_string(&created.body).map_err(|error| Error::internal(format!("writing events: {error}")))?;
+        self.rows(doing, first, &[&key, &(created.at_ms as i64), &created.body.name(), &body]).await?;
+        let page = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)), page AS ( \
+               SELECT q.*, q.kind = 'message.queued' AND NOT EXISTS ( \
+                 SELECT FROM events c WHERE c.session = $1 AND NOT c.delta AND c.seq > q.seq AND c.seq <= $3 \
+                 AND c.kind = 'message.completed' AND c.message = q.message) AS left_out \
+               FROM events q WHERE q.session = $1 AND q.seq > $2 AND q.seq <= $3 AND NOT q.delta ORDER BY q.seq LIMIT $4 \
+             ), inserted AS ( \
+               INSERT INTO events (session, seq, turn, at_ms, delta, kind, message, body) \
+               SELECT $5::bigint, $6::bigint + row_number() OVER (ORDER BY p.seq), p.turn, p.at_ms, false, p.kind, p.message, p.body \
+               FROM ordered, page p WHERE NOT p.left_out ORDER BY p.seq RETURNING seq \
+             ) SELECT (SELECT count(*) FROM page), (SELECT max(seq) FROM page), (SELECT max(seq) FROM inserted)";
+        let (mut after, mut head) = (1_i64, 1_i64);
+        loop {
+            let params: [&(dyn ToSql + Sync); 6] = [&parent, &after, &(until as i64), &(limits::PAGE_EVENTS as i64), &key, &head];
+            let Some(copied) = self.row(doing, page, &params).await? else { break };
+            after = copied.get::<_, Option<i64>>(1).unwrap_or(after);
+            head = copied.get::<_, Option<i64>>(2).unwrap_or(head);
+            if copied.get::<_, i64>(0) < limits::PAGE_EVENTS as i64 {
+                break;
+            }
+        }
+        self.rows(doing, "UPDATE sessions SET head = $1 WHERE key = $2", &[&head, &key]).await?;
+        let row = self.session(&created.session_id).await?;
+        row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
+    }
+
+    /// Makes this process the session's owner and returns the new generation.
+    pub(in crate::store) async fn take_session(&self, key: i64) -> Result<i64> {
+        let sql = "UPDATE sessions SET generation = generation + 1, owner = $2 WHERE key = $1 RETURNING generation";
+        let row = self.row("taking a session in", sql, &[&key, &owner()]).await?;
+        row.map(|row| row.get(0)).ok_or_else(|| Error::not_found("the session does not exist any more"))
+    }
+
+    /// Archives a session or returns it to the list.
+    pub(in crate::store) async fn set_archived(&self, id: &SessionId, archived: bool) -> Result<bool> {
+        let sql = "UPDATE sessions SET archived = $2 WHERE id = $1 AND head > 0 RETURNING key";
+        Ok(self.row("archiving a session in", sql, &[&text(id.as_str()), &archived]).await?.is_some())
+    }
+
+    /// Removes a session and all of its events except the last.
+    pub(in crate::store) async fn delete_session(&self, key: i64) -> Result<()> {
+        let sql = "WITH deleted AS ( \
+                     DELETE FROM events WHERE session = $1 AND seq < (SELECT max(seq) FROM events WHERE session = $1) \
+                   ) UPDATE sessions SET head = 0, title = NULL, summary = NULL WHERE key = $1";
+        self.rows("deleting a session from", sql, &[&key]).await.map(drop)
+    }
+
+    /// Removes the remains of sessions that were deleted before `before_ms`.
+    pub(in crate::store) async fn forget_deleted(&self, before_ms: u64) -> Result<()> {
+        let sql = "WITH gone AS (DELETE FROM sessions WHERE head = 0 AND updated_ms < $1 RETURNING key) \
+                   DELETE FROM events WHERE session IN (SELECT key FROM gone)";
+        self.rows("removing deleted sessions from", sql, &[&(before_ms as i64)]).await.map(drop)
+    }
+}
+
+/// The value of the column `owner`: the process.
+fn owner() -> i64 {
+    i64::from(std::process::id())
+}

@@ -1,0 +1,199 @@
+//! TLS for connections to PostgreSQL.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_platform_verifier::Verifier;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client;
+
+use super::address::{Address, TlsMode};
+use crate::error::{Error, Result};
+
+/// Creates the TLS sessions of an address.
+#[derive(Clone)]
+pub(super) struct Connector(TlsConnector);
+
+impl Connector {
+    /// Creates the connector. Fails if the certificates of the address cannot be read.
+    pub(super) fn new(address: &Address) -> Result<Connector> {
+        let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
+            TlsMode::Disabled | TlsMode::Encrypted => Arc::new(AnyCertificate(ring.clone())),
+            TlsMode::Signed => Arc::new(AnyName(authorities(address, &ring)?)),
+            TlsMode::Full => authorities(address, &ring)?,
+        };
+        let config = ClientConfig::builder_with_provider(ring)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::internal(format!("TLS: {error}")))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        Ok(Connector(TlsConnector::from(Arc::new(config))))
+    }
+}
+
+/// Returns the verifier for the authorities of the address, or of the system.
+fn authorities(address: &Address, ring: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
+    let Some(file) = &address.root_certificates else {
+        let verifier =
+            Verifier::new(ring.clone()).map_err(|error| Error::invalid_params(format!("certificates of the system: {error}")))?;
+        return Ok(Arc::new(verifier));
+    };
+    let wrong = |error: &dyn std::fmt::Display| Error::invalid_params(format!("sslrootcert: {}: {error}", file.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))? {
+        roots.add(certificate.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))?;
+    }
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), ring.clone()).build();
+    Ok(verifier.map_err(|error| wrong(&error))?)
+}
+
+/// Accepts a certificate of a trusted authority for any name.
+#[derive(Debug)]
+struct AnyName(Arc<dyn ServerCertVerifier>);
+
+/// Accepts any certificate.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        match self.0.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The handshake with one host.
+pub(super) struct Handshake {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Connector {
+    type Stream = EncryptedStream<S>;
+    type TlsConnect = Handshake;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, host: &str) -> std::result::Result<Handshake, Self::Error> {
+        Ok(Handshake { connector: self.0.clone(), name: ServerName::try_from(host.to_owned())? })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
+    type Stream = EncryptedStream<S>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<EncryptedStream<S>>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(async move { self.connector.connect(self.name, stream).await.map(|stream| EncryptedStream(Box::new(stream))) })
+    }
+}
+
+/// An encrypted connection. Passwords are not bound to it: the certificate is checked instead.
+pub(super) struct EncryptedStream<S>(Box<client::TlsStream<S>>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for EncryptedStream<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for EncryptedStream<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for EncryptedStream<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(cx)
+    }
+}
