@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::command::Command;
+use super::lease::DeadlineMemory;
 use super::order::{LEFT, Order, SWEPT, receive};
 use super::os::{self, CommandMark, ControlFiles};
 use super::sandbox::Sandbox;
@@ -46,6 +47,8 @@ struct Supervisors {
     running: HashMap<u32, SupervisedCommand>,
     /// Supervisors that were killed, or are to be killed, and that may have left processes.
     lost: Vec<(u32, CommandMark)>,
+    /// The deadline of the lease under which the commands run.
+    lease: Option<DeadlineMemory>,
 }
 
 struct SupervisedCommand {
@@ -71,7 +74,11 @@ fn serve(open_files: u64) -> io::Result<()> {
             match receive(io::stdin().as_fd(), &mut buffer) {
                 Err(error) => break Err(error),
                 Ok(None) => break Ok(()),
-                Ok(Some((order, descriptors))) => supervisors.handle(order, descriptors, open_files),
+                Ok(Some((order, descriptors))) => {
+                    if let Err(error) = supervisors.handle(order, descriptors, open_files) {
+                        break Err(error);
+                    }
+                }
             }
         }
     };
@@ -84,11 +91,12 @@ fn serve(open_files: u64) -> io::Result<()> {
 }
 
 impl Supervisors {
-    fn handle(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) {
+    /// Executes an order. Fails if the deadline of the lease cannot be read.
+    fn handle(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Result<()> {
         match order {
             Some(Order::Run(number, command)) => {
                 let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
-                if let Some((pid, mark)) = fork(*command, &control, descriptors, open_files) {
+                if let Some((pid, mark)) = fork(*command, &control, descriptors, open_files, self.lease.as_ref()) {
                     self.running.insert(pid, SupervisedCommand { number, mark, control, until: None });
                 }
             }
@@ -107,8 +115,13 @@ impl Supervisors {
                     let _ = rustix::io::write(answer, &[1]);
                 }
             }
+            Some(Order::Lease) => {
+                let file = descriptors.first().ok_or(io::ErrorKind::InvalidData)?;
+                self.lease = Some(DeadlineMemory::open(file.as_fd())?);
+            }
             None => {}
         }
+        Ok(())
     }
 
     /// Sets the deadline of the matching supervisors. Their lifelines are closed, so they are
@@ -159,7 +172,13 @@ impl Supervisors {
 
 /// Forks a supervisor and returns its process id and the mark of its processes. Does not return in
 /// the supervisor itself.
-fn fork(command: Command, control: &ControlFiles, descriptors: Vec<OwnedFd>, open_files: u64) -> Option<(u32, CommandMark)> {
+fn fork(
+    command: Command,
+    control: &ControlFiles,
+    descriptors: Vec<OwnedFd>,
+    open_files: u64,
+    lease: Option<&DeadlineMemory>,
+) -> Option<(u32, CommandMark)> {
     let mut descriptors = descriptors.into_iter();
     let (Some(lifeline), Some(output)) = (descriptors.next(), descriptors.next()) else { return None };
     let (input, errors) = (descriptors.next(), descriptors.next());
@@ -177,7 +196,10 @@ fn fork(command: Command, control: &ControlFiles, descriptors: Vec<OwnedFd>, ope
             let _ = rustix::io::write(&output, format!("nuncio: cannot start a process: {error}\n").as_bytes());
             None
         }
-        Ok((0, mark)) => supervisor::supervisor_main(command, control, Pipes { lifeline, mark, output, input, errors }, open_files),
+        Ok((0, mark)) => {
+            let pipes = Pipes { lifeline, mark, output, input, errors };
+            supervisor::supervisor_main(command, control, pipes, open_files, lease)
+        }
         forked => forked.ok(),
     }
 }

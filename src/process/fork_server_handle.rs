@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustix::net::sockopt;
 
 use super::command::Command;
+use super::lease::LeaseDeadline;
 use super::order::{Order, SWEPT};
 use super::os;
 
@@ -39,6 +40,8 @@ pub(super) struct ForkServer {
     pub environment: Option<Arc<[(String, String)]>>,
     /// An environment variable of all commands.
     pub variable: Option<(&'static str, String)>,
+    /// The lease under which commands run; `None` for a process that is no node.
+    pub lease: Option<Arc<LeaseDeadline>>,
     running: Arc<Mutex<Option<ServerProcess>>>,
     /// True if the system permits mounts. Set when it is first tried.
     mounts: Arc<OnceLock<bool>>,
@@ -55,6 +58,7 @@ impl ForkServer {
             hidden: Arc::default(),
             environment: None,
             variable: None,
+            lease: None,
             running: Arc::default(),
             mounts: Arc::default(),
             started: Arc::default(),
@@ -148,7 +152,7 @@ struct ServerProcess {
 
 impl ServerProcess {
     fn start(server: &ForkServer) -> io::Result<ServerProcess> {
-        let ForkServer { exe, open_files, hidden, environment, variable, .. } = server;
+        let ForkServer { exe, open_files, hidden, environment, variable, lease, .. } = server;
         let (orders, theirs) = os::order_sockets()?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
@@ -161,7 +165,11 @@ impl ServerProcess {
         process.envs(variable.iter().map(|(name, value)| (name, value)));
         process.arg0(HELPER_NAME).arg(HELPER).arg(open_files.to_string());
         process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
-        Ok(ServerProcess { orders, process: process.spawn()? })
+        let started = ServerProcess { orders, process: process.spawn()? };
+        if let Some(lease) = lease {
+            Order::Lease.send(&started.orders, &[lease.file()])?;
+        }
+        Ok(started)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
@@ -11,6 +12,7 @@ use tokio::net::unix::pipe;
 use super::child::{Child, Output};
 use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
+use super::lease::LeaseDeadline;
 use super::os;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -45,6 +47,13 @@ impl ProcessLauncher {
     /// Replaces the environment of the fork server and all commands, which is that of this process.
     pub(crate) fn with_environment(mut self, variables: Vec<(String, String)>) -> ProcessLauncher {
         self.server.environment = Some(variables.into());
+        self
+    }
+
+    /// Runs all commands under the lease of this node. They end when its deadline passes, and none
+    /// starts after it.
+    pub fn with_lease(mut self, lease: Arc<LeaseDeadline>) -> ProcessLauncher {
+        self.server.lease = Some(lease);
         self
     }
 
@@ -141,6 +150,9 @@ impl ProcessLauncher {
             }
         };
         command.check()?;
+        if let Some(lease) = &self.server.lease {
+            lease.check()?;
+        }
         if !command.cwd.is_dir() {
             let missing = io::Error::new(io::ErrorKind::NotFound, format!("{} is not a directory", command.cwd.display()));
             return Err(fail(missing));

@@ -25,6 +25,9 @@ pub(super) enum Order {
     Sweep(u64),
     /// Write a byte to the descriptor of this order if the system permits mounts.
     TryMount,
+    /// Commands run under the lease whose deadline is in the file of this order's descriptor. The
+    /// first order, if the sender has a lease.
+    Lease,
 }
 
 const RUN_SHELL: u8 = 0;
@@ -32,6 +35,7 @@ const RUN_PROGRAM: u8 = 1;
 const CUT: u8 = 2;
 const SWEEP: u8 = 3;
 const TRY_MOUNT: u8 = 4;
+const LEASE: u8 = 5;
 
 /// Answer to a sweep: no process is left.
 pub(super) const SWEPT: u8 = 0;
@@ -58,6 +62,7 @@ impl Order {
             Order::Cut(number) => (CUT, number),
             Order::Sweep(number) => (SWEEP, number),
             Order::TryMount => (TRY_MOUNT, &0),
+            Order::Lease => (LEASE, &0),
         };
         let mut bytes = [&[kind], number.to_ne_bytes().as_slice()].concat();
         if let Order::Run(_, command) = self {
@@ -75,6 +80,7 @@ impl Order {
             CUT => Some(Order::Cut(number)),
             SWEEP => Some(Order::Sweep(number)),
             TRY_MOUNT => Some(Order::TryMount),
+            LEASE => Some(Order::Lease),
             kind => Some(Order::Run(number, Box::new(command(kind, rest)?))),
         }
     }

@@ -24,8 +24,9 @@ use processes::open_file;
 pub(crate) use processes::resident_bytes;
 pub(super) use processes::{directory, name, pids, start_time_now, status};
 pub(super) use system::{
-    ActiveSandbox, CommandMark, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, exits_within, keep_only, lead_group,
-    open_signals, order_sockets, outsiders, own_program, read_signals, receive_order, report_file, send_order,
+    ActiveSandbox, BOOT_CLOCK, CommandMark, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, exits_within, keep_only,
+    lead_group, open_signals, order_sockets, outsiders, own_program, read_signals, receive_order, report_file, send_order,
+    shared_file,
 };
 pub(crate) use system::{PLATFORM, hide_memory};
 

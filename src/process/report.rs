@@ -36,6 +36,9 @@ impl ExitStatus {
 /// sandboxed.
 const REFUSED: i32 = i32::MIN;
 
+/// Value sent instead of an exit code if the lease of this node ended before the command.
+const LEASE_ENDED: i32 = i32::MIN + 1;
+
 /// Encodes the first part of a report: the process id of the supervisor.
 pub(super) fn started(pid: u32) -> [u8; 4] {
     pid.to_ne_bytes()
@@ -64,6 +67,12 @@ pub(super) fn refused(why: &str) -> Vec<u8> {
     ended(REFUSED, why, "", &[])
 }
 
+/// Encodes the second part of the report of a command that was not started, or was ended, because
+/// the lease of this node ended. `message` is the error message.
+pub(super) fn lease_ended(message: &str) -> Vec<u8> {
+    ended(LEASE_ENDED, message, "", &[])
+}
+
 /// Decodes a report. `None` if it is incomplete because the supervisor was killed.
 pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
     let (_supervisor, rest) = report.split_first_chunk::<4>()?;
@@ -75,6 +84,9 @@ pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
         let note = note.unwrap_or_default();
         let refused = Error::new(Kind::Forbidden, format!("the command was not run: the sandbox cannot be applied: {note}"));
         return Some(Err(refused.hint("--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one")));
+    }
+    if code == LEASE_ENDED {
+        return Some(Err(Error::new(Kind::Internal, note.unwrap_or_default())));
     }
     let mut status = ExitStatus { code, unsupported: note, restored, ..ExitStatus::default() };
     // The variables exported at the start, the final directory and the variables exported at the

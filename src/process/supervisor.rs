@@ -1,6 +1,6 @@
 //! The supervisor of one command, forked by the fork server. Its stdin is the lifeline, a socket
-//! whose other end only nuncio holds. When nuncio closes that end, the supervisor terminates all
-//! processes of the command.
+//! whose other end only nuncio holds. When nuncio closes that end, and when the lease of this node
+//! ends, the supervisor terminates all processes of the command.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::command::{self, CommandKind};
+use super::lease::{self, DeadlineMemory};
 use super::oom::OomScore;
 use super::os::{self, ActiveSandbox, CommandMark, ControlFiles};
 use super::signals::Signals;
@@ -43,15 +44,27 @@ pub(super) struct Pipes {
 }
 
 /// Runs the command, reports on the lifeline how it ended, and exits.
-pub(super) fn supervisor_main(command: command::Command, control: &ControlFiles, pipes: Pipes, open_files: u64) -> ! {
-    let code = run(command, control, pipes, open_files).unwrap_or_else(|error| {
+pub(super) fn supervisor_main(
+    command: command::Command,
+    control: &ControlFiles,
+    pipes: Pipes,
+    open_files: u64,
+    lease: Option<&DeadlineMemory>,
+) -> ! {
+    let code = run(command, control, pipes, open_files, lease).unwrap_or_else(|error| {
         eprintln!("nuncio: {error}");
         FAILED
     });
     std::process::exit(code)
 }
 
-fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_files: u64) -> io::Result<i32> {
+fn run(
+    command: command::Command,
+    control: &ControlFiles,
+    pipes: Pipes,
+    open_files: u64,
+    lease: Option<&DeadlineMemory>,
+) -> io::Result<i32> {
     let Pipes { lifeline, mark, output, input, errors } = pipes;
     os::lead_group()?;
     rustix::stdio::dup2_stdin(&lifeline)?;
@@ -72,6 +85,10 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
         CommandKind::Program(_) => None,
     };
     let signals = Signals::open()?;
+    if lease.is_some_and(DeadlineMemory::has_passed) {
+        send_report(&report::lease_ended(lease::NOT_RUN));
+        return Ok(NOT_RUN);
+    }
     let mut score = OomScore::open();
     let applied = match command.sandbox.as_ref().map_or(Ok(ActiveSandbox::default()), |sandbox| sandbox.apply(control)) {
         Ok(applied) => applied,
@@ -82,10 +99,10 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
         }
     };
     let code = match OomScore::raised(&mut score, || start(&command, input)) {
-        Ok(main) => supervise(main, &signals),
+        Ok(main) => supervise(main, &signals, lease),
         Err(error) => {
             eprintln!("nuncio: {error}");
-            if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
+            Some(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN })
         }
     };
     let mut shell = Vec::new();
@@ -94,8 +111,11 @@ fn run(command: command::Command, control: &ControlFiles, pipes: Pipes, open_fil
         file.take(HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
     let restored = applied.restore();
-    send_report(&report::ended(code, &applied.unsupported.join(", "), &restored.join(", "), &shell));
-    Ok(code)
+    send_report(&match code {
+        Some(code) => report::ended(code, &applied.unsupported.join(", "), &restored.join(", "), &shell),
+        None => report::lease_ended(lease::ENDED),
+    });
+    Ok(code.unwrap_or(FAILED))
 }
 
 /// Sends a report on the lifeline. Errors are ignored: they mean that the receiver is gone. Rust
@@ -155,9 +175,9 @@ fn spawn(command: &mut Command) -> io::Result<Pid> {
     Ok(Pid::from_child(&command.spawn()?))
 }
 
-/// Waits until `main` exits or the lifeline closes, then terminates all remaining descendants.
-/// Returns the exit status of `main`.
-fn supervise(main: Pid, signals: &Signals) -> i32 {
+/// Waits until `main` exits, the lifeline closes or the lease ends, then terminates all remaining
+/// descendants. Returns the exit status of `main`, or `None` if it ran until the lease ended.
+fn supervise(main: Pid, signals: &Signals, lease: Option<&DeadlineMemory>) -> Option<i32> {
     let code = Cell::new(None);
     let note = |pid: Pid, status: WaitStatus| {
         if pid == main {
@@ -169,11 +189,17 @@ fn supervise(main: Pid, signals: &Signals) -> i32 {
         if code.get().is_some() {
             deadline.get_or_insert_with(|| Instant::now() + LEFTOVER_GRACE);
         }
-        let remaining = deadline.map(|until| until.saturating_duration_since(Instant::now()));
-        if remaining == Some(Duration::ZERO) || signals.wait(remaining) {
+        let lease_ended = lease.is_some_and(DeadlineMemory::has_passed);
+        let grace = deadline.map(|until| until.saturating_duration_since(Instant::now()));
+        let remaining = grace.into_iter().chain(lease.map(DeadlineMemory::next_check)).min();
+        if lease_ended || grace == Some(Duration::ZERO) || signals.wait(remaining) {
+            let stopped = lease_ended && code.get().is_none();
             tree::end_all(|time| signals.wait_child(time), note);
+            if stopped {
+                return None;
+            }
             break;
         }
     }
-    code.get().unwrap_or(FAILED)
+    Some(code.get().unwrap_or(FAILED))
 }

@@ -1,5 +1,7 @@
 //! Commands under their supervisor: exit status, output, and the end of all their processes.
 
+mod lease;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

@@ -20,6 +20,7 @@ use rustix::net::{
     SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::ClockId;
 
 use super::{OrderMessage, PlatformSupport};
 
@@ -32,6 +33,9 @@ pub(crate) const PLATFORM: PlatformSupport = PlatformSupport {
     provides: "commands end with all their processes, and other programs of the user cannot read nuncio's memory",
     lacks: &[],
 };
+
+/// The clock of the time since the boot.
+pub(in crate::process) const BOOT_CLOCK: ClockId = ClockId::Boottime;
 
 /// Descriptor of the file to which a shell writes its exported variables and its directory. The
 /// shell does not inherit it and opens it through /proc. The script uses builtins only, because an
@@ -98,12 +102,17 @@ pub(in crate::process) fn keep_only(kept: Option<OwnedFd>, _mark: CommandMark) -
     kept
 }
 
+/// Creates an empty in-memory file, closed on exec.
+pub(in crate::process) fn shared_file() -> io::Result<File> {
+    Ok(rustix::fs::memfd_create("nuncio", rustix::fs::MemfdFlags::CLOEXEC)?.into())
+}
+
 /// Creates an empty in-memory file at descriptor [`REPORT`], closed on exec. Must be called before
 /// other files are opened.
 pub(in crate::process) fn report_file() -> io::Result<File> {
-    let file = rustix::fs::memfd_create("nuncio", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let file = shared_file()?;
     if file.as_raw_fd() == REPORT {
-        return Ok(file.into());
+        return Ok(file);
     }
     // SAFETY: dup3(2) on an open descriptor; this process has one thread and has opened nothing
     // else.

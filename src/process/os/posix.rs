@@ -17,6 +17,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::setsid;
+use rustix::time::ClockId;
 
 use super::{OrderMessage, PlatformSupport, open_file, pids, status};
 use crate::process::Sandbox;
@@ -40,6 +41,10 @@ pub(in crate::process) const REPORTING_SHELL: &str = concat!(
     r#"trap '{ pwd -P; printf "\0"; export -p; printf "\0"; } 2>/dev/null >>/dev/fd/64' EXIT; "#,
     r#"__line=$1; shift; eval "$__line""#,
 );
+
+/// The clock of the time since the boot. On macOS, it includes the time in which the machine was
+/// suspended (clock_gettime(3)).
+pub(in crate::process) const BOOT_CLOCK: ClockId = ClockId::Monotonic;
 
 /// Interval at which a child is polled until it has exited.
 const EXIT_POLL: Duration = Duration::from_millis(2);
@@ -80,11 +85,16 @@ impl CommandMark {
     /// Creates a mark for the next command, at a descriptor above [`MARK`]. Nothing else in the
     /// fork server has such a high one.
     pub(in crate::process) fn new() -> io::Result<CommandMark> {
-        let path = std::env::temp_dir().join(format!("nuncio-mark-{}", uuid::Uuid::now_v7().simple()));
-        let file = File::options().read(true).append(true).create_new(true).open(&path)?;
-        std::fs::remove_file(&path)?;
-        Ok(CommandMark(fcntl_dupfd_cloexec(&file, MARK + 1)?))
+        Ok(CommandMark(fcntl_dupfd_cloexec(shared_file()?, MARK + 1)?))
     }
+}
+
+/// Creates an empty file without a name, closed on exec.
+pub(in crate::process) fn shared_file() -> io::Result<File> {
+    let path = std::env::temp_dir().join(format!("nuncio-{}", uuid::Uuid::now_v7().simple()));
+    let file = File::options().read(true).append(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// Returns the running processes of a supervisor's session, with the supervisor, and those that
