@@ -10,7 +10,7 @@ mod wakeups;
 
 pub(crate) use interface::Store;
 pub(crate) use rows::{
-    ActivityColumns, Append, CommitOutcome, Cursor, IdempotencyRecord, SessionFilter, SessionPage, SessionRow, StoredEvent,
+    ActivityColumns, Append, CommitOutcome, Cursor, IdempotencyRecord, SessionFilter, SessionPage, SessionRow, StoredEvent, Wakeup,
     WorkspaceRow, WorkspaceState,
 };
-pub(crate) use wakeups::{Wakeup, Wakeups};
+pub(crate) use wakeups::Wakeups;

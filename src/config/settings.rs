@@ -287,8 +287,8 @@ pub struct UpdateSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSettings {
-    /// URL of a PostgreSQL database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Default, also as
-    /// `sqlite`: a file in the data directory. The environment variable `NUNCIO_STORE` and the
+    /// URL of a PostgreSQL database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Default, also
+    /// as `sqlite`: a file in the data directory. The environment variable `NUNCIO_STORE` and the
     /// option `--store` precede it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,

@@ -83,8 +83,8 @@ pub(super) struct Lineage {
 
 impl Sessions {
     /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `run/`, `artifacts/`,
-    /// `attachments/`); with `url`, the events are in that database. `serve` serves the calls of other processes; without it, this process
-    /// accepts none.
+    /// `attachments/`); with `url`, the events are in that database. `serve` serves the calls of
+    /// other processes; without it, this process accepts none.
     pub async fn open_store(
         dir: &Path,
         url: Option<&str>,

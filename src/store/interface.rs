@@ -56,8 +56,8 @@ async fn blocking<T: Send + 'static>(
 
 impl Store {
     /// Opens the PostgreSQL database with this URL, or else the SQLite database in the directory
-    /// `dir`, which is created if it is missing. Migrates the tables. An SQLite database that cannot
-    /// be written is opened for reading ([`Store::is_read_only`]).
+    /// `dir`, which is created if it is missing. Migrates the tables. An SQLite database that
+    /// cannot be written is opened for reading ([`Store::is_read_only`]).
     pub(crate) async fn open(dir: &Path, url: Option<&str>) -> Result<Store> {
         if let Some(url) = url {
             return Store::connect(url).await;

@@ -22,9 +22,9 @@ use futures_util::FutureExt;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use self::address::Address;
+use self::address::DatabaseAddress;
 use self::connection::Link;
-use self::listener::Notifier;
+use self::listener::CommitNotifier;
 use crate::error::Result;
 
 pub(super) use self::listener::Listener;
@@ -34,26 +34,26 @@ const READERS: usize = 3;
 
 /// A PostgreSQL database.
 pub(crate) struct PostgresStore {
-    address: Arc<Address>,
+    address: Arc<DatabaseAddress>,
     readers: [Link; READERS],
     next_reader: AtomicUsize,
     writer: Link,
     /// True after a commit whose outcome is unknown.
     outcome_unknown: AtomicBool,
-    notifier: Notifier,
+    notifier: CommitNotifier,
 }
 
 impl PostgresStore {
     /// Connects to the database and migrates its tables.
     pub(super) async fn open(url: &str) -> Result<PostgresStore> {
-        let address = Arc::new(Address::parse(url)?);
+        let address = Arc::new(DatabaseAddress::parse(url)?);
         let link = || Link::new(address.clone());
         let store = PostgresStore {
             readers: std::array::from_fn(|_| link()),
             next_reader: AtomicUsize::new(0),
             writer: link(),
             outcome_unknown: AtomicBool::new(false),
-            notifier: Notifier::start(link()),
+            notifier: CommitNotifier::start(link()),
             address,
         };
         migrations::run(&store.writer).await?;

@@ -106,6 +106,28 @@ impl Cursor {
     }
 }
 
+/// The result of one wait for writes of other processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wakeup {
+    /// No other process has written since the last wait.
+    Unchanged,
+    /// Other processes have written to the sessions with these keys.
+    Changed(Vec<i64>),
+    /// Other processes have written, in any sessions.
+    Unknown,
+}
+
+impl Wakeup {
+    /// Returns whether the session with this key may have changed.
+    pub(crate) fn may_concern(&self, key: i64) -> bool {
+        match self {
+            Wakeup::Unchanged => false,
+            Wakeup::Changed(keys) => keys.contains(&key),
+            Wakeup::Unknown => true,
+        }
+    }
+}
+
 /// An event with its position among all events, and the working directory of its session.
 pub(crate) struct StoredEvent {
     pub cursor: Cursor,

@@ -4,21 +4,11 @@ use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use super::postgres::Listener;
+use super::rows::Wakeup;
 use super::sqlite::ChangeWatch;
 
 /// Interval at which an SQLite database is checked for writes of other processes.
 const SQLITE_POLL: Duration = Duration::from_millis(50);
-
-/// The result of one wait for writes of other processes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wakeup {
-    /// No other process has written since the last wait.
-    Unchanged,
-    /// Other processes have written to the sessions with these keys.
-    Changed(Vec<i64>),
-    /// Other processes have written, in any sessions.
-    Unknown,
-}
 
 /// Waits for writes of other processes.
 pub(crate) enum Wakeups {
@@ -29,17 +19,6 @@ pub(crate) enum Wakeups {
     },
     #[cfg(feature = "postgres")]
     Postgres(Listener),
-}
-
-impl Wakeup {
-    /// Returns whether the session with this key may have changed.
-    pub(crate) fn may_concern(&self, key: i64) -> bool {
-        match self {
-            Wakeup::Unchanged => false,
-            Wakeup::Changed(keys) => keys.contains(&key),
-            Wakeup::Unknown => true,
-        }
-    }
 }
 
 impl Wakeups {

@@ -31,7 +31,7 @@ pub(super) enum TlsMode {
 }
 
 /// The parsed URL.
-pub(super) struct Address {
+pub(super) struct DatabaseAddress {
     pub config: Config,
     pub tls: TlsMode,
     /// The file with the certificates of trusted authorities (`sslrootcert`).
@@ -39,9 +39,9 @@ pub(super) struct Address {
     shown: String,
 }
 
-impl Address {
+impl DatabaseAddress {
     /// Parses a URL. Over TCP, the default of `sslmode` is `verify-full`.
-    pub(super) fn parse(url: &str) -> Result<Address> {
+    pub(super) fn parse(url: &str) -> Result<DatabaseAddress> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut rest, mut tls, mut root_certificates) = (Vec::new(), None, None);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -75,7 +75,7 @@ impl Address {
             config.application_name("nuncio");
         }
         let shown = shown(&config);
-        Ok(Address { config, tls, root_certificates, shown })
+        Ok(DatabaseAddress { config, tls, root_certificates, shown })
     }
 
     /// Returns the address without user and password.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
-use super::address::Address;
+use super::address::DatabaseAddress;
 use super::failure::failed;
 use super::tls::Connector;
 use crate::error::{Error, Kind, Result};
@@ -35,7 +35,7 @@ pub(super) struct OpenConnection {
 impl OpenConnection {
     /// Connects to the first host of the address that accepts writes. `notified` receives the
     /// payloads of notifications.
-    pub(super) async fn open(address: &Address, notified: Option<mpsc::Sender<String>>) -> Result<OpenConnection> {
+    pub(super) async fn open(address: &DatabaseAddress, notified: Option<mpsc::Sender<String>>) -> Result<OpenConnection> {
         let doing = "connecting to";
         let opened = address.config.connect(Connector::new(address)?).await;
         let (client, mut connection) = opened.map_err(|error| failed(doing, address.shown(), error))?;
@@ -88,13 +88,13 @@ impl OpenConnection {
 /// One connection to the database. Concurrent statements are sent one after the other, without
 /// waiting for results.
 pub(super) struct Link {
-    address: Arc<Address>,
+    address: Arc<DatabaseAddress>,
     connection: tokio::sync::Mutex<Option<Arc<OpenConnection>>>,
 }
 
 impl Link {
     /// Creates a connection, which is opened by the first statement.
-    pub(super) fn new(address: Arc<Address>) -> Link {
+    pub(super) fn new(address: Arc<DatabaseAddress>) -> Link {
         Link { address, connection: tokio::sync::Mutex::default() }
     }
 

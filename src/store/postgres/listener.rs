@@ -9,10 +9,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::address::Address;
+use super::address::DatabaseAddress;
 use super::connection::{Link, OpenConnection};
 use crate::error::{Error, Kind, Result};
-use crate::store::wakeups::Wakeup;
+use crate::store::rows::Wakeup;
 use crate::task;
 
 /// Pause between two notifications of this process. Each covers all commits in between.
@@ -31,15 +31,15 @@ const TICK: Duration = Duration::from_millis(250);
 const ECHO: Duration = Duration::from_secs(1);
 
 /// Sends notifications about the commits of this process.
-pub(super) struct Notifier {
+pub(super) struct CommitNotifier {
     /// The first word of its notifications.
     own: String,
     changed: Arc<(Mutex<BTreeSet<i64>>, Notify)>,
 }
 
-impl Notifier {
+impl CommitNotifier {
     /// Starts the task that sends notifications. It ends with the notifier.
-    pub(super) fn start(link: Link) -> Notifier {
+    pub(super) fn start(link: Link) -> CommitNotifier {
         let own = Uuid::new_v4().simple().to_string();
         let changed: Arc<(Mutex<BTreeSet<i64>>, Notify)> = Arc::default();
         let (sender, weak) = (own.clone(), Arc::downgrade(&changed));
@@ -58,7 +58,7 @@ impl Notifier {
                 tokio::time::sleep(NOTIFY_PAUSE).await;
             }
         });
-        Notifier { own, changed }
+        CommitNotifier { own, changed }
     }
 
     /// Returns the first word of the notifications of this process.
@@ -73,7 +73,7 @@ impl Notifier {
     }
 }
 
-impl Drop for Notifier {
+impl Drop for CommitNotifier {
     fn drop(&mut self) {
         // The task ends when it finds no notifier.
         self.changed.1.notify_one();
@@ -89,7 +89,7 @@ fn payload(sender: &str, keys: &BTreeSet<i64>) -> String {
 
 /// Waits for notifications of other processes.
 pub(crate) struct Listener {
-    address: Arc<Address>,
+    address: Arc<DatabaseAddress>,
     /// The first word of the notifications of this process.
     own: String,
     connection: Option<(OpenConnection, mpsc::Receiver<String>)>,
@@ -98,13 +98,13 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Starts to listen.
-    pub(super) async fn open(address: Arc<Address>, own: String) -> Result<Listener> {
+    pub(super) async fn open(address: Arc<DatabaseAddress>, own: String) -> Result<Listener> {
         let connection = Some(listen(&address).await?);
         Ok(Listener { address, own, connection, checked: None })
     }
 
     /// Checks that notifications arrive: some connection poolers drop them.
-    pub(super) async fn check(address: Arc<Address>) -> Result<()> {
+    pub(super) async fn check(address: Arc<DatabaseAddress>) -> Result<()> {
         let (connection, mut received) = listen(&address).await?;
         let sent = Uuid::new_v4().simple().to_string();
         let notified = connection.client().execute("SELECT pg_notify('nuncio', $1)", &[&sent]).await;
@@ -155,7 +155,7 @@ impl Listener {
     }
 }
 
-async fn listen(address: &Address) -> Result<(OpenConnection, mpsc::Receiver<String>)> {
+async fn listen(address: &DatabaseAddress) -> Result<(OpenConnection, mpsc::Receiver<String>)> {
     let (notified, received) = mpsc::channel(NOTIFICATIONS_MAX);
     let connection = OpenConnection::open(address, Some(notified)).await?;
     let listening = connection.client().batch_execute("LISTEN nuncio").await;

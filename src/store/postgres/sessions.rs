@@ -202,7 +202,7 @@ impl PostgresStore {
     }
 }
 
-/// The value of the column `owner`: the process.
+/// Returns the value of the column `owner` for this process.
 fn owner() -> i64 {
     i64::from(std::process::id())
 }

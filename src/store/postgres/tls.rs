@@ -18,7 +18,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client;
 
-use super::address::{Address, TlsMode};
+use super::address::{DatabaseAddress, TlsMode};
 use crate::error::{Error, Result};
 
 /// Creates the TLS sessions of an address.
@@ -27,7 +27,7 @@ pub(super) struct Connector(TlsConnector);
 
 impl Connector {
     /// Creates the connector. Fails if the certificates of the address cannot be read.
-    pub(super) fn new(address: &Address) -> Result<Connector> {
+    pub(super) fn new(address: &DatabaseAddress) -> Result<Connector> {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
             TlsMode::Disabled | TlsMode::Encrypted => Arc::new(AnyCertificate(ring.clone())),
@@ -45,7 +45,7 @@ impl Connector {
 }
 
 /// Returns the verifier for the authorities of the address, or of the system.
-fn authorities(address: &Address, ring: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
+fn authorities(address: &DatabaseAddress, ring: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
     let Some(file) = &address.root_certificates else {
         let verifier =
             Verifier::new(ring.clone()).map_err(|error| Error::invalid_params(format!("certificates of the system: {error}")))?;
