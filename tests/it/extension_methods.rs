@@ -12,7 +12,7 @@ mod view;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home};
+use crate::harness::{Agent, Home, literal};
 
 /// Asserts that each call fails with its error code and a message with its word.
 async fn refused(agent: &mut Agent, cases: &[(&str, Value, i64, &str)]) {
@@ -26,23 +26,22 @@ async fn refused(agent: &mut Agent, cases: &[(&str, Value, i64, &str)]) {
 /// Writes `count` events directly into the database. Every `every`-th event is a completed message,
 /// the other events are deltas.
 pub fn fill(home: &Home, count: i64, every: i64) {
-    let mut db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let all = db.transaction().unwrap();
-    let (key, head): (i64, i64) =
-        all.query_row("SELECT key, head FROM sessions", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-    {
-        let sql = "INSERT INTO events (session, seq, at_ms, delta, body) VALUES (?1, ?2, 1, ?3, ?4)";
-        let mut insert = all.prepare(sql).unwrap();
-        for number in 1..=count {
-            let message = number % every == 0;
-            let body = if message {
-                json!({"type": "message.completed", "messageId": format!("msg_{number}"), "role": "assistant", "parts": []})
-            } else {
-                json!({"type": "message.delta", "messageId": "msg_x", "role": "assistant", "offset": 0, "text": "x".repeat(100)})
-            };
-            insert.execute(rusqlite::params![key, head + number, !message, body.to_string()]).unwrap();
-        }
+    let row = home.sql("SELECT key, head FROM sessions").remove(0);
+    let (key, head) = row.split_once('|').unwrap();
+    let head: i64 = head.parse().unwrap();
+    let row = |number: i64| {
+        let message = number % every == 0;
+        let body = if message {
+            json!({"type": "message.completed", "messageId": format!("msg_{number}"), "role": "assistant", "parts": []})
+        } else {
+            json!({"type": "message.delta", "messageId": "msg_x", "role": "assistant", "offset": 0, "text": "x".repeat(100)})
+        };
+        format!("({key}, {}, 1, '{}', {})", head + number, u8::from(!message), literal(&body.to_string()))
+    };
+    let mut statements = "BEGIN;".to_owned();
+    for first in (1..=count).step_by(1000) {
+        let rows: Vec<String> = (first..=count.min(first + 999)).map(row).collect();
+        statements += &format!("INSERT INTO events (session, seq, at_ms, delta, body) VALUES {};", rows.join(","));
     }
-    all.execute("UPDATE sessions SET head = ?1", [head + count]).unwrap();
-    all.commit().unwrap();
+    home.sql(&format!("{statements} UPDATE sessions SET head = {}; COMMIT", head + count));
 }

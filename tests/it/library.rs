@@ -1,4 +1,5 @@
-//! The Rust library, used as a program that embeds it does.
+//! The Rust library, used as a program that embeds it does. Its store is SQLite also with
+//! `NUNCIO_TEST_STORE`, which only processes of nuncio receive.
 
 mod examples;
 mod parts;

@@ -11,6 +11,16 @@ macro_rules! needs_linux {
     };
 }
 
+/// Skips a test of SQLite's files if the store is PostgreSQL (`NUNCIO_TEST_STORE`).
+macro_rules! needs_sqlite {
+    ($reason:literal) => {
+        if crate::harness::on_postgres() {
+            eprintln!("skipped: {}: {}", module_path!(), $reason);
+            return;
+        }
+    };
+}
+
 mod budget;
 mod bundle;
 mod chat;

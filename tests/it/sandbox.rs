@@ -115,7 +115,7 @@ async fn commands_have_no_terminal() {
     let mut command = std::process::Command::new("python3");
     command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", env!("CARGO_BIN_EXE_nuncio"), "tool", "bash"]);
     command.args(["--mode", "auto", "--sandbox", "off", &input]).stdin(std::process::Stdio::null());
-    let output = command.current_dir(home.work()).env("NUNCIO_HOME", home.data()).output().unwrap();
+    let output = command.current_dir(home.work()).envs(home.variables()).output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     assert_eq!(told["output"], "1\n1\n1\nexit code: 0");
 }
@@ -139,7 +139,7 @@ fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str
     let filter: seccompiler::BpfProgram = filter.try_into().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
     command.args(arguments).stdin(std::process::Stdio::null());
-    command.current_dir(home.work()).env("NUNCIO_HOME", home.data());
+    command.current_dir(home.work()).envs(home.variables());
     // SAFETY: two system calls, and nothing is allocated unless they fail.
     unsafe { command.pre_exec(move || seccompiler::apply_filter(&filter).map_err(std::io::Error::other)) };
     command.output().unwrap()

@@ -224,5 +224,5 @@ async fn initialize_returns_version_and_capabilities() {
         assert_eq!(hello["_meta"]["nuncio"], json!({"fork": true}));
     }
     agent.finish().await;
-    assert!(!home.data().join("nuncio.db").exists(), "initialize opened the store");
+    assert!(!home.store().exists(), "initialize opened the store");
 }

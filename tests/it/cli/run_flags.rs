@@ -295,12 +295,10 @@ async fn ephemeral_session_is_deleted() {
     let left = [files(&home.data().join("artifacts")), files(&home.data().join("attachments"))].concat();
     assert_eq!(left, Vec::<String>::new());
     // What remains tells other processes of the deletion.
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let count =
-        |selection: &str| db.query_row(&format!("SELECT count(*) FROM {selection}"), [], |row| row.get::<_, u32>(0)).unwrap();
-    assert!(count("sessions") > 0);
-    assert_eq!(count("sessions WHERE title IS NOT NULL OR summary IS NOT NULL"), 0);
-    assert_eq!(count("events WHERE body <> '{\"type\":\"session.deleted\"}'"), 0);
+    let count = |selection: &str| home.sql(&format!("SELECT count(*) FROM {selection}"));
+    assert_ne!(count("sessions"), ["0"]);
+    assert_eq!(count("sessions WHERE title IS NOT NULL OR summary IS NOT NULL"), ["0"]);
+    assert_eq!(count("events WHERE body <> '{\"type\":\"session.deleted\"}'"), ["0"]);
 }
 
 #[tokio::test]

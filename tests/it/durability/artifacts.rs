@@ -14,10 +14,6 @@ fn artifacts(home: &Home, session: &str) -> Vec<PathBuf> {
     paths
 }
 
-fn database(home: &Home) -> rusqlite::Connection {
-    rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap()
-}
-
 /// Creates a session with an artifact.
 async fn drawn(home: &Home) -> String {
     let call = json!({"name": "diagram", "input": {"source": "digraph { a -> b }"}});
@@ -35,12 +31,12 @@ async fn artifacts_of_unused_session_are_removed() {
     let gone = drawn(&home).await;
     let kept_ms = nuncio::internal::limits::ARTIFACTS_KEPT.as_millis() as i64;
     let age = |session: &str, ms: i64| {
-        database(&home).execute("UPDATE sessions SET updated_ms = updated_ms - ?1 WHERE id = ?2", (ms, session)).unwrap();
+        home.sql(&format!("UPDATE sessions SET updated_ms = updated_ms - {ms} WHERE id = '{session}'"));
     };
     age(&old, kept_ms + 1000);
     age(&young, kept_ms - 60_000);
     // A directory without a session is removed only if it is old: its session may be in creation.
-    database(&home).execute("DELETE FROM sessions WHERE id = ?1", [&gone]).unwrap();
+    home.sql(&format!("DELETE FROM sessions WHERE id = '{gone}'"));
     std::fs::create_dir_all(home.data().join("artifacts/sess_new")).unwrap();
     std::fs::write(home.data().join("artifacts/sess_new/a.txt"), "a").unwrap();
     let long_ago = SystemTime::now() - nuncio::internal::limits::ARTIFACTS_KEPT - Duration::from_secs(1);

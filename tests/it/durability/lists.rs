@@ -168,9 +168,10 @@ async fn copied_and_older_sessions_have_last_turn() {
     assert!(list.len() == 3 && ids.contains(&&forked), "{list:?}");
     list.iter().for_each(|line| check(line, "none", false, Some("completed")));
 
+    needs_sqlite!("migrates an older store of SQLite");
     let older = "DROP TABLE workspaces; ALTER TABLE events DROP COLUMN message; ALTER TABLE events DROP COLUMN kind; ALTER TABLE events DROP COLUMN call; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; ALTER TABLE sessions DROP COLUMN waiting; \
                  ALTER TABLE sessions DROP COLUMN summary; ALTER TABLE sessions DROP COLUMN archived; PRAGMA user_version = 3";
-    rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap().execute_batch(older).unwrap();
+    home.sql(older);
     // The last turn of an old row is unknown until the session changes.
     let server = home.serve_script(json!([]), &[]).await;
     let rows = server.get("/v1/sessions").expect(200).await["sessions"].as_array().unwrap().clone();

@@ -37,6 +37,7 @@ fn talking() -> Value {
 
 #[tokio::test]
 async fn store_locked_for_seconds_loses_nothing() {
+    needs_sqlite!("locks nuncio.db-shm");
     let home = Home::new();
     let model = home.script(json!([talking(), {"text": "and on"}]));
     let mut agent = home.start(&["--model", &model]).await;
@@ -65,6 +66,7 @@ async fn store_locked_for_seconds_loses_nothing() {
 
 #[tokio::test]
 async fn turn_fails_if_store_stays_locked_and_session_recovers() {
+    needs_sqlite!("locks nuncio.db-shm");
     let home = Home::new();
     let long = json!({"text": "word ".repeat(10_000), "chunk_chars": 1, "delay_ms": 20});
     let model = home.script(json!([long, {"text": "back again"}]));

@@ -6,9 +6,8 @@ use crate::harness::Home;
 
 /// Makes the store refuse the events of the session's owner.
 fn take_away(home: &Home, session: &str) {
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let changed = db.execute("UPDATE sessions SET generation = generation + 1 WHERE id = ?1", [session]).unwrap();
-    assert_eq!(changed, 1);
+    let changed = home.sql(&format!("UPDATE sessions SET generation = generation + 1 WHERE id = '{session}' RETURNING id"));
+    assert_eq!(changed, [session]);
 }
 
 #[tokio::test]
@@ -63,10 +62,7 @@ async fn events_are_refused_if_the_stored_ones_end_elsewhere() {
     agent.turn(&session, "go").await;
     let kept = home.log(&session).await.len();
     agent.turn(&session, "go on").await;
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    db.execute("DELETE FROM events WHERE seq > ?1", [kept as i64]).unwrap();
-    db.execute("UPDATE sessions SET head = ?1", [kept as i64]).unwrap();
-    drop(db);
+    home.sql(&format!("DELETE FROM events WHERE seq > {kept}; UPDATE sessions SET head = {kept}"));
     let refused =
         agent.request("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "again"}]})).await;
     let message = refused.unwrap_err()["message"].as_str().unwrap().to_owned();

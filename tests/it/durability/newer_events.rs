@@ -3,17 +3,15 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use crate::harness::{Home, literal};
 
 /// Appends an event with this body to the only session of a store.
 fn append(home: &Home, body: &str) {
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    db.execute_batch("UPDATE sessions SET head = head + 1").unwrap();
-    db.execute(
-        "INSERT INTO events (session, seq, turn, at_ms, delta, body) SELECT key, head, NULL, 1, 0, ?1 FROM sessions",
-        [body],
-    )
-    .unwrap();
+    home.sql(&format!(
+        "UPDATE sessions SET head = head + 1;
+         INSERT INTO events (session, seq, turn, at_ms, delta, body) SELECT key, head, NULL, 1, '0', {} FROM sessions",
+        literal(body)
+    ));
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ async fn assert_readable(home: &Home, id: &str) {
 
 #[tokio::test]
 async fn sessions_are_readable_in_read_only_home() {
+    needs_sqlite!("removes nuncio.db-wal");
     let (home, id) = worked().await;
     // The last close writes the WAL file into the database and removes the WAL file.
     rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap().execute_batch("SELECT * FROM sessions").unwrap();
@@ -35,6 +36,7 @@ async fn sessions_are_readable_in_read_only_home() {
 /// A killed process leaves the WAL file and its index.
 #[tokio::test]
 async fn sessions_are_readable_in_read_only_home_with_wal() {
+    needs_sqlite!("reads nuncio.db-wal");
     let home = Home::new();
     let (mut agent, id) = home.session(json!([{"text": "what was said"}]), &[]).await;
     agent.turn(&id, "a prompt").await;
@@ -46,6 +48,7 @@ async fn sessions_are_readable_in_read_only_home_with_wal() {
 /// Sessions in an unreadable WAL file are not omitted silently.
 #[tokio::test]
 async fn unreadable_wal_in_read_only_home_is_an_error() {
+    needs_sqlite!("removes nuncio.db-shm");
     let home = Home::new();
     let (mut agent, id) = home.session(json!([{"text": "what was said"}]), &[]).await;
     agent.turn(&id, "a prompt").await;
@@ -59,6 +62,7 @@ async fn unreadable_wal_in_read_only_home_is_an_error() {
 
 #[tokio::test]
 async fn writes_in_read_only_home_are_errors() {
+    needs_sqlite!("a store of PostgreSQL is not in the home");
     let (home, id) = worked().await;
     let model = home.script(json!([{"text": "more"}]));
     for arguments in

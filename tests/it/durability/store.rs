@@ -16,6 +16,7 @@ const FILES: [&str; 3] = ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm"];
 
 #[tokio::test]
 async fn only_owner_can_read_store() {
+    needs_sqlite!("permissions of nuncio.db");
     let home = Home::new();
     for (open, modes) in [("a new one", None), ("an older one", Some(0o644))] {
         // All three files exist while the store is open.
@@ -37,6 +38,7 @@ async fn only_owner_can_read_store() {
 
 #[tokio::test]
 async fn store_of_newer_version_is_refused_and_unchanged() {
+    needs_sqlite!("changes the version of nuncio.db");
     let home = Home::new();
     home.run(&["sessions", "list"], "").await;
     let path = home.data().join("nuncio.db");

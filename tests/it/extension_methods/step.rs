@@ -146,10 +146,8 @@ async fn turns_have_their_model() {
     assert!(turns[0]["model"].as_str().unwrap().starts_with("scripted:") && turns[0]["model"] != turns[1]["model"], "{turns}");
     assert_eq!(turns[1]["model"], json!(second));
 
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let hidden = "UPDATE events SET body = replace(body, '\"step.', '\"older.') WHERE body LIKE '%\"step.%'";
-    assert_eq!(db.execute(hidden, []).unwrap(), 4);
-    drop(db);
+    let hidden = "UPDATE events SET body = replace(body, '\"step.', '\"older.') WHERE body LIKE '%\"step.%' RETURNING id";
+    assert_eq!(home.sql(hidden).len(), 4);
     let mut agent = home.start(&["--model", &second]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     assert_eq!(agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"], turns);

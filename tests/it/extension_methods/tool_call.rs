@@ -1,9 +1,9 @@
 //! Tool calls for API clients: the tool's name, title and category in its events, and its entry in
 //! the list of messages.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::harness::{Home, Reply};
+use crate::harness::{Home, Reply, literal};
 
 /// The calls of one turn and the category of each.
 fn calls() -> Vec<(Value, &'static str)> {
@@ -169,12 +169,18 @@ async fn calls_of_older_versions_are_messages() {
     let (mut agent, session) = home.session(json!([{"tool_calls": [bash]}, {"text": "done"}]), &[]).await;
     agent.turn(&session, "go").await;
     agent.finish().await;
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let older = "UPDATE events SET body = json_remove(body, '$.category') WHERE body LIKE '%\"tool.%';
-         UPDATE events SET body = json_remove(body, '$.name', '$.title', '$.category')
-         WHERE body LIKE '%\"tool.completed\"%' OR body LIKE '%\"permission.%'";
-    db.execute_batch(older).unwrap();
-    drop(db);
+    for row in home.sql("SELECT id, body FROM events WHERE body LIKE '%\"tool.%' OR body LIKE '%\"permission.%'") {
+        let (id, body) = row.split_once('|').unwrap();
+        let mut body: Map<String, Value> = serde_json::from_str(body).unwrap();
+        let kind = body["type"].as_str().unwrap();
+        let newer = if kind == "tool.completed" || kind.starts_with("permission.") {
+            &["category", "name", "title"][..]
+        } else {
+            &["category"]
+        };
+        newer.iter().for_each(|field| drop(body.shift_remove(*field)));
+        home.sql(&format!("UPDATE events SET body = {} WHERE id = {id}", literal(&Value::from(body).to_string())));
+    }
     let server = home.serve_script(json!([{"expect": "out", "text": "went on"}]), &[]).await;
     let path = format!("/v1/sessions/{session}/messages");
     let messages = server.get(&path).expect(200).await["messages"].clone();

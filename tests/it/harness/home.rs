@@ -1,17 +1,19 @@
 //! The directories of one test: settings and data, a work directory, scripts for the model.
 
+use std::ffi::OsString;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use super::store::PostgresDatabase;
 use super::{Agent, Watch, WatchFlags, bounded};
 use crate::process::marker;
 
@@ -19,6 +21,7 @@ pub struct Home {
     dir: TempDir,
     scripts: AtomicU32,
     environment: Mutex<Vec<(String, String)>>,
+    database: OnceLock<Option<PostgresDatabase>>,
 }
 
 /// The output and exit code of a command.
@@ -44,7 +47,7 @@ impl Home {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
-        let home = Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default() };
+        let home = Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default(), database: OnceLock::new() };
         if !UNCONFINED.is_empty() {
             home.config("");
         }
@@ -115,11 +118,22 @@ impl Home {
         self.environment.lock().unwrap().push((name.into(), value.into()));
     }
 
+    /// The database of the home in PostgreSQL, which is created here; none if the store is SQLite.
+    pub(super) fn database(&self) -> Option<&PostgresDatabase> {
+        self.database.get_or_init(PostgresDatabase::create).as_ref()
+    }
+
+    /// The environment variables that name the directory and the store of the home to nuncio.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let store = self.database().map(|database| ("NUNCIO_STORE", database.url().into()));
+        [("NUNCIO_HOME", self.data().into_os_string())].into_iter().chain(store).collect()
+    }
+
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuncio"));
         command.args(arguments).current_dir(self.work()).env_clear().kill_on_drop(true);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.dir.path()).env("NUNCIO_HOME", self.data()).env("TMPDIR", self.dir.path());
+        command.env("HOME", self.dir.path()).env("TMPDIR", self.dir.path()).envs(self.variables());
         command.envs(self.environment.lock().unwrap().iter().cloned());
         command
     }

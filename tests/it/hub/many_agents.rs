@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::native::native;
 use super::{PLAYED, allowed, bodies, hosted, played, trust};
-use crate::harness::{Agent, Home, Reply, bash, bounded, poll, text};
+use crate::harness::{Agent, Home, Reply, bash, bounded, on_postgres, poll, text};
 use crate::process::marked;
 
 /// Turns of a session between two comparisons. The last word of [`FAILING`] is then "say".
@@ -122,10 +122,10 @@ fn descriptors(pid: u32) -> Vec<String> {
 }
 
 /// The descriptors of nuncio in order, without the numbers of sockets and pipes, and without the
-/// store's connections, whose number varies.
+/// store's connections, whose number varies: the files of SQLite, or sockets.
 fn kinds(pid: u32) -> Vec<String> {
     let mut kinds = descriptors(pid);
-    kinds.retain(|name| !name.contains("/nuncio.db"));
+    kinds.retain(|name| !name.contains("/nuncio.db") && !(on_postgres() && name.starts_with("socket:")));
     for name in &mut kinds {
         let end = name.find(":[").unwrap_or(name.len());
         name.truncate(end);

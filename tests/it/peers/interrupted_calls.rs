@@ -53,17 +53,13 @@ async fn change_of_a_queued_message_is_made_once_if_the_owner_dies_before_it_ans
         }
         let sent = other.send(method, params).await;
         let wanted = if method.ends_with("edit") { "message.edited" } else { "message.removed" };
-        let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-        let count = || -> i64 {
-            let sql = "SELECT count(*) FROM events WHERE kind = ?1";
-            db.query_row(sql, [wanted], |row| row.get(0)).unwrap()
-        };
-        poll("the change", || count() == 1).await;
+        let count = || home.sql(&format!("SELECT count(*) FROM events WHERE kind = '{wanted}'"));
+        poll("the change", || count() == ["1"]).await;
         owner.kill().await;
         drop(proxy);
         let answer = other.answer(&sent).await;
         assert!(answer.is_ok(), "{method}: {answer:?}");
-        assert_eq!(count(), 1, "{method}");
+        assert_eq!(count(), ["1"], "{method}");
         other.finish().await;
         assert_complete(&home.log(&session).await);
     }

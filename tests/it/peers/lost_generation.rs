@@ -7,9 +7,8 @@ use crate::harness::{Agent, Home};
 
 /// Makes the store refuse the events of the session's owner.
 fn lose(home: &Home, session: &str) {
-    let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-    let lost = db.execute("UPDATE sessions SET generation = generation + 1 WHERE id = ?1", [session]).unwrap();
-    assert_eq!(lost, 1);
+    let lost = home.sql(&format!("UPDATE sessions SET generation = generation + 1 WHERE id = '{session}' RETURNING id"));
+    assert_eq!(lost, [session]);
 }
 
 /// A session of an editor with a queued message that starts no turn, another editor that has loaded

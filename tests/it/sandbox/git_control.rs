@@ -272,7 +272,7 @@ fn control_files_are_read_only_for_other_users_too() {
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
         let mut command = Command::new("setpriv");
         command.args(user).arg(env!("CARGO_BIN_EXE_nuncio")).args(["tool", "bash", "--mode", "auto", &input]);
-        let ran = command.current_dir(home.work()).env("NUNCIO_HOME", home.data()).env("HOME", &top).output().unwrap();
+        let ran = command.current_dir(home.work()).envs(home.variables()).env("HOME", &top).output().unwrap();
         let told = output(&serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}")));
         assert_eq!(!told.ends_with("exit code: 0"), denied, "{attack}: {told}");
         assert!(home.get(".git/commondir").is_none() && !home.get(".git/config").unwrap().contains("evil"), "{attack}: {told}");

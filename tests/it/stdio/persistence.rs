@@ -4,24 +4,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, LIMIT, bounded, text, tool};
-
-fn database(home: &Home) -> rusqlite::Connection {
-    rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap()
-}
+use crate::harness::{Home, LIMIT, bounded, literal, text, tool};
 
 #[tokio::test]
 async fn store_locked_too_long_fails_only_one_prompt() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]), &[]).await;
     assert_eq!(agent.turn(&session, "first").await.0, "end_turn");
-    let db = database(&home);
-    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let lock = home.store().lock();
     let id = agent.prompt(&session, "second").await;
     let error = tokio::time::timeout(LIMIT, agent.answer(&id)).await.expect("an answer").unwrap_err();
     assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32001), &json!("overloaded")), "{error}");
-    db.execute_batch("ROLLBACK").unwrap();
-    drop(db);
+    drop(lock);
     let (stop, updates) = agent.turn(&session, "third").await;
     assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").is_empty()), ("end_turn", false));
     agent.finish().await;
@@ -60,17 +54,13 @@ async fn unknown_event_is_ignored() {
     let (mut agent, session) = home.session(json!([{"text": "said before"}]), &[]).await;
     agent.turn(&session, "first").await;
     agent.finish().await;
-    let db = database(&home);
-    let (key, head): (i64, i64) =
-        db.query_row("SELECT key, head FROM sessions WHERE id = ?1", [&session], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let body = json!({"type": "weather.changed", "wind": {"from": "north"}}).to_string();
-    db.execute(
-        "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, NULL, 1, 0, ?3)",
-        (key, head + 1, body),
-    )
-    .unwrap();
-    db.execute("UPDATE sessions SET head = ?1 WHERE key = ?2", (head + 1, key)).unwrap();
-    drop(db);
+    home.sql(&format!(
+        "INSERT INTO events (session, seq, turn, at_ms, delta, body)
+         SELECT key, head + 1, NULL, 1, '0', {} FROM sessions WHERE id = '{session}';
+         UPDATE sessions SET head = head + 1 WHERE id = '{session}'",
+        literal(&body)
+    ));
 
     let shown = home.run(&["sessions", "show", &session], "").await;
     assert_eq!(shown.code, 0, "{shown:?}");

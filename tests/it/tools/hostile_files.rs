@@ -19,7 +19,7 @@ const BOUND: Duration = Duration::from_secs(20);
 async fn run(home: &Home, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let mut command = tokio::process::Command::new("sh");
     command.args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_nuncio")]).args(arguments);
-    command.current_dir(home.work()).env("NUNCIO_HOME", home.data()).env("HOME", home.work().parent().unwrap());
+    command.current_dir(home.work()).envs(home.variables()).env("HOME", home.work().parent().unwrap());
     command.stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(BOUND, command.output()).await.ok()?.unwrap();
     let said = [output.stdout, output.stderr].concat();

@@ -6,7 +6,7 @@ use nuncio::internal::workspace::{FileChange, commit};
 
 use super::patches::tree;
 use super::*;
-use crate::harness::bounded;
+use crate::harness::{Home, bounded};
 
 /// A patch that updates, adds, moves and deletes twenty files, followed by the section `last`.
 fn twenty_and(last: &str) -> (World, String) {
@@ -54,10 +54,10 @@ async fn no_file_changes_when_last_file_cannot_be_written() {
 async fn no_file_changes_when_disk_is_full() {
     let (world, patch) = twenty_and(&format!("*** Add File: huge\n{}", "+a long line of a long file\n".repeat(400_000)));
     let before = tree(&world);
-    let (home, input) = (world.directory.path().join("home"), json!({ "patch": patch }).to_string());
+    let (home, input) = (Home::new(), json!({ "patch": patch }).to_string());
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", r#"trap '' XFSZ; ulimit -f 8192; exec "$0" tool apply_patch --mode auto -"#, env!("CARGO_BIN_EXE_nuncio")]);
-    shell.current_dir(world.path("")).env("HOME", &home).env("NUNCIO_HOME", &home);
+    shell.current_dir(world.path("")).env("HOME", home.data()).envs(home.variables());
     shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     let mut child = shell.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -34,9 +34,7 @@ async fn new_worktree_has_a_branch_and_is_outside_the_repository() {
     assert_eq!([&status["unmergedCommits"], &status["head"]], [&json!(1), &second["head"]], "{status}");
     agent.finish().await;
     // After a restart, and without its rows, each is found again.
-    for name in ["nuncio.db", "nuncio.db-wal", "nuncio.db-shm"] {
-        let _ = std::fs::remove_file(home.data().join(name));
-    }
+    home.sql("DELETE FROM workspaces; DELETE FROM events; DELETE FROM sessions");
     let ran = home.run(&["workspaces", "list", "--json"], "").await;
     let mut names: Vec<Value> = ran.lines().into_iter().map(|workspace| workspace["name"].clone()).collect();
     names.sort_by_key(Value::to_string);

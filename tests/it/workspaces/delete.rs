@@ -324,8 +324,7 @@ async fn retention_deletes_only_unused_workspaces_without_work() {
             let file = std::fs::File::options().append(true).open(git_dir.join(file)).unwrap();
             file.set_modified(days_ago).unwrap();
         }
-        let db = rusqlite::Connection::open(home.data().join("nuncio.db")).unwrap();
-        db.execute("UPDATE workspaces SET created_ms = created_ms - 10 * 86400000 WHERE name = ?1", [name]).unwrap();
+        home.sql(&format!("UPDATE workspaces SET created_ms = created_ms - 10 * 86400000 WHERE name = '{name}'"));
     };
     ["clean", "dirty", "ignored"].into_iter().for_each(age);
     let names = async || {

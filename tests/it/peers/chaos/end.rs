@@ -110,15 +110,11 @@ impl RandomHistory<'_> {
 
     /// Asserts that the processes agree on the events.
     async fn compare(&mut self) {
-        let count: i64 = self
-            .database()
-            .query_row(
-                "SELECT count(*) FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
-                [&self.session],
-                |row| row.get(0),
-            )
-            .unwrap();
-        assert_eq!(count as usize, self.log.len(), "events in the store");
+        let count = self
+            .group
+            .home
+            .sql(&format!("SELECT count(*) FROM events WHERE session = (SELECT key FROM sessions WHERE id = '{}')", self.session));
+        assert_eq!(count, [self.log.len().to_string()], "events in the store");
         let home = self.group.home.work();
         let mut replays = Vec::new();
         for number in 0..2 {

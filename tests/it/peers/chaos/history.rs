@@ -223,18 +223,13 @@ impl RandomHistory<'_> {
 
     /// Returns the id of one of the last messages that were queued, which may have been delivered.
     fn queued(&mut self) -> Option<String> {
-        let sql = "SELECT message FROM events WHERE session = \
-                   (SELECT key FROM sessions WHERE id = ?1) AND kind = 'message.queued' \
-                   ORDER BY seq DESC LIMIT ?2";
-        let db = self.database();
-        let mut statement = db.prepare(sql).unwrap();
-        let rows = statement.query_map((&self.session, 4), |row| row.get(0)).unwrap();
-        let ids: Vec<String> = rows.map(Result::unwrap).collect();
+        let ids = self.group.home.sql(&format!(
+            "SELECT message FROM events WHERE session = \
+             (SELECT key FROM sessions WHERE id = '{}') AND kind = 'message.queued' \
+             ORDER BY seq DESC LIMIT 4",
+            self.session
+        ));
         (!ids.is_empty()).then(|| ids[self.random.below(ids.len() as u64) as usize].clone())
-    }
-
-    pub fn database(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.group.home.data().join("nuncio.db")).unwrap()
     }
 
     /// Removes or edits a queued message.
@@ -279,8 +274,8 @@ impl RandomHistory<'_> {
             "slow commit" => self.slow_commit().await,
             "kill" if self.faults.kills => self.kill().await,
             "lose" if self.faults.losses => {
-                let sql = "UPDATE sessions SET generation = generation + 1 WHERE id = ?1";
-                self.database().execute(sql, [&self.session]).unwrap();
+                let sql = format!("UPDATE sessions SET generation = generation + 1 WHERE id = '{}'", self.session);
+                self.group.home.sql(&sql);
             }
             "socket" if self.faults.sockets => {
                 self.group.add_proxies();
@@ -300,14 +295,13 @@ impl RandomHistory<'_> {
 
     /// Locks the store against commits for some time, in which the history goes on.
     async fn slow_commit(&mut self) {
-        let (db, time) = (self.database(), Duration::from_millis(5 + self.random.below(60)));
+        let (store, time) = (self.group.home.store(), Duration::from_millis(5 + self.random.below(60)));
         let (locked, wait) = tokio::sync::oneshot::channel();
         tokio::task::spawn_blocking(move || {
-            db.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let _lock = store.lock();
             let _ = locked.send(());
             let (_sender, silence) = mpsc::channel::<()>();
             let _ = silence.recv_timeout(time);
-            db.execute_batch("ROLLBACK").unwrap();
         });
         bounded("the lock of the store", wait).await.unwrap();
     }
