@@ -41,7 +41,7 @@ pub use running::RunningCommand;
 pub use server::Server;
 pub use site::Site;
 pub use socket::Socket;
-pub use store::{literal, on_postgres};
+pub use store::{TestStore, literal, on_postgres};
 pub use terminal::Terminal;
 pub use updates::{bash, kinds, notices, session_updates, text, tool};
 pub use watch::{Watch, WatchFlags};

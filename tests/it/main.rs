@@ -44,6 +44,7 @@ mod openapi;
 mod patch;
 mod peers;
 mod permission;
+mod postgres;
 mod process;
 mod processes;
 mod prompts;

@@ -37,9 +37,10 @@ fn of_code(code: &SqlState) -> (Kind, Option<&'static str>) {
             (Kind::StoreUnavailable, Some("name the primary server in the URL of the store"))
         }
         (code, _) if *code == SqlState::DISK_FULL => (Kind::Internal, Some("free disk space on the database server")),
-        // Connection exceptions, too few resources, operator intervention, and conflicts with other
-        // transactions, among them timeouts of locks.
-        (_, "08" | "53" | "57" | "40" | "55") => (Kind::StoreUnavailable, None),
+        // Conflicts with other transactions, and timeouts of locks.
+        (_, "40" | "55") => (Kind::Overloaded, None),
+        // Connection exceptions, too few resources, operator intervention.
+        (_, "08" | "53" | "57") => (Kind::StoreUnavailable, None),
         _ => (Kind::Internal, None),
     }
 }

@@ -39,7 +39,7 @@ const STEPS: &[&str] = &["
         turn    text,
         at_ms   bigint NOT NULL,
         delta   boolean NOT NULL,
-        kind    text NOT NULL,
+        kind    text,
         message text,
         call    text,
         body    text NOT NULL,

@@ -155,6 +155,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for C
     type Error = rustls::pki_types::InvalidDnsNameError;
 
     fn make_tls_connect(&mut self, host: &str) -> std::result::Result<Handshake, Self::Error> {
+        // A unix socket has no name, and its connections are not encrypted.
+        let host = if host.is_empty() { "localhost" } else { host };
         Ok(Handshake { connector: self.0.clone(), name: ServerName::try_from(host.to_owned())? })
     }
 }

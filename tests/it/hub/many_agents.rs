@@ -125,7 +125,7 @@ fn descriptors(pid: u32) -> Vec<String> {
 /// store's connections, whose number varies: the files of SQLite, or sockets.
 fn kinds(pid: u32) -> Vec<String> {
     let mut kinds = descriptors(pid);
-    kinds.retain(|name| !name.contains("/nuncio.db") && !(on_postgres() && name.starts_with("socket:")));
+    kinds.retain(|name| !(name.contains("/nuncio.db") || on_postgres() && name.starts_with("socket:")));
     for name in &mut kinds {
         let end = name.find(":[").unwrap_or(name.len());
         name.truncate(end);

@@ -1,0 +1,72 @@
+//! PostgreSQL as the store: errors that a wrong address, missing rights or another state of the
+//! database cause. `NUNCIO_TEST_STORE` (tests/postgres/run) names the server.
+
+use crate::harness::{Home, TestStore, on_postgres};
+
+/// The URL of the home's database, unless the store is SQLite.
+fn url(home: &Home) -> Option<String> {
+    match home.store() {
+        TestStore::Postgres(url) if on_postgres() => Some(url),
+        _ => {
+            eprintln!("skipped: {}: NUNCIO_TEST_STORE names no server", module_path!());
+            None
+        }
+    }
+}
+
+/// Lists the sessions with this store. Returns the exit code and the message.
+async fn listed(home: &Home, store: &str) -> (i32, String) {
+    let ran = home.run(&["sessions", "list", "--store", store], "").await;
+    (ran.code, ran.stderr)
+}
+
+#[tokio::test]
+async fn wrong_addresses_have_one_clear_error() {
+    let home = Home::new();
+    let Some(url) = url(&home) else { return };
+    let (base, query) = url.split_once('?').unwrap();
+    let name = base.rsplit('/').next().unwrap();
+    let port = query.rsplit("port=").next().unwrap();
+    let cases: [(String, i32, &str); 8] = [
+        ("mysql://localhost/x".into(), 2, "the URL of the store is invalid"),
+        ("postgres://localhost:x/y".into(), 2, "the URL of the store is invalid"),
+        (format!("{url}&sslmode=maybe"), 2, "sslmode must be disable, require, verify-ca or verify-full"),
+        (format!("{url}&passfile=x"), 2, "the parameter passfile=x is not supported"),
+        (format!("{url}&target_session_attrs=standby"), 2, "the parameter target_session_attrs=standby is not supported"),
+        (url.replace(name, "nowhere"), 2, "create the database: createdb NAME"),
+        (url.replace("nuncio@", "nobody:secret@"), 2, "correct the user or the password"),
+        (url.replace(&format!("port={port}"), "port=1"), 3, "connecting to the database"),
+    ];
+    for (store, code, message) in cases {
+        let (exit, error) = listed(&home, &store).await;
+        assert_eq!(exit, code, "{store}: {error}");
+        assert!(error.contains(message) && !error.contains("secret"), "{store}: {error}");
+        assert_eq!(error.matches("nuncio:").count(), 1, "{store}: {error}");
+    }
+    assert!(!home.store().exists(), "a wrong address created tables");
+}
+
+#[tokio::test]
+async fn unsuitable_databases_have_one_clear_error() {
+    let home = Home::new();
+    let Some(url) = url(&home) else { return };
+    let name = url.split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();
+    let guest = format!("guest_{name}");
+    home.sql(&format!("CREATE ROLE {guest} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC"));
+    let (code, error) = listed(&home, &url.replace("nuncio@", &format!("{guest}@"))).await;
+    assert!(code == 2 && error.contains("rights to create tables") && !home.store().exists(), "{code}: {error}");
+
+    home.sql(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
+    let (code, error) = listed(&home, &url).await;
+    assert!(code == 3 && error.contains("does not allow writes"), "{code}: {error}");
+    home.sql(&format!(
+        "SET default_transaction_read_only = off; ALTER DATABASE {name} RESET default_transaction_read_only; DROP ROLE {guest}"
+    ));
+
+    assert_eq!(listed(&home, &url).await, (0, String::new()));
+    home.sql("UPDATE meta SET version = 1000, min_version = 1");
+    assert_eq!(listed(&home, &url).await, (0, String::new()), "newer tables that only add");
+    home.sql("UPDATE meta SET version = 1000, min_version = 1000");
+    let (code, error) = listed(&home, &url).await;
+    assert!(code == 2 && error.contains("update nuncio"), "{code}: {error}");
+}
