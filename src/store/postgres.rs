@@ -17,18 +17,21 @@ mod workspaces;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use self::address::DatabaseAddress;
-use self::connection::Link;
+use self::connection::{Link, no_answer};
 use self::listener::CommitNotifier;
 use crate::error::Result;
 
 pub(super) use self::listener::Listener;
 
+/// Timeout of the start, with a migration of the tables.
+const OPENING: Duration = Duration::from_secs(60);
 /// Number of connections for reads and for changes of single rows.
 const READERS: usize = 3;
 
@@ -47,6 +50,11 @@ impl PostgresStore {
     /// Connects to the database and migrates its tables.
     pub(super) async fn open(url: &str) -> Result<PostgresStore> {
         let address = Arc::new(DatabaseAddress::parse(url)?);
+        let opened = tokio::time::timeout(OPENING, PostgresStore::connect(address.clone())).await;
+        opened.unwrap_or_else(|_| Err(no_answer("opening", &address, OPENING)))
+    }
+
+    async fn connect(address: Arc<DatabaseAddress>) -> Result<PostgresStore> {
         let link = || Link::new(address.clone());
         let store = PostgresStore {
             readers: std::array::from_fn(|_| link()),

@@ -220,9 +220,9 @@ async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &Sess
                 log.publish(append.events, Some(metrics));
                 if let Some(waited) = waited {
                     let description =
-                        format!("another process kept the store locked for {} s; no events were lost", waited.as_secs());
+                        format!("the store was locked or not reachable for {} s; no events were lost", waited.as_secs());
                     // The turn may have ended.
-                    log.try_emit(None, Body::notice(Severity::Warning, "The store was locked", description));
+                    log.try_emit(None, Body::notice(Severity::Warning, "The store was not available", description));
                 }
             }
             Err(error) => {

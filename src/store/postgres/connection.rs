@@ -18,6 +18,8 @@ use crate::task;
 
 /// Timeout of one statement, including the connection.
 const STATEMENT: Duration = Duration::from_secs(30);
+/// Timeout of a connection: its host may accept it and not answer.
+const OPENING: Duration = Duration::from_secs(20);
 /// The oldest version of the server.
 const SERVER_VERSION_MIN: i32 = 140_000;
 
@@ -33,11 +35,17 @@ pub(super) struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// Connects to the first host of the address that accepts writes. `notified` receives the
-    /// payloads of notifications.
+    /// Connects to the first host of the address that accepts writes. With `notified`, listens to
+    /// notifications, whose payloads it receives.
     pub(super) async fn open(address: &DatabaseAddress, notified: Option<mpsc::Sender<String>>) -> Result<OpenConnection> {
+        let opened = tokio::time::timeout(OPENING, OpenConnection::connect(address, notified)).await;
+        opened.unwrap_or_else(|_| Err(no_answer("connecting to", address, OPENING)))
+    }
+
+    async fn connect(address: &DatabaseAddress, notified: Option<mpsc::Sender<String>>) -> Result<OpenConnection> {
         let doing = "connecting to";
         let opened = address.config.connect(Connector::new(address)?).await;
+        let listens = notified.is_some();
         let (client, mut connection) = opened.map_err(|error| failed(doing, address.shown(), error))?;
         task::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -49,6 +57,9 @@ impl OpenConnection {
         });
         let prepared = async {
             client.batch_execute(SETTINGS).await?;
+            if listens {
+                client.batch_execute("LISTEN nuncio").await?;
+            }
             let version = client
                 .query_one("SELECT current_setting('server_version_num')::int, current_setting('server_version')", &[])
                 .await?;
@@ -121,12 +132,16 @@ impl Link {
             return result;
         }
         self.connection.lock().await.take_if(|open| used.as_ref().is_some_and(|used| Arc::ptr_eq(open, used)));
-        let message = format!("{doing} {}: no answer for {} s", self.address.shown(), STATEMENT.as_secs());
-        Err(Error::new(Kind::StoreUnavailable, message))
+        Err(no_answer(doing, &self.address, STATEMENT))
     }
 
     /// Converts an error of an operation.
     pub(super) fn failed(&self, doing: &str, error: tokio_postgres::Error) -> Error {
         failed(doing, self.address.shown(), error)
     }
+}
+
+/// Creates the error for a server that does not answer.
+pub(super) fn no_answer(doing: &str, address: &DatabaseAddress, waited: Duration) -> Error {
+    Error::new(Kind::StoreUnavailable, format!("{doing} {}: no answer for {} s", address.shown(), waited.as_secs()))
 }

@@ -75,8 +75,11 @@ impl PostgresStore {
 
     /// Returns the cursor of the last event ever written.
     pub(in crate::store) async fn last_event(&self) -> Result<Cursor> {
-        // The sequence is ahead of the events that other processes are committing.
-        let row = self.row("reading the last event of", "SELECT coalesce(max(id), 0) FROM events", &[]).await?;
+        // The lock waits for the commits to which the sequence has given numbers. The last event
+        // itself may have been deleted.
+        let sql = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(1853187439)) \
+                   SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass), 0) FROM ordered";
+        let row = self.row("reading the last event of", sql, &[]).await?;
         Ok(Cursor::from_number(row.map_or(0, |row| row.get::<_, i64>(0)) as u64))
     }
 

@@ -157,8 +157,5 @@ impl Listener {
 
 async fn listen(address: &DatabaseAddress) -> Result<(OpenConnection, mpsc::Receiver<String>)> {
     let (notified, received) = mpsc::channel(NOTIFICATIONS_MAX);
-    let connection = OpenConnection::open(address, Some(notified)).await?;
-    let listening = connection.client().batch_execute("LISTEN nuncio").await;
-    listening.map_err(|error| super::failure::failed("listening to", address.shown(), error))?;
-    Ok((connection, received))
+    Ok((OpenConnection::open(address, Some(notified)).await?, received))
 }
