@@ -46,8 +46,8 @@ pub(crate) const PEER_DRAIN: Duration = Duration::from_secs(1);
 /// How long SQLite waits for another process's transaction (busy timeout).
 pub const STORE_BUSY: Duration = Duration::from_secs(5);
 
-/// How long a write is retried while another process locks the store. After that, the events are
-/// lost.
+/// How long a write is retried while the store is locked or cannot be reached. After that, the
+/// events are lost.
 pub const STORE_LOCKED_MAX: Duration = Duration::from_secs(15);
 
 /// How long artifacts are kept after the last event of their session.

@@ -121,7 +121,9 @@ pub(crate) fn finish(response: &mut Response, id: &str, cross_origin: Option<Hea
         headers.remove(header::CONTENT_LENGTH);
         match error.kind {
             Kind::Unauthenticated => drop(headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-            Kind::Overloaded | Kind::RateLimited => drop(headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))),
+            Kind::Overloaded | Kind::StoreUnavailable | Kind::RateLimited => {
+                drop(headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1")))
+            }
             _ => {}
         }
         *response.body_mut() = Body::from(bytes);

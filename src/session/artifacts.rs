@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::clock::now_ms;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::store::Store;
@@ -25,6 +25,9 @@ pub(super) async fn remove_old(store: &Store, artifacts: &Path) {
         let removed = removed_if_old(store, &entry, before_ms).await;
         if let Err(error) = removed {
             tracing::warn!(path = %entry.path().display(), %error, "removing old artifacts failed");
+            if error.kind == Kind::StoreUnavailable {
+                return;
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::store::{Append, CommitOutcome, SessionRow, Store};
 
 /// Maximum number of events in the log writer's queue, over all sessions.
 const APPENDS_QUEUED_MAX: usize = 4096;
-/// Pause between two attempts to write to a locked store.
+/// Pause between two attempts to write to a store that is locked or cannot be reached.
 const STORE_RETRY: Duration = Duration::from_millis(50);
 
 /// Handle to the writer thread, which writes the events of all sessions of this process. The thread
@@ -236,7 +236,7 @@ async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &Sess
     }
 }
 
-/// Commits the appends. Retries while another process locks the store, for at most
+/// Commits the appends. Retries while the store is locked or cannot be reached, for at most
 /// [`limits::STORE_LOCKED_MAX`]. If the first attempt failed, also returns the total duration.
 async fn write(store: &Store, appends: &[Append], durable: bool) -> (Result<Vec<CommitOutcome>>, Option<Duration>) {
     let began = Instant::now();
@@ -248,7 +248,7 @@ async fn write(store: &Store, appends: &[Append], durable: bool) -> (Result<Vec<
                     tracing::warn!(%error, "the store cannot be written: retrying");
                 }
                 waited = Some(began.elapsed());
-                // The thread has no other work, and the timer ends before the thread.
+                // Blocks, because tokio's timers can end before this thread.
                 std::thread::sleep(STORE_RETRY);
             }
             result => return (result, waited.map(|_| began.elapsed())),
