@@ -219,10 +219,10 @@ async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &Sess
                 log.summarized.store(append.generation, Ordering::Release);
                 log.publish(append.events, Some(metrics));
                 if let Some(waited) = waited {
-                    let description =
-                        format!("the store was locked or not reachable for {} s; no events were lost", waited.as_secs());
+                    let title = "The store was locked or not reachable";
+                    let description = format!("nothing was written for {} s; no events were lost", waited.as_secs());
                     // The turn may have ended.
-                    log.try_emit(None, Body::notice(Severity::Warning, "The store was not available", description));
+                    log.try_emit(None, Body::notice(Severity::Warning, title, description));
                 }
             }
             Err(error) => {
