@@ -44,7 +44,7 @@ impl LeaseDeadline {
 
     /// Returns the time since the boot, including the time in which the machine was suspended.
     pub fn now() -> Duration {
-        // The clock is never negative.
+        // The time since the boot is never negative.
         clock_gettime(os::BOOT_CLOCK).try_into().unwrap_or_default()
     }
 

@@ -14,7 +14,7 @@ use crate::id::{MessageId, Seq, SessionId, TurnId};
 /// The metadata of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRow {
-    /// Rowid; events refer to it.
+    /// The number of the row, which the rows of events contain.
     pub key: i64,
     pub id: SessionId,
     pub generation: i64,
@@ -29,6 +29,26 @@ pub(crate) struct SessionRow {
     /// The session whose tool call created this one.
     pub parent: Option<SessionId>,
     pub archived: bool,
+}
+
+impl SessionRow {
+    /// Creates the row of a new session without events, in generation 1.
+    pub(super) fn new(key: i64, id: &SessionId, cwd: &Path, at_ms: u64) -> SessionRow {
+        SessionRow {
+            key,
+            id: id.clone(),
+            generation: 1,
+            head: 0,
+            cwd: cwd.into(),
+            additional_directories: Vec::new(),
+            title: None,
+            created_ms: at_ms,
+            updated_ms: at_ms,
+            activity: ActivityColumns::default(),
+            parent: None,
+            archived: false,
+        }
+    }
 }
 
 /// Selects the sessions of a list.
@@ -53,7 +73,7 @@ pub(crate) struct SessionPage {
 
 /// Events of one session, in order, for [`super::Store::commit`].
 pub(crate) struct Append {
-    /// Rowid of the session.
+    /// [`SessionRow::key`] of the session.
     pub key: i64,
     /// The generation that the owner received when it took the session. Each later owner receives a
     /// higher generation.

@@ -28,7 +28,7 @@ async fn wrong_addresses_have_one_clear_error() {
     let name = base.rsplit('/').next().unwrap();
     let port = query.rsplit("port=").next().unwrap();
     let cases: [(String, i32, &str); 8] = [
-        ("mysql://localhost/x".into(), 2, "the URL of the store is invalid"),
+        ("mysql://localhost/x".into(), 2, "it does not begin with postgres://"),
         ("postgres://localhost:x/y".into(), 2, "the URL of the store is invalid"),
         (format!("{url}&sslmode=maybe"), 2, "sslmode must be disable, require, verify-ca or verify-full"),
         (format!("{url}&passfile=x"), 2, "the parameter passfile=x is not supported"),

@@ -10,7 +10,7 @@ use crate::id::SessionId;
 use crate::local_socket::{PeerAddress, Peers};
 use crate::task;
 
-/// Takes and finds claims.
+/// Claims sessions for this process, and finds the processes that have claimed them.
 pub(crate) struct Claims {
     /// The directory of the lock files.
     dir: PathBuf,

@@ -42,6 +42,9 @@ pub(super) struct DatabaseAddress {
 impl DatabaseAddress {
     /// Parses a URL. Over TCP, the default of `sslmode` is `verify-full`.
     pub(super) fn parse(url: &str) -> Result<DatabaseAddress> {
+        if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(invalid(format_args!("it does not begin with postgres://")));
+        }
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut rest, mut tls, mut root_certificates) = (Vec::new(), None, None);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

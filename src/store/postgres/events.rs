@@ -1,4 +1,4 @@
-//! Reads of event rows.
+//! Reads events.
 
 use std::borrow::Cow;
 

@@ -120,20 +120,8 @@ impl PostgresStore {
         let cwd_text = cwd.to_string_lossy();
         let params: [&(dyn ToSql + Sync); 4] = [&id.as_str(), &owner(), &text(&cwd_text), &(at_ms as i64)];
         let row = self.row("creating a session in", sql, &params).await?;
-        Ok(SessionRow {
-            key: row.ok_or_else(|| Error::internal("a new session has no row"))?.get(0),
-            id: id.clone(),
-            generation: 1,
-            head: 0,
-            cwd: cwd.into(),
-            additional_directories: Vec::new(),
-            title: None,
-            created_ms: at_ms,
-            updated_ms: at_ms,
-            activity: ActivityColumns::default(),
-            parent: None,
-            archived: false,
-        })
+        let key = row.ok_or_else(|| Error::internal("a new session has no row"))?.get(0);
+        Ok(SessionRow::new(key, id, cwd, at_ms))
     }
 
     /// Creates a session with a copy of the events of session `parent`, page by page.

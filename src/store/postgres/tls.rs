@@ -29,9 +29,10 @@ impl Connector {
     /// Creates the connector. Fails if the certificates of the address cannot be read.
     pub(super) fn new(address: &DatabaseAddress) -> Result<Connector> {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let lax = |authorities| Arc::new(LaxVerifier { authorities, ring: ring.clone() });
         let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
-            TlsMode::Disabled | TlsMode::Encrypted => Arc::new(AnyCertificate(ring.clone())),
-            TlsMode::Signed => Arc::new(AnyName(authorities(address, &ring)?)),
+            TlsMode::Disabled | TlsMode::Encrypted => lax(None),
+            TlsMode::Signed => lax(Some(authorities(address, &ring)?)),
             TlsMode::Full => authorities(address, &ring)?,
         };
         let config = ClientConfig::builder_with_provider(ring)
@@ -60,15 +61,15 @@ fn authorities(address: &DatabaseAddress, ring: &Arc<CryptoProvider>) -> Result<
     Ok(verifier.map_err(|error| wrong(&error))?)
 }
 
-/// Accepts a certificate of a trusted authority for any name.
+/// Checks less than the certificate and the name.
 #[derive(Debug)]
-struct AnyName(Arc<dyn ServerCertVerifier>);
+struct LaxVerifier {
+    /// Accepts certificates of these authorities for any name; `None` accepts all certificates.
+    authorities: Option<Arc<dyn ServerCertVerifier>>,
+    ring: Arc<CryptoProvider>,
+}
 
-/// Accepts any certificate.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for LaxVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -77,7 +78,8 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        match self.0.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
+        match authorities.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -91,7 +93,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &self.ring.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -100,46 +102,11 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &self.ring.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.ring.signature_verification_algorithms.supported_schemes()
     }
 }
 

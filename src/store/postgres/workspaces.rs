@@ -1,4 +1,4 @@
-//! Workspace rows.
+//! Reads and changes the table of workspaces.
 
 use serde_json::{Map, Value};
 use tokio_postgres::Row;

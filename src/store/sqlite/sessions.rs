@@ -63,20 +63,7 @@ impl SqliteStore {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
         self.run("creating a session in", |db| {
             db.prepare_cached(sql)?.execute(params![id.as_str(), std::process::id(), cwd.to_string_lossy(), at_ms as i64])?;
-            Ok(SessionRow {
-                key: db.last_insert_rowid(),
-                id: id.clone(),
-                generation: 1,
-                head: 0,
-                cwd: cwd.into(),
-                additional_directories: Vec::new(),
-                title: None,
-                created_ms: at_ms,
-                updated_ms: at_ms,
-                activity: ActivityColumns::default(),
-                parent: None,
-                archived: false,
-            })
+            Ok(SessionRow::new(db.last_insert_rowid(), id, cwd, at_ms))
         })
     }
 

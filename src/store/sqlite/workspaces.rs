@@ -1,4 +1,4 @@
-//! Workspace rows.
+//! Reads and changes the table of workspaces.
 
 use std::path::PathBuf;
 
