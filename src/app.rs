@@ -11,7 +11,7 @@ use crate::api::App;
 use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, LoadedSettings, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::hub::Hub;
-use crate::process::ProcessLauncher;
+use crate::process::{LeaseDeadline, ProcessLauncher};
 use crate::session::Capacity;
 use crate::tools::Tools;
 #[cfg(feature = "http")]
@@ -108,7 +108,17 @@ fn build_with(bootstrap: Bootstrap, capacity: Capacity) -> Result<Arc<App>> {
         Ok(before) => launcher = launcher.open_files(before),
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
+    let launcher = with_lease(launcher, &bootstrap)?;
     Ok(assemble(bootstrap, capacity, launcher))
+}
+
+/// Returns the launcher, whose commands run under a lease if the store has nodes.
+pub(crate) fn with_lease(launcher: ProcessLauncher, bootstrap: &Bootstrap) -> Result<ProcessLauncher> {
+    if bootstrap.loaded.settings.store.postgres().is_none() {
+        return Ok(launcher);
+    }
+    let deadline = LeaseDeadline::new().map_err(|error| Error::io("preparing the lease", error))?;
+    Ok(launcher.with_lease(Arc::new(deadline)))
 }
 
 /// Builds the application, whose commands `launcher` starts.

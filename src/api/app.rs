@@ -88,7 +88,8 @@ impl App {
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
             let serve = Some((self.serve_peers)(self.this.clone()));
             let url = self.services.user.settings.store.postgres();
-            Sessions::open_store(&data, url, agents, durability, capacity, serve).boxed().await
+            let lease = self.services.launcher.lease().cloned();
+            Sessions::open_store(&data, url, agents, durability, capacity, serve, lease).boxed().await
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
         if self.refusing.load(Ordering::Acquire) {

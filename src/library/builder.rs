@@ -9,7 +9,7 @@ use super::fixed_model::FixedModel;
 use super::own_tool::{OwnTool, Tool};
 use super::question::{Decide, Decision, Question};
 use super::store::{Store, TemporaryDirectory};
-use crate::app::{Bootstrap, CommonArgs, assemble, load, paths};
+use crate::app::{Bootstrap, CommonArgs, assemble, load, paths, with_lease};
 use crate::config::{Durability, Environment, Overrides, SQLITE, Trust, TrustedContent};
 use crate::error::{Error, Kind, Result};
 use crate::event::HookEvent;
@@ -205,13 +205,13 @@ impl AgentBuilder {
         let launcher = launcher.with_environment(commands_environment(&self.variables));
         let environment: Environment = self.variables.iter().cloned().collect();
         let (store, overrides, directory, trusted) = (self.store, self.overrides, self.directory, self.trusted);
-        let started = launcher.clone();
         let prepare = move || {
+            let (bootstrap, temporary) = prepare(environment, store, overrides, (&directory, trusted), tools)?;
+            let launcher = with_lease(launcher, &bootstrap)?;
             let failed = |error| Error::new(Kind::Unsupported, NO_HELPER).hint(NO_HELPER_HINT).source(error);
-            started.check().map_err(failed)?;
-            prepare(environment, store, overrides, (&directory, trusted), tools)
+            launcher.check().map_err(failed).map(|()| (bootstrap, temporary, launcher))
         };
-        let (bootstrap, temporary) = task::blocking("building an agent", prepare).await??;
+        let (bootstrap, temporary, launcher) = task::blocking("building an agent", prepare).await??;
         let app = assemble(bootstrap, Capacity::default(), launcher);
         app.services.embed(binary);
         for hook in hooks {

@@ -15,16 +15,18 @@ pub(crate) struct PeerAddress {
     pub socket: Option<String>,
     /// The version of the messages that the process understands ([`PROTOCOL_VERSION`]).
     pub version: u32,
+    /// True if the process has another data directory, so that its socket cannot be reached.
+    pub remote: bool,
 }
 
 impl PeerAddress {
-    /// Parses the content of a lock file: `PID SOCKET VERSION`, or only `PID`.
+    /// Parses the content of a lock file, or the address of a node on its machine: `PID SOCKET VERSION`, or only `PID`.
     pub(crate) fn parse(text: &str) -> Option<PeerAddress> {
         let mut words = text.split_whitespace();
         let pid = words.next()?.parse().ok()?;
         let socket = words.next().map(String::from);
         let version = words.next().and_then(|version| version.parse().ok());
-        Some(PeerAddress { pid, socket: socket.filter(|_| version.is_some()), version: version.unwrap_or(0) })
+        Some(PeerAddress { pid, socket: socket.filter(|_| version.is_some()), version: version.unwrap_or(0), remote: false })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The socket of this process and its connections to other processes.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -69,13 +70,16 @@ impl Peers {
             listening.inspect_err(warned).ok()
         });
         let socket = socket.as_ref().map(|file| file.name.clone());
-        PeerAddress { pid: std::process::id(), socket, version: PROTOCOL_VERSION }
+        PeerAddress { pid: std::process::id(), socket, version: PROTOCOL_VERSION, remote: false }
     }
 
     /// Returns a connection to another process. Returns `session_busy` with the reason if the
     /// process cannot serve calls, and `not_found` if it no longer listens.
     pub(crate) fn connect(&self, address: &PeerAddress) -> Result<Arc<PeerConnection>> {
         let unreachable = |why: &str| Error::new(Kind::SessionBusy, format!("process {} {why}", address.pid));
+        if address.remote {
+            return Err(unreachable("is on another machine, which cannot be reached"));
+        }
         let Some(socket) = &address.socket else { return Err(unreachable("does not accept calls of other processes")) };
         if address.version != PROTOCOL_VERSION {
             let versions =
@@ -99,6 +103,14 @@ impl Peers {
         Ok(connection)
     }
 
+    /// Returns a name of the directory of the sockets that no other directory of any machine has,
+    /// until this machine is restarted. `None` if there is no such name.
+    pub(crate) fn home(&self) -> Option<String> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let dir = std::fs::metadata(&self.dir).ok()?;
+        Some(format!("{} {} {}", boot.trim(), dir.dev(), dir.ino()))
+    }
+
     /// Returns whether other processes may use the data directory.
     pub(crate) fn has_others(&self) -> bool {
         let own = self.address().socket;
@@ -106,15 +118,15 @@ impl Peers {
         sockets.map(|entry| entry.file_name()).any(|name| own.as_deref().is_none_or(|own| name != own))
     }
 
-    /// Returns whether a process still runs.
+    /// Returns whether a process still runs. A process with another data directory counts as alive.
     pub(crate) fn is_alive(&self, address: &PeerAddress) -> bool {
-        self.is_own(address) || files::is_alive(&self.dir, address.socket.as_deref(), address.pid)
+        self.is_own(address) || address.remote || files::is_alive(&self.dir, address.socket.as_deref(), address.pid)
     }
 
     /// Returns whether the address is the one of this process.
     pub(crate) fn is_own(&self, address: &PeerAddress) -> bool {
         let socket = self.socket.get().and_then(Option::as_ref).map(|file| &file.name);
-        address.pid == std::process::id() && address.socket.as_ref() == socket
+        !address.remote && address.pid == std::process::id() && address.socket.as_ref() == socket
     }
 
     /// Stops to serve other processes, waits up to [`limits::PEER_DRAIN`] until their calls are

@@ -57,6 +57,11 @@ impl ProcessLauncher {
         self
     }
 
+    /// Returns the deadline of the lease, if commands run under one.
+    pub(crate) fn lease(&self) -> Option<&Arc<LeaseDeadline>> {
+        self.server.lease.as_ref()
+    }
+
     /// Starts the fork server. Fails if this program does not serve as one, see [`super::init`].
     /// Blocks, usually for a few milliseconds.
     pub(crate) fn check(&self) -> io::Result<()> {

@@ -136,10 +136,14 @@ impl Sessions {
         self.tasks.wait().await;
         let open: Vec<Arc<OpenSession>> = self.map().drain().map(|(_, session)| session).collect();
         futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
-        for session in open {
+        for session in &open {
             if session.is_owned() {
-                self.trim_artifacts(&session).await;
+                self.trim_artifacts(session).await;
             }
+        }
+        // In a store with nodes, this releases all sessions at once.
+        self.claims.leave().await;
+        for session in open {
             session.ownership.release().await;
         }
     }
@@ -217,7 +221,7 @@ impl Sessions {
     }
 
     /// Closes a session unless it was used since `before_ms`. The next opening waits for the end.
-    async fn close_unused(&self, id: &SessionId, before_ms: u64) {
+    pub(super) async fn close_unused(&self, id: &SessionId, before_ms: u64) {
         let removed = {
             let mut map = self.map();
             let unused = map.get(id).is_some_and(|session| session.is_unused(before_ms));

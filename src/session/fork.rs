@@ -28,7 +28,7 @@ impl Sessions {
         }
         self.agents.check(&setup, &[])?;
         self.ensure_capacity().await?;
-        let lock = self.claims.take(&id).await?;
+        let claim = self.claims.prepare(&id).await?;
         let parent = &parent.log;
         let first = self.store.events(&parent.id, parent.key, 0, 1, false).await?.pop();
         let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));
@@ -42,6 +42,6 @@ impl Sessions {
         let row = self.store.fork_session(parent.key, created, until).await?;
         let log = self.log.session(&row).await?;
         log.commit(None, Body::SessionUpdated { change }).await?;
-        Ok(self.insert_owned(log, lock, Lineage::default()))
+        Ok(self.insert_owned(log, claim, Lineage::default()))
     }
 }

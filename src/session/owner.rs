@@ -2,6 +2,7 @@
 
 pub(super) mod claims;
 pub(super) mod external;
+pub(super) mod lease;
 pub(super) mod lock;
 pub(super) mod owners;
 pub(super) mod ownership;

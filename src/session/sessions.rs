@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::writer::Log;
 use super::open::{OpenSession, Session};
-use super::owner::claims::Claims;
-use super::owner::lock::SessionLock;
+use super::owner::claims::{Claims, SessionClaim};
+use super::owner::lease::Lease;
 use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
 use super::subagents::ancestor::Ancestor;
@@ -34,6 +34,7 @@ use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
+use crate::process::LeaseDeadline;
 use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
 use crate::task::TaskTracker;
 
@@ -84,7 +85,8 @@ pub(super) struct Lineage {
 impl Sessions {
     /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `run/`, `artifacts/`,
     /// `attachments/`); with `url`, the events are in that database. `serve` serves the calls of
-    /// other processes; without it, this process accepts none.
+    /// other processes; without it, this process accepts none. `commands` is the deadline of the
+    /// commands of this process, for a store with nodes.
     pub async fn open_store(
         dir: &Path,
         url: Option<&str>,
@@ -92,6 +94,7 @@ impl Sessions {
         durability: Durability,
         capacity: Capacity,
         serve: Option<ServePeers>,
+        commands: Option<Arc<LeaseDeadline>>,
     ) -> Result<Arc<Sessions>> {
         let store = Store::open(dir, url).await?;
         if !store.is_read_only()
@@ -102,10 +105,14 @@ impl Sessions {
         }
         let log = Log::open(store.clone(), durability)?;
         let peers = Arc::new(Peers::new(dir, serve));
-        let sessions = Arc::new_cyclic(|this| Sessions {
+        let commands = commands.filter(|_| store.has_nodes());
+        let sessions = Arc::new_cyclic(|this: &Weak<Sessions>| Sessions {
+            claims: {
+                let lease = commands.map(|commands| Lease::new(store.clone(), peers.clone(), commands, this.clone()));
+                Arc::new(Claims::new(dir, peers.clone(), store.clone(), lease.map(Arc::new)))
+            },
             log,
             store,
-            claims: Arc::new(Claims::new(dir, peers.clone())),
             peers,
             files: ["artifacts", "attachments", "drafts"].map(|name| dir.join(name)),
             agents,
@@ -128,6 +135,7 @@ impl Sessions {
             sessions.tasks.spawn_blocking(move || runtime.block_on(artifacts::remove_old(&store, &artifacts)));
         }
         sessions.watch_external_writers();
+        sessions.claims.renew(&sessions.tasks, &sessions.shutdown);
         Ok(sessions)
     }
 
@@ -162,16 +170,17 @@ impl Sessions {
     ) -> Result<Session> {
         self.ensure_capacity().await?;
         let SessionSetup { id, cwd, parent, .. } = setup;
-        let lock = self.claims.take(&id).await?;
+        let claim = self.claims.prepare(&id).await?;
         let row = self.store.create_session(&id, &cwd, now_ms()).await?;
         let log = self.log.session(&row).await?;
         log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change, parent }).await?;
-        Ok(self.insert_owned(log, lock, lineage))
+        Ok(self.insert_owned(log, claim, lineage))
     }
 
     /// Registers a new session that this process owns.
-    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, lock: SessionLock, lineage: Lineage) -> Session {
-        let session = self.session(log, Some(lock), lineage);
+    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, mut claim: SessionClaim, lineage: Lineage) -> Session {
+        claim.taken(log.key, log.generation.load(Ordering::Acquire));
+        let session = self.session(log, Some(claim), lineage);
         self.map().insert(session.log.id.clone(), session.open.clone());
         session
     }
@@ -242,8 +251,8 @@ impl Sessions {
         Ok(session)
     }
 
-    fn session(&self, log: Arc<SessionLog>, lock: Option<SessionLock>, lineage: Lineage) -> Session {
-        let (claims, store) = (self.claims.clone(), self.store.clone());
+    fn session(&self, log: Arc<SessionLog>, claim: Option<SessionClaim>, lineage: Lineage) -> Session {
+        let claims = self.claims.clone();
         let setup = log.state(|state| SessionSetup {
             id: log.id.clone(),
             cwd: state.cwd.clone(),
@@ -263,7 +272,7 @@ impl Sessions {
             ancestors: lineage.ancestors,
             children: Arc::default(),
             spawner: self.this.clone(),
-            ownership: Ownership::new(log.clone(), store, claims, lock),
+            ownership: Ownership::new(log.clone(), claims, claim),
             core: Mutex::new(SessionCore::new(log.id.clone())),
             settled: Notify::new(),
             turn_slots: self.turn_slots.clone(),
@@ -289,7 +298,7 @@ impl Sessions {
 
     /// Returns the address of the other process that owns a session. `None` if this process or no
     /// process owns it.
-    pub(crate) async fn other_owner(&self, id: &SessionId) -> Option<PeerAddress> {
+    pub(crate) async fn other_owner(&self, id: &SessionId) -> Result<Option<PeerAddress>> {
         self.claims.other_owner(id).await
     }
 

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 #[cfg(feature = "postgres")]
 use super::postgres::PostgresStore;
 use super::rows::{
-    Append, CommitOutcome, Cursor, IdempotencyRecord, SessionFilter, SessionPage, SessionRow, StoredEvent, WorkspaceRow,
-    WorkspaceState,
+    Append, CommitOutcome, Cursor, IdempotencyRecord, NodeRenewal, NodeRow, SessionFilter, SessionPage, SessionRow, StoredEvent,
+    TakeOutcome, WorkspaceRow, WorkspaceState,
 };
 use super::sqlite::SqliteStore;
 use super::wakeups::Wakeups;
@@ -35,6 +35,7 @@ pub(crate) enum Store {
 macro_rules! on_each {
     ($store:expr, $name:ident => $sqlite:expr, $postgres:expr) => {
         match $store {
+            #[allow(unused_variables, reason = "not each function needs the database")]
             Store::Sqlite($name) => $sqlite,
             #[cfg(feature = "postgres")]
             #[allow(unused_variables, reason = "not each function needs the database")]
@@ -147,10 +148,64 @@ impl Store {
         )
     }
 
-    /// Makes this process the session's owner and returns the new generation. From then on, appends
-    /// of earlier generations are refused.
-    pub(crate) async fn take_session(&self, key: i64) -> Result<i64> {
+    /// Makes this process the session's owner in a new generation. From then on, appends of earlier
+    /// generations are refused. In a store without nodes, the caller must hold the lock of the
+    /// session.
+    pub(crate) async fn take_session(&self, key: i64) -> Result<TakeOutcome> {
         on_each!(self, store => blocking(store, "taking a session", move |store| store.take_session(key)).await, store.take_session(key).await)
+    }
+
+    /// Returns whether processes claim sessions in their rows, as nodes. Otherwise they hold lock
+    /// files, and the other functions for nodes do nothing.
+    pub(crate) fn has_nodes(&self) -> bool {
+        on_each!(self, store => false, true)
+    }
+
+    /// Makes this process a node with a new incarnation, for the duration of a lease. Its earlier
+    /// incarnation ends. `home` and `process` are the fields of its [`NodeRow`], `protocol` the
+    /// version of the messages between nodes.
+    pub(crate) async fn join_node(&self, home: Option<&str>, process: &str, protocol: u32) -> Result<()> {
+        on_each!(self, store => Ok(()), store.join_node(home, process, protocol).await)
+    }
+
+    /// Renews the lease of this node. `None` if it has ended.
+    pub(crate) async fn renew_node(&self) -> Result<Option<NodeRenewal>> {
+        on_each!(self, store => Ok(Some(NodeRenewal::default())), store.renew_node().await)
+    }
+
+    /// Returns the incarnation of this node; 0 if it is none yet.
+    pub(crate) fn incarnation(&self) -> i64 {
+        on_each!(self, store => 0, store.incarnation())
+    }
+
+    /// Ends the lease of a node, which releases its sessions.
+    pub(crate) async fn remove_node(&self, incarnation: i64) -> Result<()> {
+        on_each!(self, store => Ok(()), store.remove_node(incarnation).await)
+    }
+
+    /// Lists the nodes whose lease has not ended.
+    pub(crate) async fn nodes(&self) -> Result<Vec<NodeRow>> {
+        on_each!(self, store => Ok(Vec::new()), store.nodes().await)
+    }
+
+    /// Returns the node that has claimed a session.
+    pub(crate) async fn session_owner(&self, id: &SessionId) -> Result<Option<NodeRow>> {
+        on_each!(self, store => Ok(None), store.session_owner(id).await)
+    }
+
+    /// Lists up to `limit` sessions that nodes have claimed, most recently updated first.
+    pub(crate) async fn claimed_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
+        on_each!(self, store => Ok(Vec::new()), store.claimed_sessions(limit).await)
+    }
+
+    /// Lists up to `limit` sessions with an open turn whose node's lease has ended.
+    pub(crate) async fn abandoned_sessions(&self, limit: usize) -> Result<Vec<SessionId>> {
+        on_each!(self, store => Ok(Vec::new()), store.abandoned_sessions(limit).await)
+    }
+
+    /// Releases sessions that this node claimed: their keys, and the generation of each claim.
+    pub(crate) async fn release_sessions(&self, claims: &[(i64, i64)]) -> Result<()> {
+        on_each!(self, store => Ok(()), store.release_sessions(claims).await)
     }
 
     /// Archives a session or returns it to the list. Returns false if the session does not exist.

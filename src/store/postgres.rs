@@ -11,12 +11,13 @@ mod failure;
 mod idempotency;
 mod listener;
 mod migrations;
+mod nodes;
 mod sessions;
 mod tls;
 mod workspaces;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -32,6 +33,8 @@ pub(super) use self::listener::Listener;
 
 /// Timeout of the start, with a migration of the tables.
 const OPENING: Duration = Duration::from_secs(60);
+/// Timeout of the renewal of a lease.
+const BEAT: Duration = Duration::from_secs(4);
 /// Number of connections for reads and for changes of single rows.
 const READERS: usize = 3;
 
@@ -41,6 +44,10 @@ pub(crate) struct PostgresStore {
     readers: [Link; READERS],
     next_reader: AtomicUsize,
     writer: Link,
+    /// For renewals of the lease, which wait for no other statement.
+    beats: Link,
+    /// See [`PostgresStore::incarnation`].
+    incarnation: AtomicI64,
     /// True after a commit whose outcome is unknown.
     outcome_unknown: AtomicBool,
     notifier: CommitNotifier,
@@ -60,6 +67,8 @@ impl PostgresStore {
             readers: std::array::from_fn(|_| link()),
             next_reader: AtomicUsize::new(0),
             writer: link(),
+            beats: link().with_timeout(BEAT),
+            incarnation: AtomicI64::new(0),
             outcome_unknown: AtomicBool::new(false),
             notifier: CommitNotifier::start(link()),
             address,

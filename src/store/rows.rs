@@ -29,6 +29,9 @@ pub(crate) struct SessionRow {
     /// The session whose tool call created this one.
     pub parent: Option<SessionId>,
     pub archived: bool,
+    /// The incarnation of the node that has claimed the session and has ended the turn of an
+    /// earlier owner. `None` in a store without nodes.
+    pub owner: Option<i64>,
 }
 
 impl SessionRow {
@@ -47,9 +50,41 @@ impl SessionRow {
             activity: ActivityColumns::default(),
             parent: None,
             archived: false,
+            owner: None,
         }
     }
 }
+
+/// The result of [`super::Store::take_session`].
+pub(crate) enum TakeOutcome {
+    /// This process is the owner, in this new generation.
+    Taken(i64),
+    /// Another node, whose lease has not ended, is the owner.
+    Held(NodeRow),
+}
+
+/// A node: a process that claims sessions in their rows, until its lease ends. The lease is for the
+/// incarnation: a node whose lease has ended continues as another incarnation, without claims.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRow {
+    pub incarnation: i64,
+    /// Names the data directory on its machine; `None` if that is not known. Processes with the
+    /// same one reach each other through local sockets.
+    pub home: Option<String>,
+    /// The address of the process on its machine.
+    pub process: String,
+}
+
+/// The result of a renewal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeRenewal {
+    /// Time until the first lease of another node ends, unless that node renews it.
+    pub others_end: Option<Duration>,
+}
+
+/// How long a renewal keeps a lease, by the clock of the database.
+#[cfg(feature = "postgres")]
+pub(super) const NODE_LEASE: Duration = Duration::from_secs(20);
 
 /// Selects the sessions of a list.
 #[derive(Clone, Copy, Debug, Default)]

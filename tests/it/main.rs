@@ -40,6 +40,7 @@ mod lsp;
 mod mcp;
 mod mcp_serve;
 mod models;
+mod nodes;
 mod openapi;
 mod patch;
 mod peers;

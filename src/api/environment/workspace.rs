@@ -66,7 +66,7 @@ pub(in crate::api) async fn sessions_in(cx: &CallContext, path: &Path) -> Result
     let mut owners = sessions.owners();
     let mut listed = Vec::new();
     for row in sessions.store().sessions_in(path, limits::WORKTREE_PROCESSES_MAX).await? {
-        let status = Activity::listed(sessions, &mut owners, &row).await.status();
+        let status = Activity::listed(sessions, &mut owners, &row).await?.status();
         listed.push(WorkspaceSession { session_id: row.id, status, title: row.title });
     }
     Ok(listed)

@@ -154,7 +154,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
     let session = match (sessions.opened(id), row.scope) {
         (Some(session), _) if session.is_owned() => return run_here().await,
         (Some(session), _) if session.has_owner_connection() => session,
-        (_, Scope::OwnerIfAny) => match sessions.other_owner(id).await {
+        (_, Scope::OwnerIfAny) => match sessions.other_owner(id).await? {
             None => return run_here().await,
             Some(_) => sessions.open_read_only(id).await?,
         },
@@ -197,7 +197,7 @@ async fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<Pe
     if let Some(connection) = session.owner_connection() {
         return Ok(Some(connection));
     }
-    let Some(owner) = sessions.other_owner(&session.log.id).await else { return Ok(None) };
+    let Some(owner) = sessions.other_owner(&session.log.id).await? else { return Ok(None) };
     match sessions.peers().connect(&owner) {
         Ok(connection) => {
             session.set_owner_connection(Some(connection.clone()));

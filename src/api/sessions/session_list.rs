@@ -83,7 +83,7 @@ impl Method for ListSessions {
         let mut owners = sessions.owners();
         let mut infos = Vec::with_capacity(rows.len());
         for row in rows {
-            let activity = Activity::listed(sessions, &mut owners, &row).await;
+            let activity = Activity::listed(sessions, &mut owners, &row).await?;
             let listed = ListedSession { activity, parent_session_id: row.parent };
             let info = acp::SessionInfo::new(acp_id(&row.id), row.cwd)
                 .additional_directories(row.additional_directories)

@@ -64,18 +64,18 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// Returns the activity of a stored session, which is not necessarily open in this process.
-    pub(crate) async fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Activity {
+    pub(crate) async fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Result<Activity> {
         if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
             let claimed = session.is_busy();
-            return Activity::owned(session.log.state(SessionSummary::from_state), claimed);
+            return Ok(Activity::owned(session.log.state(SessionSummary::from_state), claimed));
         }
         let summary = SessionSummary::stored(row);
-        if owners.owns(&row.id).await {
-            return Activity::owned(summary, false);
+        if owners.owns(row).await? {
+            return Ok(Activity::owned(summary, false));
         }
         // The owner may have ended the turn and released the session after the row was read.
         let read_again = if summary.turn().is_some() { sessions.row(&row.id).await.ok() } else { None };
-        Activity::unowned(read_again.as_ref().map_or(summary, SessionSummary::stored))
+        Ok(Activity::unowned(read_again.as_ref().map_or(summary, SessionSummary::stored)))
     }
 
     /// Returns the total cost of the session's model requests and of its subagents that have ended.
@@ -228,11 +228,17 @@ impl Method for GetSession {
 
     async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<SessionView>> {
         let sessions = cx.authorize(&params.session_id).await?;
-        let (id, mut session) = (&params.session_id, sessions.open_read_only(&params.session_id).await?);
-        let owned = session.is_owned() || sessions.owners().owns(id).await;
+        let id = &params.session_id;
+        // The owner first: the state is then at least as new.
+        let read = async || {
+            let owned = sessions.owners().owns(&sessions.row(id).await?).await?;
+            let session = sessions.open_read_only(id).await?;
+            Ok((owned || session.is_owned(), session))
+        };
+        let (mut owned, mut session) = read().await?;
         if !owned && session.log.state(|state| state.turn.is_some()) {
-            // The owner may have ended the turn and released the session since the read.
-            session = sessions.open_read_only(id).await?;
+            // A process may have taken the session in between.
+            (owned, session) = read().await?;
         }
         let children = children(sessions, id).await?;
         let claimed = session.is_busy();
@@ -273,7 +279,7 @@ async fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>>
     let mut owners = sessions.owners();
     let mut children = Vec::new();
     for row in sessions.store().children(id, limits::CHILDREN_LISTED_MAX).await? {
-        let activity = Activity::listed(sessions, &mut owners, &row).await;
+        let activity = Activity::listed(sessions, &mut owners, &row).await?;
         children.push(ChildView { activity, session_id: row.id, title: row.title });
     }
     Ok(children)

@@ -78,7 +78,7 @@ impl Method for GetResult {
         let id = params.session_id;
         let sessions = cx.authorize(&id).await?;
         let session = sessions.open_read_only(&id).await?;
-        let activity = Activity::listed(sessions, &mut sessions.owners(), &sessions.row(&id).await?).await;
+        let activity = Activity::listed(sessions, &mut sessions.owners(), &sessions.row(&id).await?).await?;
         let (agent, cwd, usage, duration_ms) = session.log.state(|state| {
             let turns = state.turns.after(0);
             let duration_ms = turns.iter().map(|turn| turn.ended_ms.saturating_sub(turn.started_ms)).sum();

@@ -72,6 +72,8 @@ struct Live {
     tail: Tail,
     state: SessionState,
     failed: Option<Error>,
+    /// The turn that the previous owner left open.
+    left_open: Option<TurnId>,
 }
 
 impl SessionLog {
@@ -213,6 +215,11 @@ impl SessionLog {
         self.head.send_replace(last);
     }
 
+    /// Returns whether the previous owner left this turn open.
+    pub(in crate::session) fn is_left_open(&self, turn: &TurnId) -> bool {
+        self.live().left_open.as_ref() == Some(turn)
+    }
+
     /// Returns the seq of the next event.
     pub(in crate::session) fn next_seq(&self) -> Seq {
         self.live().head + 1
@@ -240,7 +247,10 @@ impl SessionLog {
     /// Starts a new ownership generation and clears the failure.
     pub(in crate::session) fn own(&self, generation: i64) {
         self.generation.store(generation, Ordering::Release);
-        self.live().failed = None;
+        let mut live = self.live();
+        live.failed = None;
+        live.left_open = live.state.turn.clone();
+        drop(live);
         self.lost.send_replace(false);
     }
 

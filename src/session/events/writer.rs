@@ -154,7 +154,9 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
     groups.retain(|group| !group.append.events.is_empty());
     for Group { log, append, .. } in &mut groups {
         let first = log.summarized.load(Ordering::Acquire) != append.generation;
-        append.activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
+        let activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
+        // The columns of the previous owner stay until its turn is ended.
+        append.activity = activity.filter(|activity| !activity.turn.as_ref().is_some_and(|turn| log.is_left_open(turn)));
     }
     groups
 }

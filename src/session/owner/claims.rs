@@ -1,47 +1,138 @@
 //! The claims of processes on sessions. A process owns a session while it holds the lock on the
-//! session's file.
+//! session's file. In a store with nodes, it owns the session while the session's row names it and
+//! its lease is valid.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
+use super::lease::Lease;
 use super::lock::{self, SessionLock};
 use crate::error::Result;
 use crate::id::SessionId;
 use crate::local_socket::{PeerAddress, Peers};
-use crate::task;
+use crate::store::{NodeRow, Store, TakeOutcome};
+use crate::task::{self, TaskTracker};
 
 /// Claims sessions for this process, and finds the processes that have claimed them.
 pub(crate) struct Claims {
     /// The directory of the lock files.
     dir: PathBuf,
     peers: Arc<Peers>,
+    store: Store,
+    /// The lease of this process, in a store with nodes.
+    lease: Option<Arc<Lease>>,
+}
+
+/// The claim of this process on a session. Dropping it ends the claim.
+pub(in crate::session) enum SessionClaim {
+    Lock { _lock: SessionLock },
+    Row(RowClaim),
+}
+
+/// A claim in the session's row.
+pub(in crate::session) struct RowClaim {
+    lease: Arc<Lease>,
+    /// The key of the session and the generation, once it is claimed.
+    taken: Option<(i64, i64)>,
+}
+
+impl SessionClaim {
+    /// Ends the claim, before another process is told so.
+    pub(in crate::session) async fn end(mut self) {
+        if let SessionClaim::Row(claim) = &mut self
+            && let Some((key, generation)) = claim.taken
+            && claim.lease.release(&[(key, generation)]).await
+        {
+            claim.taken = None;
+        }
+    }
+
+    /// Records that the session's row names this process, in this generation.
+    pub(in crate::session) fn taken(&mut self, key: i64, generation: i64) {
+        if let SessionClaim::Row(claim) = self {
+            claim.taken = Some((key, generation));
+        }
+    }
+}
+
+impl Drop for RowClaim {
+    fn drop(&mut self) {
+        if let Some((key, generation)) = self.taken {
+            self.lease.released(key, generation);
+        }
+    }
 }
 
 impl Claims {
-    /// Creates the claims of a data directory.
-    pub(in crate::session) fn new(data: &Path, peers: Arc<Peers>) -> Claims {
-        Claims { dir: data.join("locks"), peers }
+    /// Creates the claims of a data directory, or with a lease those of a store with nodes.
+    pub(in crate::session) fn new(data: &Path, peers: Arc<Peers>, store: Store, lease: Option<Arc<Lease>>) -> Claims {
+        Claims { dir: data.join("locks"), peers, store, lease }
     }
 
-    /// Claims a session for this process. If another process has claimed it, returns a
-    /// `session_busy` error that names that process.
-    pub(in crate::session) async fn take(&self, id: &SessionId) -> Result<SessionLock> {
-        SessionLock::take(&self.dir, id, &self.peers.address())
+    /// Prepares a claim: locks the session's file, or ensures that the lease is valid. If another
+    /// process holds the lock, returns a `session_busy` error that names that process.
+    pub(in crate::session) async fn prepare(&self, id: &SessionId) -> Result<SessionClaim> {
+        match &self.lease {
+            None => Ok(SessionClaim::Lock { _lock: SessionLock::take(&self.dir, id, &self.peers.address())? }),
+            Some(lease) => {
+                lease.ensure().await?;
+                Ok(SessionClaim::Row(RowClaim { lease: lease.clone(), taken: None }))
+            }
+        }
+    }
+
+    /// Claims the session with this key in a new generation. If another process has claimed it,
+    /// returns a `session_busy` error that names that process.
+    pub(in crate::session) async fn take(&self, claim: &mut SessionClaim, id: &SessionId, key: i64) -> Result<i64> {
+        if let Some(lease) = &self.lease {
+            lease.ensure().await?;
+        }
+        loop {
+            let node = match self.store.take_session(key).await? {
+                TakeOutcome::Taken(generation) => {
+                    claim.taken(key, generation);
+                    return Ok(generation);
+                }
+                TakeOutcome::Held(node) => node,
+            };
+            let owner = self.address(&node);
+            if owner.as_ref().is_none_or(|owner| self.peers.is_alive(owner)) {
+                return Err(lock::busy(id, owner.as_ref()));
+            }
+            // A process on this machine: its lease ends when it dies, not later.
+            self.store.remove_node(node.incarnation).await?;
+        }
+    }
+
+    /// Returns the address of a node. `None` if another version wrote it in another form.
+    pub(in crate::session) fn address(&self, node: &NodeRow) -> Option<PeerAddress> {
+        self.lease.as_ref()?.address(node)
+    }
+
+    /// Returns whether the node is this process.
+    pub(in crate::session) fn is_own(&self, incarnation: i64) -> bool {
+        self.store.incarnation() == incarnation
     }
 
     /// Returns the address of the process that has claimed the session, or that had until it died.
     /// `None` if no process has claimed it.
-    pub(in crate::session) async fn owner(&self, id: &SessionId) -> Option<PeerAddress> {
-        lock::owner(&self.dir, id)
+    pub(in crate::session) async fn owner(&self, id: &SessionId) -> Result<Option<PeerAddress>> {
+        if self.lease.is_none() {
+            return Ok(lock::owner(&self.dir, id));
+        }
+        Ok(self.store.session_owner(id).await?.and_then(|node| self.address(&node)))
     }
 
     /// Returns the address of the other live process that has claimed the session.
-    pub(in crate::session) async fn other_owner(&self, id: &SessionId) -> Option<PeerAddress> {
-        self.owner(id).await.filter(|owner| !self.peers.is_own(owner) && self.peers.is_alive(owner))
+    pub(in crate::session) async fn other_owner(&self, id: &SessionId) -> Result<Option<PeerAddress>> {
+        Ok(self.owner(id).await?.filter(|owner| !self.peers.is_own(owner) && self.peers.is_alive(owner)))
     }
 
-    /// Returns the claimed sessions, with the addresses that [`Claims::owner`] returns.
-    pub(in crate::session) async fn all(&self) -> Result<Vec<(SessionId, PeerAddress)>> {
+    /// Returns the sessions whose files are locked, with the addresses that [`Claims::owner`]
+    /// returns.
+    pub(in crate::session) async fn locked(&self) -> Result<Vec<(SessionId, PeerAddress)>> {
         let dir = self.dir.clone();
         let read = move || {
             // The directory does not exist before the first session.
@@ -50,5 +141,19 @@ impl Claims {
             ids.filter_map(|id| lock::owner(&dir, &id).map(|owner| (id, owner))).collect()
         };
         task::blocking("reading the owners of sessions", read).await
+    }
+
+    /// Starts the task that renews the lease until `stop` is cancelled.
+    pub(in crate::session) fn renew(&self, tasks: &TaskTracker, stop: &CancellationToken) {
+        if let Some(lease) = &self.lease {
+            tasks.spawn(lease.clone().run(stop.clone()));
+        }
+    }
+
+    /// Ends the lease of this process, after it has released its sessions.
+    pub(in crate::session) async fn leave(&self) {
+        if let Some(lease) = &self.lease {
+            lease.leave().await;
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::id::SessionId;
 use crate::local_socket::PeerAddress;
 use crate::session::sessions::Sessions;
-use crate::store::SessionRow;
+use crate::store::{NodeRow, SessionRow};
 
 /// Maximum number of sessions of other processes in the status of agents.
 const STATUS_EXTERNAL_MAX: usize = 1000;
@@ -15,15 +15,28 @@ const WAITING_SESSIONS_MAX: usize = 1000;
 pub(crate) struct Owners<'a> {
     sessions: &'a Sessions,
     checked: Vec<(PeerAddress, bool)>,
+    /// The nodes with a lease, once they are read.
+    nodes: Option<Vec<NodeRow>>,
 }
 
 impl Owners<'_> {
-    /// Returns whether a live process owns the session.
-    pub(crate) async fn owns(&mut self, id: &SessionId) -> bool {
-        match self.sessions.claims.owner(id).await {
-            Some(owner) => self.is_owner(id, owner),
-            None => false,
-        }
+    /// Returns whether a live process owns the session with this row.
+    pub(crate) async fn owns(&mut self, row: &SessionRow) -> Result<bool> {
+        let sessions = self.sessions;
+        let owner = if sessions.store.has_nodes() {
+            let Some(incarnation) = row.owner else { return Ok(false) };
+            if sessions.claims.is_own(incarnation) {
+                return Ok(sessions.owns(&row.id));
+            }
+            let nodes = match &self.nodes {
+                Some(nodes) => nodes,
+                None => self.nodes.insert(sessions.store.nodes().await?),
+            };
+            nodes.iter().find(|node| node.incarnation == incarnation).and_then(|node| sessions.claims.address(node))
+        } else {
+            sessions.claims.owner(&row.id).await?
+        };
+        Ok(owner.is_some_and(|owner| self.is_owner(&row.id, owner)))
     }
 
     /// Returns whether the process with this address is alive and owns the session that it has
@@ -45,10 +58,10 @@ impl Owners<'_> {
 impl Sessions {
     /// Checks owners of sessions for one call.
     pub(crate) fn owners(&self) -> Owners<'_> {
-        Owners { sessions: self, checked: Vec::new() }
+        Owners { sessions: self, checked: Vec::new(), nodes: None }
     }
 
-    /// Returns whether this process holds or is taking the lock of the session.
+    /// Returns whether this process has claimed the session or is claiming it.
     fn owns(&self, id: &SessionId) -> bool {
         self.opened(id).is_some_and(|session| session.ownership.try_lock().map_or(true, |lock| lock.is_some()))
     }
@@ -63,7 +76,7 @@ impl Sessions {
         let mut owners = self.owners();
         let mut elsewhere = Vec::new();
         for row in self.store.waiting_sessions(WAITING_SESSIONS_MAX).await? {
-            if !self.is_owned_here(&row.id) && owners.owns(&row.id).await {
+            if !self.is_owned_here(&row.id) && owners.owns(&row).await? {
                 elsewhere.push(row);
             }
         }
@@ -74,7 +87,15 @@ impl Sessions {
     pub(crate) async fn owned_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();
         let mut rows = Vec::new();
-        for (id, owner) in self.claims.all().await? {
+        if self.store.has_nodes() {
+            for row in self.store.claimed_sessions(STATUS_EXTERNAL_MAX).await? {
+                if !self.is_owned_here(&row.id) && owners.owns(&row).await? {
+                    rows.push(row);
+                }
+            }
+            return Ok(rows);
+        }
+        for (id, owner) in self.claims.locked().await? {
             if self.is_owned_here(&id) || !owners.is_owner(&id, owner) {
                 continue;
             }

@@ -4,42 +4,41 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, MutexGuard, TryLockError, watch};
 
-use super::claims::Claims;
-use super::lock::SessionLock;
+use super::claims::{Claims, SessionClaim};
+use super::lock;
 use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
 use crate::id::Seq;
 use crate::session::events::log::SessionLog;
 use crate::session::work::message::IncomingMessage;
 use crate::session::work::turn::failed;
-use crate::store::Store;
 
-/// Ownership of an open session: the lock on its file, and the generation of its log.
+/// Ownership of an open session: the claim on it, and the generation of its log.
 ///
 /// Invariants:
 ///
-/// - Only the process that holds the lock appends. The kernel releases the lock when that process
-///   dies, so a dead owner never blocks the session.
+/// - Only the process that has claimed the session appends. The claim ends when that process dies
+///   or when its lease ends, so a dead owner does not block the session.
 /// - Each owner starts a new generation in the session's row, and each commit checks the
-///   generation. So an append by a former owner is refused, whatever happened to that owner's lock.
+///   generation. So an append by a former owner is refused, whatever happened to that owner's
+///   claim.
 /// - A new owner reads all events, and ends the turn and the tool calls that the previous owner
 ///   left open. Only then does [`Ownership::is_held`] return true, so that other tasks can append.
-/// - After a lost append, the log refuses appends until a new generation starts. The lock is kept
-///   during that time, so that no other process continues the session from an older state.
+/// - After a lost append, the log refuses appends until a new generation starts. The claim is
+///   kept during that time, so that no other process continues the session from an older state.
 /// - The mutex serializes acquiring, releasing and reading events of another owner.
 pub(in crate::session) struct Ownership {
     log: Arc<SessionLog>,
-    store: Store,
     claims: Arc<Claims>,
-    lock: Mutex<Option<SessionLock>>,
+    claim: Mutex<Option<SessionClaim>>,
     held: watch::Sender<bool>,
 }
 
 impl Ownership {
-    /// Creates the ownership of an open session. With `lock`, which a new session has, ownership is
-    /// held from the start.
-    pub(crate) fn new(log: Arc<SessionLog>, store: Store, claims: Arc<Claims>, lock: Option<SessionLock>) -> Ownership {
-        Ownership { log, store, claims, held: watch::Sender::new(lock.is_some()), lock: Mutex::new(lock) }
+    /// Creates the ownership of an open session. With `claim`, which a new session has, ownership
+    /// is held from the start.
+    pub(crate) fn new(log: Arc<SessionLog>, claims: Arc<Claims>, claim: Option<SessionClaim>) -> Ownership {
+        Ownership { log, claims, held: watch::Sender::new(claim.is_some()), claim: Mutex::new(claim) }
     }
 
     /// Returns whether this process owns the session.
@@ -54,12 +53,12 @@ impl Ownership {
     }
 
     /// Ensures that this process owns the session. If another process owns the session, returns
-    /// `session_busy`. If the previous owner has exited, takes the lock, and ends the turn and the
+    /// `session_busy`. If the previous owner has exited, claims the session, and ends the turn and the
     /// tool calls that the previous owner left open. After a lost append, ownership is acquired
     /// again in the same way.
     ///
     /// `may_take` is called before that, with the error of the lost append, and whether this
-    /// process still holds the lock. While the guard that it returns exists, no other task appends
+    /// process still has the claim. While the guard that it returns exists, no other task appends
     /// because it found the session owned. `taken` is called when the log is complete, before other
     /// tasks find the session owned.
     pub(crate) async fn acquire<G>(
@@ -67,7 +66,7 @@ impl Ownership {
         may_take: impl FnOnce(Option<&Error>, bool) -> Result<G>,
         taken: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let mut held = self.lock.lock().await;
+        let mut held = self.claim.lock().await;
         let lost = self.log.failed();
         if held.is_some() && lost.is_none() {
             return Ok(());
@@ -81,15 +80,15 @@ impl Ownership {
             // ownership is acquired again.
             let _ = self.log.commit(None, Body::notice(Severity::Error, "Events were lost", "the log could not be written")).await;
         }
-        let lock = match held.take() {
-            Some(lock) => lock,
-            None => self.claims.take(&self.log.id).await?,
+        let mut claim = match held.take() {
+            Some(claim) => claim,
+            None => self.claims.prepare(&self.log.id).await?,
         };
-        let generation = match self.start_generation().await {
+        let generation = match self.start_generation(&mut claim).await {
             Ok(generation) => generation,
             Err(error) => {
-                // After a lost append the lock is kept until the store can be written again.
-                *held = Some(lock).filter(|_| lost.is_some());
+                // After a lost append the claim is kept until the store can be written again.
+                *held = Some(claim).filter(|_| lost.is_some() && !lock::is_not_owner(&error));
                 return Err(error);
             }
         };
@@ -98,15 +97,15 @@ impl Ownership {
         }
         self.log.own(generation);
         self.close_open_items(lost.as_ref()).await?;
-        *held = Some(lock);
+        *held = Some(claim);
         let taken = taken();
         self.held.send_replace(true);
         taken
     }
 
     /// Starts a new generation and reads the events that other processes wrote.
-    async fn start_generation(&self) -> Result<i64> {
-        let generation = self.store.take_session(self.log.key).await?;
+    async fn start_generation(&self, claim: &mut SessionClaim) -> Result<i64> {
+        let generation = self.claims.take(claim, &self.log.id, self.log.key).await?;
         self.log.catch_up(Seq::MAX).await.map(|()| generation)
     }
 
@@ -134,36 +133,40 @@ impl Ownership {
     /// Reads the events that another owner committed, at least up to `until` if there are as many.
     /// Does nothing if this process is the owner.
     pub(crate) async fn catch_up(&self, until: Seq) -> Result<()> {
-        let lock = self.lock.lock().await;
-        if lock.is_some() { Ok(()) } else { self.log.catch_up(until).await }
+        let claim = self.claim.lock().await;
+        if claim.is_some() { Ok(()) } else { self.log.catch_up(until).await }
     }
 
     /// Prevents this process from acquiring the session while the guard exists. Fails while the
     /// session is being acquired or released.
-    pub(crate) fn try_lock(&self) -> std::result::Result<MutexGuard<'_, Option<SessionLock>>, TryLockError> {
-        self.lock.try_lock()
+    pub(crate) fn try_lock(&self) -> std::result::Result<MutexGuard<'_, Option<SessionClaim>>, TryLockError> {
+        self.claim.try_lock()
     }
 
     /// Releases ownership: another process may take the session.
     pub(crate) async fn release(&self) {
         self.held.send_replace(false);
-        let mut lock = self.lock.lock().await;
+        let mut claim = self.claim.lock().await;
         // It may have been acquired again in the meantime.
         self.held.send_replace(false);
-        lock.take();
+        if let Some(claim) = claim.take() {
+            claim.end().await;
+        }
     }
 
     /// Releases ownership if `unused` returns a guard, which is held until no call of this process
     /// can use the session any more. Another process can take it after `last`. Returns whether
     /// ownership was released.
     pub(crate) async fn release_if<G>(&self, unused: impl FnOnce() -> Option<G>, last: impl Future<Output = ()>) -> bool {
-        let mut lock = self.lock.lock().await;
+        let mut claim = self.claim.lock().await;
         {
             let Some(_guard) = unused() else { return false };
             self.held.send_replace(false);
         }
         last.await;
-        lock.take();
+        if let Some(claim) = claim.take() {
+            claim.end().await;
+        }
         true
     }
 }
@@ -227,7 +230,9 @@ mod tests {
     async fn closed_session_is_not_taken_again_after_a_lost_event() {
         let dir = tempfile::tempdir().unwrap();
         let open = async || {
-            Sessions::open_store(dir.path(), None, Arc::new(Unused), Durability::Normal, Capacity::default(), None).await.unwrap()
+            Sessions::open_store(dir.path(), None, Arc::new(Unused), Durability::Normal, Capacity::default(), None, None)
+                .await
+                .unwrap()
         };
         let sessions = open().await;
         let session = sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.unwrap();

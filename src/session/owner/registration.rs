@@ -59,7 +59,7 @@ impl Sessions {
         if session.is_owned() || !session.broker.has_responders() || *session.registration.borrow() != Registration::Unknown {
             return;
         }
-        let Some(owner) = self.other_owner(&session.log.id).await else { return };
+        let Ok(Some(owner)) = self.other_owner(&session.log.id).await else { return };
         let Ok(connection) = self.peers.connect(&owner) else { return };
         // Another task may have registered this process concurrently.
         let requests = session.registration.send_if_modified(|registration| {

@@ -13,18 +13,19 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::store::rows::{Append, CommitOutcome};
 
-/// Changes the rows of the sessions whose generation and last event are the expected ones, and
-/// inserts their events. Returns the places of these appends in the batch.
+/// Changes the rows of the sessions whose owner, generation and last event are the expected ones,
+/// and inserts their events. Returns the places of these appends in the batch.
 const COMMIT: &str = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)), appends AS ( \
        SELECT a.* FROM ordered, unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[], \
          $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY \
        AS a(key, generation, first, head, at_ms, active, turn, waiting, summary, parent, title, cwd, directories, place) \
      ), written AS ( \
        UPDATE sessions s SET head = a.head, updated_ms = a.at_ms, updated_s = a.at_ms / 1000, \
+         active_generation = CASE WHEN a.active THEN a.generation ELSE s.active_generation END, \
          turn = CASE WHEN a.active THEN a.turn ELSE s.turn END, waiting = CASE WHEN a.active THEN a.waiting ELSE s.waiting END, \
          summary = CASE WHEN a.active THEN a.summary ELSE s.summary END, parent = coalesce(a.parent, s.parent), \
          title = coalesce(a.title, s.title), cwd = coalesce(a.cwd, s.cwd), directories = coalesce(a.directories, s.directories) \
-       FROM appends a WHERE s.key = a.key AND s.generation = a.generation AND s.head = a.first - 1 \
+       FROM appends a WHERE s.key = a.key AND s.generation = a.generation AND s.owner = $23 AND s.head = a.first - 1 \
        RETURNING a.place, s.key \
      ), inserted AS ( \
        INSERT INTO events (session, seq, turn, at_ms, delta, kind, message, call, body) \
@@ -163,6 +164,7 @@ impl PostgresStore {
                     &e.message,
                     &e.call,
                     &e.body,
+                    &self.incarnation(),
                 ],
             )
             .await;
@@ -186,8 +188,8 @@ impl PostgresStore {
     /// Finds out why appends were not written.
     async fn classify(&self, appends: &[Append], outcomes: &mut [Option<CommitOutcome>]) -> Result<()> {
         let keys: Vec<i64> = appends.iter().map(|append| append.key).collect();
-        let sql = "SELECT key, generation, head FROM sessions WHERE key = ANY($1)";
-        let stored = self.writer.rows("reading sessions of", sql, &[&keys]).await?;
+        let sql = "SELECT key, generation, head FROM sessions WHERE key = ANY($1) AND owner = $2";
+        let stored = self.writer.rows("reading sessions of", sql, &[&keys, &self.incarnation()]).await?;
         let repeated = self.outcome_unknown.load(Ordering::Acquire);
         for (append, outcome) in appends.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none()) {
             let Some(last) = append.events.last() else {

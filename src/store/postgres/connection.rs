@@ -16,7 +16,7 @@ use super::tls::Connector;
 use crate::error::{Error, Kind, Result};
 use crate::task;
 
-/// Timeout of one statement, including the connection.
+/// Usual timeout of one statement, including the connection.
 const STATEMENT: Duration = Duration::from_secs(30);
 /// Timeout of a connection: its host may accept it and not answer.
 const OPENING: Duration = Duration::from_secs(20);
@@ -101,12 +101,18 @@ impl OpenConnection {
 pub(super) struct Link {
     address: Arc<DatabaseAddress>,
     connection: tokio::sync::Mutex<Option<Arc<OpenConnection>>>,
+    timeout: Duration,
 }
 
 impl Link {
     /// Creates a connection, which is opened by the first statement.
     pub(super) fn new(address: Arc<DatabaseAddress>) -> Link {
-        Link { address, connection: tokio::sync::Mutex::default() }
+        Link { address, connection: tokio::sync::Mutex::default(), timeout: STATEMENT }
+    }
+
+    /// Sets the timeout of each statement.
+    pub(super) fn with_timeout(self, timeout: Duration) -> Link {
+        Link { timeout, ..self }
     }
 
     /// Returns the open connection.
@@ -128,11 +134,11 @@ impl Link {
             let open = used.insert(self.open().await?);
             open.query(sql, params).await.map_err(|error| self.failed(doing, error))
         };
-        if let Ok(result) = tokio::time::timeout(STATEMENT, run).await {
+        if let Ok(result) = tokio::time::timeout(self.timeout, run).await {
             return result;
         }
         self.connection.lock().await.take_if(|open| used.as_ref().is_some_and(|used| Arc::ptr_eq(open, used)));
-        Err(no_answer(doing, &self.address, STATEMENT))
+        Err(no_answer(doing, &self.address, self.timeout))
     }
 
     /// Converts an error of an operation.

@@ -9,9 +9,13 @@ const MIGRATION_LOCK: i64 = 0x6e75_6e63_696f_0001;
 
 /// Step N migrates version N to N+1.
 ///
+/// `sessions.owner` is the incarnation of the node that has claimed the session. The columns `turn`,
+/// `waiting` and `summary` are from the generation `active_generation`.
+///
 /// `updated_s` and `updated_ms` order the lists. Only the seconds are indexed, so that most commits
 /// of a session change no index (HOT). Titles are JSON, because text cannot contain NUL.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE sessions (
         key         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         id          text NOT NULL UNIQUE,
@@ -69,7 +73,20 @@ const STEPS: &[&str] = &["
         created_ms  bigint NOT NULL,
         metadata    text NOT NULL DEFAULT '{}'
     );
-"];
+",
+    "
+    CREATE TABLE nodes (
+        incarnation bigint PRIMARY KEY,
+        home        text,
+        process     text NOT NULL,
+        protocol    integer NOT NULL,
+        lease_until timestamptz NOT NULL
+    );
+    ALTER TABLE sessions ADD COLUMN active_generation bigint NOT NULL DEFAULT 1;
+    UPDATE sessions SET active_generation = generation;
+    CREATE INDEX sessions_by_owner ON sessions (owner) WHERE owner IS NOT NULL;
+",
+];
 
 /// The oldest version of nuncio's tables that this version of the tables is compatible with.
 const COMPATIBLE: i32 = 1;

@@ -17,14 +17,17 @@ use crate::store::rows::{ActivityColumns, SessionFilter, SessionPage, SessionRow
 macro_rules! select_sessions {
     ($rest:literal) => {
         concat!(
-            "SELECT key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived ",
+            "SELECT key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived, ",
+            "CASE WHEN turn IS NULL OR active_generation = generation THEN owner END ",
             "FROM sessions ",
             $rest
         )
     };
 }
+pub(super) use select_sessions;
 
-fn session(row: &Row) -> SessionRow {
+/// Converts a row of `select_sessions!`.
+pub(super) fn session(row: &Row) -> SessionRow {
     let title: Option<&str> = row.get(6);
     SessionRow {
         key: row.get(0),
@@ -43,6 +46,7 @@ fn session(row: &Row) -> SessionRow {
         },
         parent: row.get::<_, Option<&str>>(12).map(SessionId::from),
         archived: row.get(13),
+        owner: row.get(14),
     }
 }
 
@@ -118,7 +122,7 @@ impl PostgresStore {
         let sql = "INSERT INTO sessions (id, owner, cwd, created_ms, updated_ms, updated_s) VALUES ($1, $2, $3, $4::bigint, $4::bigint, $4::bigint / 1000) \
                    RETURNING key";
         let cwd_text = cwd.to_string_lossy();
-        let params: [&(dyn ToSql + Sync); 4] = [&id.as_str(), &owner(), &text(&cwd_text), &(at_ms as i64)];
+        let params: [&(dyn ToSql + Sync); 4] = [&id.as_str(), &self.incarnation(), &text(&cwd_text), &(at_ms as i64)];
         let row = self.row("creating a session in", sql, &params).await?;
         let key = row.ok_or_else(|| Error::internal("a new session has no row"))?.get(0);
         Ok(SessionRow::new(key, id, cwd, at_ms))
@@ -130,7 +134,7 @@ impl PostgresStore {
         let id = created.session_id.as_str();
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms, updated_s) \
                       SELECT $1::text, $2::bigint, cwd, directories, title, $3::bigint, $3::bigint, $3::bigint / 1000 FROM sessions WHERE key = $4 RETURNING key";
-        let inserted = self.row(doing, insert, &[&id, &owner(), &(created.at_ms as i64), &parent]).await?;
+        let inserted = self.row(doing, insert, &[&id, &self.incarnation(), &(created.at_ms as i64), &parent]).await?;
         let key: i64 = inserted.ok_or_else(|| Error::not_found("the session to fork does not exist"))?.get(0);
         let first = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)) \
                      INSERT INTO events (session, seq, at_ms, delta, kind, body) SELECT $1::bigint, 1, $2::bigint, false, $3::text, $4::text FROM ordered";
@@ -161,13 +165,6 @@ impl PostgresStore {
         row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
     }
 
-    /// Makes this process the session's owner and returns the new generation.
-    pub(in crate::store) async fn take_session(&self, key: i64) -> Result<i64> {
-        let sql = "UPDATE sessions SET generation = generation + 1, owner = $2 WHERE key = $1 RETURNING generation";
-        let row = self.row("taking a session in", sql, &[&key, &owner()]).await?;
-        row.map(|row| row.get(0)).ok_or_else(|| Error::not_found("the session does not exist any more"))
-    }
-
     /// Archives a session or returns it to the list.
     pub(in crate::store) async fn set_archived(&self, id: &SessionId, archived: bool) -> Result<bool> {
         let sql = "UPDATE sessions SET archived = $2 WHERE id = $1 AND head > 0 RETURNING key";
@@ -188,9 +185,4 @@ impl PostgresStore {
                    DELETE FROM events WHERE session IN (SELECT key FROM gone)";
         self.rows("removing deleted sessions from", sql, &[&(before_ms as i64)]).await.map(drop)
     }
-}
-
-/// Returns the value of the column `owner` for this process.
-fn owner() -> i64 {
-    i64::from(std::process::id())
 }

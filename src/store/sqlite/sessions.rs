@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::event::{Event, MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
-use crate::store::rows::{ActivityColumns, SessionFilter, SessionPage, SessionRow};
+use crate::store::rows::{ActivityColumns, SessionFilter, SessionPage, SessionRow, TakeOutcome};
 
 const COLUMNS: &str =
     "key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived";
@@ -36,6 +36,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         },
         parent: row.get::<_, Option<String>>(12)?.map(SessionId::from),
         archived: row.get(13)?,
+        owner: None,
     })
 }
 
@@ -113,14 +114,13 @@ impl SqliteStore {
         })
     }
 
-    /// Makes this process the session's owner and returns the new generation. From then on,
-    /// appends of earlier generations are refused.
-    pub(in crate::store) fn take_session(&self, key: i64) -> Result<i64> {
+    /// Makes this process, which holds the lock of the session, its owner.
+    pub(in crate::store) fn take_session(&self, key: i64) -> Result<TakeOutcome> {
         self.run("taking a session in", |db| {
             let mut update = db.prepare_cached(
                 "UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation",
             )?;
-            update.query_row(params![key, std::process::id()], |row| row.get(0))
+            update.query_row(params![key, std::process::id()], |row| row.get(0).map(TakeOutcome::Taken))
         })
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Bridge, Home, Reply, Server};
+use crate::harness::{Agent, Bridge, Home, Reply, Server, on_postgres};
 
 fn bash(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command}})
@@ -111,8 +111,10 @@ async fn session_of_killed_process_is_listed_as_interrupted() {
     assert_eq!(permissions(&server, &format!("?sessionId={session}")).await, Vec::<Value>::new());
     let list = home.run(&["sessions", "list", "--json"], "").await;
     check(&list.lines()[0], "none", false, Some("interrupted"));
-    // A later process with the same id does not own the session.
-    std::fs::write(home.data().join("locks").join(&session), server.pid.to_string()).unwrap();
+    if !on_postgres() {
+        // A later process with the same id does not own the session.
+        home.set_owner(&session, &server.pid.to_string());
+    }
     check(&listed(&server).await, "none", false, Some("interrupted"));
 
     check(&activity(&server, &session).await, "none", false, Some("interrupted"));

@@ -102,6 +102,7 @@ async fn run_forwards_its_prompt_or_takes_the_idle_session() {
 /// Only a regular, small file names the owner of a session.
 #[tokio::test]
 async fn lock_file_that_is_a_pipe_does_not_block() {
+    needs_sqlite!("has no lock files");
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "one"}]), &[]).await;
     agent.turn(&session, "go").await;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ pub struct Home {
     dir: TempDir,
     scripts: AtomicU32,
     environment: Mutex<Vec<(String, String)>>,
-    database: OnceLock<Option<PostgresDatabase>>,
+    database: OnceLock<Option<Arc<PostgresDatabase>>>,
 }
 
 /// The output and exit code of a command.
@@ -120,7 +120,13 @@ impl Home {
 
     /// The database of the home in PostgreSQL, which is created here; none if the store is SQLite.
     pub(super) fn database(&self) -> Option<&PostgresDatabase> {
-        self.database.get_or_init(PostgresDatabase::create).as_ref()
+        self.database.get_or_init(|| PostgresDatabase::create().map(Arc::new)).as_deref()
+    }
+
+    /// Another home with the same database of PostgreSQL.
+    pub fn another_node(&self) -> Home {
+        self.database();
+        Home { database: self.database.clone(), ..Home::new() }
     }
 
     /// The environment variables that name the directory and the store of the home to nuncio.

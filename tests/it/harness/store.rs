@@ -67,6 +67,25 @@ impl Home {
         }
     }
 
+    /// Returns the address of the process that has claimed a session.
+    pub fn owner(&self, session: &str) -> String {
+        if on_postgres() {
+            let node = format!("SELECT process FROM nodes WHERE incarnation = (SELECT owner FROM sessions WHERE id = '{session}')");
+            return self.sql(&node).remove(0);
+        }
+        std::fs::read_to_string(self.data().join("locks").join(session)).unwrap()
+    }
+
+    /// Sets the address of the process that has claimed a session, or that had before.
+    pub fn set_owner(&self, session: &str, address: &str) {
+        if on_postgres() {
+            let of_session = format!("incarnation = (SELECT owner FROM sessions WHERE id = '{session}')");
+            self.sql(&format!("UPDATE nodes SET process = '{address}' WHERE {of_session}"));
+        } else {
+            std::fs::write(self.data().join("locks").join(session), address).unwrap();
+        }
+    }
+
     /// Runs statements on the store, as [`TestStore::sql`] does.
     pub fn sql(&self, statements: &str) -> Vec<String> {
         self.store().sql(statements)

@@ -48,8 +48,8 @@ async fn directory_is_private_and_socket_is_removed_at_exit() {
     assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_socket());
     let name = path.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with(&format!("{}-", server.pid)), "{name}");
-    // The lock names the process, the socket and the version.
-    let lock = std::fs::read_to_string(home.data().join("locks").join(&session)).unwrap();
+    // The claim names the process, the socket and the version.
+    let lock = home.owner(&session);
     let words: Vec<&str> = lock.split_whitespace().collect();
     assert_eq!(words.len(), 3, "{lock:?}");
     assert_eq!(words[0], server.pid.to_string());
@@ -213,11 +213,10 @@ async fn other_version_is_refused_with_a_hint() {
     assert_ne!(other, value, "no version in {hello}");
     let answer = sends(&path, format!("{other}\n").as_bytes()).await;
     assert!(answer.contains("version"), "{answer:?}");
-    // The client refuses an owner of another version: the lock names it.
-    let lock = home.data().join("locks").join(&session);
-    let written = std::fs::read_to_string(&lock).unwrap();
+    // The client refuses an owner of another version: the claim names it.
+    let written = home.owner(&session);
     let (rest, _) = written.trim_end().rsplit_once(' ').unwrap();
-    std::fs::write(&lock, format!("{rest} 999")).unwrap();
+    home.set_owner(&session, &format!("{rest} 999"));
     let mut agent = editor(&home, &home.script(json!([])), &[]).await;
     let replayed = agent.load(&home, &session).await;
     assert!(!replayed.is_empty());
@@ -226,7 +225,7 @@ async fn other_version_is_refused_with_a_hint() {
     assert!(error["data"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{error}");
     agent.call("_nuncio/session/messages", json!({"sessionId": session})).await;
     agent.finish().await;
-    std::fs::write(&lock, written).unwrap();
+    home.set_owner(&session, &written);
     assert_forwards(&home, &session).await;
     let said = server.stop().await;
     assert!(said.contains("version"), "the refused handshake is not logged: {said}");

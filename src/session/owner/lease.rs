@@ -1,0 +1,266 @@
+//! The lease of this process as a node, in a store in which nodes claim sessions. Without a valid
+//! lease, this process writes to no session and its commands end.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::local_socket::{PROTOCOL_VERSION, PeerAddress, Peers};
+use crate::process::LeaseDeadline;
+use crate::session::clock::now_ms;
+use crate::session::sessions::Sessions;
+use crate::store::{NodeRow, Store};
+
+/// How long this process works after its last renewal was sent. Shorter than the lease in the
+/// store, so that its work has ended when other nodes take its sessions.
+const LEASE: Duration = Duration::from_secs(15);
+/// Interval of renewals.
+const RENEWED: Duration = Duration::from_secs(5);
+/// Pause after a failed renewal.
+const RETRY: Duration = Duration::from_millis(500);
+/// Time by which the wait for the end of another lease exceeds it.
+const AFTER_END: Duration = Duration::from_millis(5);
+/// Maximum number of sessions of other nodes whose open turns one search ends.
+const ABANDONED_MAX: usize = 1000;
+/// Number of these sessions that are read at the same time.
+const ABANDONED_AT_ONCE: usize = 8;
+
+/// The state of this process as a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Membership {
+    /// It has claimed no session yet.
+    #[default]
+    Never,
+    Joined,
+    /// Its lease has ended, and it has not joined again.
+    Ended,
+    /// It is shutting down, and has no claims.
+    Left,
+}
+
+/// The lease of this process.
+pub(crate) struct Lease {
+    store: Store,
+    peers: Arc<Peers>,
+    /// The deadline of the commands of this process.
+    commands: Arc<LeaseDeadline>,
+    /// The time since the boot at which the lease ends, in milliseconds; 0 if it has ended.
+    until_ms: AtomicU64,
+    /// The mutex serializes joins and renewals.
+    membership: tokio::sync::Mutex<Membership>,
+    /// Claims that were dropped: the keys of sessions and the generations.
+    released: Mutex<Vec<(i64, i64)>>,
+    /// Notified after the first join and when a claim ends.
+    changed: Notify,
+    /// True while the sessions of other nodes are searched for open turns.
+    searching: AtomicBool,
+    sessions: Weak<Sessions>,
+}
+
+impl Lease {
+    /// Creates the lease, which does not start before [`Lease::ensure`].
+    pub(in crate::session) fn new(
+        store: Store,
+        peers: Arc<Peers>,
+        commands: Arc<LeaseDeadline>,
+        sessions: Weak<Sessions>,
+    ) -> Lease {
+        let (until_ms, searching) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (membership, released, changed) = Default::default();
+        Lease { store, peers, commands, until_ms, membership, released, changed, searching, sessions }
+    }
+
+    /// Returns the address of a node. `None` if another version wrote it in another form.
+    pub(super) fn address(&self, node: &NodeRow) -> Option<PeerAddress> {
+        let (address, home) = (PeerAddress::parse(&node.process)?, self.peers.home());
+        Some(PeerAddress { remote: home.is_none() || node.home != home, ..address })
+    }
+
+    /// Returns how long the lease is valid.
+    fn time_left(&self) -> Duration {
+        Duration::from_millis(self.until_ms.load(Ordering::Acquire)).saturating_sub(LeaseDeadline::now())
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.time_left().is_zero()
+    }
+
+    /// Extends the lease. `sent` is the time since the boot at which the renewal was sent.
+    fn extend(&self, sent: Duration) {
+        let until = sent + LEASE;
+        self.until_ms.store(until.as_millis() as u64, Ordering::Release);
+        self.commands.set(Some(until.saturating_sub(limits::KILL_GRACE)));
+    }
+
+    /// Ensures that the lease is valid: joins the nodes, also again after the lease has ended.
+    pub(in crate::session) async fn ensure(&self) -> Result<()> {
+        if self.is_valid() {
+            return Ok(());
+        }
+        let mut membership = self.membership.lock().await;
+        if self.is_valid() {
+            return Ok(());
+        }
+        if *membership == Membership::Joined {
+            tracing::warn!("the lease of this process has ended");
+            *membership = Membership::Ended;
+            self.sessions.upgrade().inspect(|sessions| sessions.lease_ended());
+        }
+        let sent = LeaseDeadline::now();
+        let address = self.peers.address();
+        // Without a socket, only its lease tells whether this process is alive.
+        let home = self.peers.home().filter(|_| address.socket.is_some());
+        self.store.join_node(home.as_deref(), &address.to_string(), PROTOCOL_VERSION).await?;
+        *membership = Membership::Joined;
+        self.extend(sent);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Registers a claim that was dropped.
+    pub(super) fn released(&self, key: i64, generation: i64) {
+        self.released.lock().push((key, generation));
+        self.changed.notify_one();
+    }
+
+    /// Ends the lease, which releases all claims.
+    pub(in crate::session) async fn leave(&self) {
+        let mut membership = self.membership.lock().await;
+        if std::mem::replace(&mut *membership, Membership::Left) == Membership::Joined
+            && let Err(error) = self.store.remove_node(self.store.incarnation()).await
+        {
+            tracing::warn!(%error, "the lease of this process was not ended");
+        }
+    }
+
+    /// Renews the lease, releases ended claims, and ends the turns of nodes whose leases have
+    /// ended, until `stop` is cancelled. Does nothing before this process has joined.
+    pub(in crate::session) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let mut next_renewal = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = self.changed.notified() => {}
+                () = passed(next_renewal) => next_renewal = None,
+            }
+            if *self.membership.lock().await == Membership::Never {
+                continue;
+            }
+            let released = self.release_ended().await;
+            if next_renewal.is_none() {
+                next_renewal = Some(tokio::time::Instant::now() + self.renew().await);
+            } else if !released {
+                next_renewal = Some(tokio::time::Instant::now() + RETRY);
+            }
+        }
+    }
+
+    /// Renews the lease, or joins again if it has ended. Returns the pause before the next renewal.
+    async fn renew(self: &Arc<Self>) -> Duration {
+        let renewed = {
+            let _joined = self.membership.lock().await;
+            let sent = LeaseDeadline::now();
+            // The store may not answer: the lease ends nevertheless.
+            let renewed = tokio::time::timeout(self.time_left(), self.store.renew_node()).await;
+            let renewed = renewed.unwrap_or_else(|_| Err(Error::new(Kind::StoreUnavailable, "the store does not answer")));
+            match &renewed {
+                Ok(Some(_)) => self.extend(sent),
+                Ok(None) => self.until_ms.store(0, Ordering::Release),
+                Err(error) => tracing::warn!(%error, "the lease of this process was not renewed"),
+            }
+            renewed
+        };
+        if let Err(error) = self.ensure().await {
+            tracing::warn!(%error, "this process cannot join the nodes");
+        }
+        let Ok(renewed) = renewed else { return RETRY };
+        self.search();
+        let others_end = renewed.and_then(|renewal| renewal.others_end).map(|end| end + AFTER_END);
+        others_end.map_or(RENEWED, |end| end.min(RENEWED))
+    }
+
+    /// Releases the claims that were dropped. Returns whether none remains.
+    async fn release_ended(&self) -> bool {
+        let claims = std::mem::take(&mut *self.released.lock());
+        let released = claims.is_empty() || self.release(&claims).await;
+        if !released {
+            self.released.lock().extend(claims);
+        }
+        released
+    }
+
+    /// Releases claims: the keys of sessions and the generations. Returns whether that succeeded.
+    pub(super) async fn release(&self, claims: &[(i64, i64)]) -> bool {
+        if *self.membership.lock().await == Membership::Left {
+            return true;
+        }
+        let released = self.store.release_sessions(claims).await;
+        released.inspect_err(|error| tracing::warn!(%error, "sessions were not released")).is_ok()
+    }
+
+    /// Starts to search for the open turns of nodes that have ended, unless a search runs.
+    fn search(self: &Arc<Self>) {
+        let Some(sessions) = self.sessions.upgrade() else { return };
+        if self.searching.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let lease = self.clone();
+        sessions.clone().tasks.spawn(async move {
+            if let Err(error) = lease.close_abandoned(&sessions).await {
+                tracing::warn!(%error, "ending the turns of other nodes failed");
+            }
+            lease.searching.store(false, Ordering::Release);
+        });
+    }
+
+    async fn close_abandoned(&self, sessions: &Sessions) -> Result<()> {
+        for node in self.store.nodes().await? {
+            // A process on this machine ends its lease when it dies, not later.
+            if self.address(&node).is_some_and(|address| !self.peers.is_alive(&address)) {
+                self.store.remove_node(node.incarnation).await?;
+            }
+        }
+        let mut abandoned = self.store.abandoned_sessions(ABANDONED_MAX).await?;
+        // The owner of a turn is checked while its session is open.
+        abandoned.retain(|id| sessions.opened(id).is_none());
+        let close = async |id| match sessions.open_read_only(&id).await {
+            Ok(session) if session.is_owned() => {}
+            Ok(session) => {
+                drop(session);
+                sessions.close_unused(&id, now_ms() + 1).await;
+            }
+            Err(error) => tracing::warn!(session = %id, %error, "ending the turn of another node failed"),
+        };
+        stream::iter(abandoned).for_each_concurrent(ABANDONED_AT_ONCE, close).await;
+        Ok(())
+    }
+}
+
+impl Sessions {
+    /// Ends the turns of this process, because its lease has ended: another node may take its
+    /// sessions.
+    fn lease_ended(&self) {
+        let error = Error::new(Kind::StoreUnavailable, "the lease of this process has ended: it could not be renewed in time");
+        for session in self.all_open().into_iter().filter(|session| session.is_owned()) {
+            session.log.fail(&error);
+            session.recover();
+        }
+        self.external.notify_one();
+    }
+}
+
+/// Waits until the time; forever without one.
+async fn passed(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,130 @@
+//! Nodes, and the claims of nodes on sessions. A claim is valid while the lease of its node is.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::events::text;
+use super::sessions::{select_sessions, session};
+use crate::error::{Error, Kind, Result};
+use crate::id::SessionId;
+use crate::store::rows::{NODE_LEASE, NodeRenewal, NodeRow, SessionRow, TakeOutcome};
+
+/// Begins a SELECT statement with the columns that [`node`] reads, for the nodes `n`.
+macro_rules! select_nodes {
+    ($rest:literal) => {
+        concat!("SELECT n.incarnation, n.home, n.process FROM nodes n ", $rest)
+    };
+}
+
+fn node(row: &Row) -> NodeRow {
+    NodeRow { incarnation: row.get(0), home: row.get(1), process: row.get(2) }
+}
+
+impl PostgresStore {
+    /// Returns the incarnation of this process; 0, which no node has, before it has joined.
+    pub(in crate::store) fn incarnation(&self) -> i64 {
+        self.incarnation.load(Ordering::Acquire)
+    }
+
+    /// Adds this process as a node with a new incarnation, in place of its last one. Removes the
+    /// nodes whose lease has ended.
+    pub(in crate::store) async fn join_node(&self, home: Option<&str>, process: &str, protocol: u32) -> Result<()> {
+        let sql = "WITH ended AS (DELETE FROM nodes WHERE lease_until < clock_timestamp() OR incarnation = $1) \
+                   INSERT INTO nodes VALUES ($2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6))";
+        let incarnation = (Uuid::new_v4().as_u64_pair().0 >> 1) as i64;
+        let protocol = i32::try_from(protocol).unwrap_or(i32::MAX);
+        let home = home.map(|home| text(home).into_owned());
+        let lease = NODE_LEASE.as_secs_f64();
+        let params: [&(dyn ToSql + Sync); 6] = [&self.incarnation(), &incarnation, &home, &process, &protocol, &lease];
+        self.beats.rows("joining", sql, &params).boxed().await?;
+        self.incarnation.store(incarnation, Ordering::Release);
+        Ok(())
+    }
+
+    /// Renews the lease of this process. `None` if it has ended.
+    pub(in crate::store) async fn renew_node(&self) -> Result<Option<NodeRenewal>> {
+        let sql = "WITH renewed AS ( \
+                     UPDATE nodes SET lease_until = clock_timestamp() + make_interval(secs => $2) \
+                     WHERE incarnation = $1 AND lease_until > clock_timestamp() RETURNING incarnation \
+                   ) SELECT (SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8 FROM nodes \
+                     WHERE incarnation <> $1 AND lease_until > clock_timestamp()) FROM renewed";
+        let params: [&(dyn ToSql + Sync); 2] = [&self.incarnation(), &NODE_LEASE.as_secs_f64()];
+        let renewed = self.beats.rows("renewing the lease in", sql, &params).boxed().await?;
+        Ok(renewed.first().map(|row| {
+            let seconds: Option<f64> = row.get(0);
+            NodeRenewal { others_end: seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))) }
+        }))
+    }
+
+    /// Ends the lease of a node, and with it its claims.
+    pub(in crate::store) async fn remove_node(&self, incarnation: i64) -> Result<()> {
+        self.rows("leaving", "DELETE FROM nodes WHERE incarnation = $1", &[&incarnation]).await.map(drop)
+    }
+
+    /// Lists the nodes whose lease has not ended.
+    pub(in crate::store) async fn nodes(&self) -> Result<Vec<NodeRow>> {
+        let sql = select_nodes!("WHERE n.lease_until > clock_timestamp()");
+        Ok(self.rows("listing the nodes of", sql, &[]).await?.iter().map(node).collect())
+    }
+
+    /// Returns the node that has claimed a session.
+    pub(in crate::store) async fn session_owner(&self, id: &SessionId) -> Result<Option<NodeRow>> {
+        let sql = select_nodes!("JOIN sessions s ON s.owner = n.incarnation WHERE s.id = $1 AND n.lease_until > clock_timestamp()");
+        Ok(self.row("looking up an owner in", sql, &[&text(id.as_str())]).await?.as_ref().map(node))
+    }
+
+    /// Lists up to `limit` claimed sessions.
+    pub(in crate::store) async fn claimed_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
+        let sql = select_sessions!(
+            "WHERE head > 0 AND owner IN (SELECT incarnation FROM nodes WHERE lease_until > clock_timestamp()) \
+             ORDER BY updated_ms DESC LIMIT $1"
+        );
+        Ok(self.rows("listing sessions of", sql, &[&(limit as i64)]).await?.iter().map(session).collect())
+    }
+
+    /// Lists up to `limit` sessions with an open turn that were claimed by a node whose lease has
+    /// ended.
+    pub(in crate::store) async fn abandoned_sessions(&self, limit: usize) -> Result<Vec<SessionId>> {
+        let sql = "SELECT id FROM sessions WHERE owner IS NOT NULL AND turn IS NOT NULL AND head > 0 AND owner NOT IN ( \
+                     SELECT incarnation FROM nodes WHERE lease_until > clock_timestamp()) LIMIT $1";
+        let rows = self.rows("listing sessions of", sql, &[&(limit as i64)]).await?;
+        Ok(rows.iter().map(|row| row.get::<_, &str>(0).into()).collect())
+    }
+
+    /// Claims a session for this process, unless another node has claimed it.
+    pub(in crate::store) async fn take_session(&self, key: i64) -> Result<TakeOutcome> {
+        let doing = "taking a session in";
+        let claim = "UPDATE sessions s SET generation = generation + 1, owner = $2 WHERE key = $1 AND (owner IS NULL OR owner = $2 \
+                       OR NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = s.owner AND n.lease_until > clock_timestamp())) \
+                     RETURNING generation";
+        let held = select_nodes!("JOIN sessions s ON s.owner = n.incarnation WHERE s.key = $1");
+        let exists = "SELECT FROM sessions WHERE key = $1";
+        // The claim may have been released between the two statements.
+        for _ in 0..3 {
+            if let Some(row) = self.row(doing, claim, &[&key, &self.incarnation()]).await? {
+                return Ok(TakeOutcome::Taken(row.get(0)));
+            }
+            if let Some(row) = self.row(doing, held, &[&key]).await? {
+                return Ok(TakeOutcome::Held(node(&row)));
+            }
+            if self.row(doing, exists, &[&key]).await?.is_none() {
+                return Err(Error::not_found("the session does not exist any more"));
+            }
+        }
+        Err(Error::new(Kind::SessionBusy, "the owner of the session changes").hint("retry"))
+    }
+
+    /// Releases claims of this process, each on a session in a generation.
+    pub(in crate::store) async fn release_sessions(&self, claims: &[(i64, i64)]) -> Result<()> {
+        let (keys, generations): (Vec<i64>, Vec<i64>) = claims.iter().copied().unzip();
+        let sql = "UPDATE sessions s SET owner = NULL FROM unnest($1::bigint[], $2::bigint[]) AS c(key, generation) \
+                   WHERE s.key = c.key AND s.generation = c.generation AND s.owner = $3";
+        self.rows("releasing sessions in", sql, &[&keys, &generations, &self.incarnation()]).await.map(drop)
+    }
+}
