@@ -54,7 +54,7 @@ pub(crate) use rule_checks::KnownTool;
 pub(crate) use sandbox_settings::SandboxMode;
 pub(crate) use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{AccessKind, Durability, Policy, Rule};
-pub(crate) use settings::{HttpSettings, LanguageServer, SQLITE, Settings, Telemetry, ToolSettings};
+pub(crate) use settings::{ClusterSettings, HttpSettings, LanguageServer, SQLITE, Settings, Telemetry, ToolSettings};
 pub(crate) use trust::{Trust, TrustStatus};
 pub(crate) use trusted_content::TrustedContent;
 pub(crate) use verify_settings::{ReviewMode, VerifySettings};

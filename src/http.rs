@@ -35,6 +35,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::App;
+use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::task::TaskTracker;
@@ -81,6 +82,8 @@ pub(crate) struct HttpOptions {
 pub(crate) struct HttpServer {
     listener: TcpListener,
     tls: Option<tokio_rustls::TlsAcceptor>,
+    /// The place of this process in its cluster.
+    cluster: Option<Arc<Cluster>>,
     state: Arc<AppState>,
     token: String,
     /// Absent if the file could not be written.
@@ -90,8 +93,12 @@ pub(crate) struct HttpServer {
 impl HttpServer {
     /// Checks the options, generates the owner token if needed and binds the address.
     pub(crate) async fn open(app: Arc<App>, options: HttpOptions) -> Result<HttpServer> {
-        let settings = &app.services.user.settings.http;
-        let tls = tls::acceptor(settings)?;
+        let settings = &app.services.user.settings;
+        let tls = tls::acceptor(&settings.http, settings.cluster.address.is_some())?;
+        if settings.cluster.address.is_some() && (tls.is_none() || settings.store.postgres().is_none()) {
+            let hint = "set http.tls_certificate, http.tls_key and store.url";
+            return Err(Error::invalid_params("cluster.address requires TLS and a PostgreSQL database").hint(hint));
+        }
         if !options.address.ip().is_loopback() {
             let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
             if !options.public {
@@ -115,9 +122,11 @@ impl HttpServer {
         })?;
         let address = listener.local_addr().map_err(|error| Error::io("reading the listener's address", error))?;
         app.services.listens_at(address, tls.is_some());
+        let cluster = app.cluster(tls.as_ref().map(|tls| (address.port(), &*tls.certificate)))?;
+        let tls = tls.map(|tls| tls.acceptor);
         let auth = Auth::new(tokens, options.hosts, options.origins, options.roots.into());
         let state = Arc::new(AppState::new(app, auth));
-        let mut server = HttpServer { listener, tls, state, token, address_file: None };
+        let mut server = HttpServer { listener, tls, cluster, state, token, address_file: None };
         let created = server.url_here().and_then(|url| AddressFile::create(&server.state.app.places.data, &url));
         // Only the hooks of terminal clients need the file.
         server.address_file = created.inspect_err(|error| tracing::warn!(%error, "the server's address is not stored")).ok();
@@ -152,13 +161,13 @@ impl HttpServer {
     /// running turns, cancels the remaining turns, and closes each event stream after its last
     /// event.
     pub(crate) async fn serve(self, stop: CancellationToken) {
-        let HttpServer { listener, tls, state, address_file, .. } = self;
+        let HttpServer { listener, tls, cluster, state, address_file, .. } = self;
         let connections = TaskTracker::default();
         let slots = Arc::new(Semaphore::new(connections_max()));
         let pending_connections = Arc::new(PendingConnections::default());
         let closing = CancellationToken::new();
         connections.spawn(release_idle_sessions(state.clone(), stop.clone()));
-        let transport = Transport { state: state.clone(), router: routes::router(), tls, closing: closing.clone() };
+        let transport = Transport { state: state.clone(), router: routes::router(), tls, cluster, closing: closing.clone() };
         loop {
             let accepted = tokio::select! {
                 biased;

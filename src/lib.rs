@@ -44,6 +44,7 @@ mod api;
 mod app;
 #[cfg(feature = "cli")]
 mod cli;
+mod cluster;
 mod config;
 #[deny(missing_docs)]
 pub mod content;
@@ -53,6 +54,7 @@ mod documents;
 mod error;
 #[deny(missing_docs)]
 pub mod event;
+mod hex;
 mod hooks;
 #[cfg(feature = "http")]
 mod http;

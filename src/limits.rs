@@ -41,6 +41,8 @@ pub(crate) const FORWARD_ANSWER: Duration = Duration::from_secs(30);
 /// How long a permission request waits for a client that can answer it, after the session was
 /// taken: clients of other processes attend it again within this time.
 pub(crate) const RESPONDER_WAIT: Duration = Duration::from_millis(250);
+/// How long the store may take to answer before a server is not ready.
+pub(crate) const READY: Duration = Duration::from_secs(2);
 /// How long the calls of other processes may take to be answered when the process ends.
 pub(crate) const PEER_DRAIN: Duration = Duration::from_secs(1);
 /// How long SQLite waits for another process's transaction (busy timeout).

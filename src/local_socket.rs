@@ -1,5 +1,6 @@
-//! Local sockets between the nuncio processes that share a data directory. The process that owns a
-//! session serves the calls of the other processes.
+//! Connections between the nuncio processes that share a store: local sockets for those with the
+//! same data directory, TLS for the nodes of a cluster. The process that owns a session serves the
+//! calls of the other processes.
 //!
 //! Messages are JSON-RPC, one per line. The first request of a connection is [`HELLO`].
 
@@ -9,7 +10,7 @@ mod files;
 mod paths;
 mod peers;
 
-pub(crate) use address::{PROTOCOL_VERSION, PeerAddress};
+pub(crate) use address::{PROTOCOL_OLDEST, PROTOCOL_VERSION, PeerAddress, RemoteNode};
 pub(crate) use connection::{Hello, PEER, PeerConnection, PeerFailure};
 pub(crate) use files::is_own_user;
 pub(crate) use peers::Peers;

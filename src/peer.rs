@@ -5,11 +5,15 @@ mod handler;
 
 use std::sync::{Arc, Weak};
 
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::App;
+#[cfg(feature = "http")]
+use crate::cluster::{Cluster, answer_greeting};
+#[cfg(feature = "http")]
+use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::local_socket::{PEER, PeerListener, ServePeers, is_own_user};
 use handler::PeerHandler;
@@ -64,12 +68,28 @@ async fn accept(app: Weak<App>, PeerListener { listener, stop, tasks }: PeerList
     }
 }
 
+/// Serves a connection of another node until it ends. Fails if the node does not prove the secret
+/// of the cluster in time; otherwise calls `admitted`.
+#[cfg(feature = "http")]
+pub(crate) async fn serve_node<S>(app: &Arc<App>, cluster: &Cluster, mut stream: S, admitted: impl FnOnce()) -> Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let greeted = tokio::time::timeout(limits::PEER_HELLO, answer_greeting(&mut stream, cluster)).await;
+    let node = greeted.map_err(|_| Error::new(Kind::Timeout, "it did not introduce itself"))??;
+    tracing::debug!(node, "another node is connected");
+    admitted();
+    let (stop, tasks) = app.sessions().await?.peers().serving();
+    let served = tasks.spawn(serve_connection(app.clone(), stream, stop));
+    served.await.map_err(|_| Error::internal("serving a node panicked"))
+}
+
 /// Serves one connection until it ends or `stop` is cancelled. Turns of HTTP clients continue after
 /// the end of the connection; turns of other clients are cancelled.
-async fn serve_connection(app: Arc<App>, stream: UnixStream, stop: CancellationToken) {
+async fn serve_connection(app: Arc<App>, stream: impl AsyncRead + AsyncWrite + Send + 'static, stop: CancellationToken) {
     let (connection, reader, mut writer) = crate::rpc::connection::<()>(PEER);
     let handler = PeerHandler::new(app, connection);
-    let (input, output) = stream.into_split();
+    let (input, output) = tokio::io::split(stream);
     let mut writing = crate::task::spawn(async move { writer.run(output, ()).await });
     let stays = tokio::select! {
         read = reader.run(input, &handler) => {

@@ -35,6 +35,7 @@ pub(crate) use owner::owners::Owners;
 pub(crate) use owner::registration::{REGISTER, REGISTERED, Register};
 pub(crate) use permissions::broker::{ChoiceDetails, PermissionAnswer};
 pub(crate) use permissions::request::TurnQuestion;
+pub(crate) use sessions::NodeOptions;
 pub use sessions::Sessions;
 pub(crate) use subagents::children::REPORTER;
 pub(crate) use subagents::work_view::WorkView;

@@ -10,7 +10,7 @@ mod wakeups;
 
 pub(crate) use interface::Store;
 pub(crate) use rows::{
-    ActivityColumns, Append, CommitOutcome, Cursor, IdempotencyRecord, NodeRow, SessionFilter, SessionPage, SessionRow,
-    StoredEvent, TakeOutcome, Wakeup, WorkspaceRow, WorkspaceState,
+    ActivityColumns, Append, CommitOutcome, Cursor, IdempotencyRecord, NodeAddress, NodeRow, SessionFilter, SessionPage,
+    SessionRow, StoredEvent, TakeOutcome, Wakeup, WorkspaceRow, WorkspaceState,
 };
 pub(crate) use wakeups::Wakeups;

@@ -3,6 +3,8 @@
 mod address;
 mod client;
 mod get;
+#[cfg(feature = "postgres")]
+mod lax_verifier;
 #[cfg(feature = "mcp")]
 mod streamable_http;
 
@@ -12,5 +14,7 @@ pub use address::is_public;
 pub use client::{ClientOptions, HttpClients};
 pub(crate) use client::{Destination, causes};
 pub(crate) use get::WebResponse;
+#[cfg(feature = "postgres")]
+pub(crate) use lax_verifier::LaxVerifier;
 #[cfg(feature = "mcp")]
 pub(crate) use streamable_http::{HttpFailure, challenge_scope, request_challenge, request_error, required_scope};

@@ -7,19 +7,21 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use serde_json::json;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::call_order::{CallPlace, SessionCalls};
 use crate::agent::Services;
+use crate::cluster::Cluster;
 use crate::config::{DataPaths, Durability};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::hub::TerminalSessions;
 use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::ServePeers;
 use crate::options::Mode;
-use crate::session::{Agents, Capacity, Sessions};
+use crate::session::{Agents, Capacity, NodeOptions, Sessions};
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct App {
@@ -40,6 +42,8 @@ pub struct App {
     /// When the application was created.
     pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
+    /// See [`App::cluster`].
+    cluster: std::sync::OnceLock<Option<Arc<Cluster>>>,
     /// The agents in terminals that users started themselves and that report their status.
     pub(crate) terminals: Arc<TerminalSessions>,
     /// Serves the calls of other processes for an application. See [`Peers`].
@@ -74,6 +78,7 @@ impl App {
             refusing: AtomicBool::new(false),
             started: std::time::Instant::now(),
             sessions: OnceCell::new(),
+            cluster: std::sync::OnceLock::new(),
             terminals: Arc::default(),
             serve_peers,
             this: this.clone(),
@@ -87,15 +92,27 @@ impl App {
             let (data, agents, durability, capacity) =
                 (self.places.data.clone(), self.agents.clone(), self.durability, self.capacity);
             let serve = Some((self.serve_peers)(self.this.clone()));
-            let url = self.services.user.settings.store.postgres();
-            let lease = self.services.launcher.lease().cloned();
-            Sessions::open_store(&data, url, agents, durability, capacity, serve, lease).boxed().await
+            let database = self.services.user.settings.store.postgres().zip(self.services.launcher.lease().cloned());
+            let node = |(url, commands): (&str, _)| Ok(NodeOptions { url: url.into(), commands, cluster: self.cluster(None)? });
+            let node = database.map(node).transpose()?;
+            Sessions::open_store(&data, node, agents, durability, capacity, serve).boxed().await
         };
         let sessions = self.sessions.get_or_try_init(open).await?;
         if self.refusing.load(Ordering::Acquire) {
             sessions.refuse_turns();
         }
         Ok(sessions)
+    }
+
+    /// Returns the place of this process in its cluster. `server` is the HTTP server of this
+    /// process, which calls this first: its port and its certificate.
+    pub(crate) fn cluster(&self, server: Option<(u16, &[u8])>) -> Result<Option<Arc<Cluster>>> {
+        if let Some(cluster) = self.cluster.get() {
+            return Ok(cluster.clone());
+        }
+        let dir = self.places.file.parent().unwrap_or(&self.places.data);
+        let cluster = Cluster::load(&self.services.user.settings.cluster, dir, server)?.map(Arc::new);
+        Ok(self.cluster.get_or_init(|| cluster).clone())
     }
 
     /// Returns the calls of this process to a session that have not ended.
@@ -129,6 +146,21 @@ impl App {
         if let Some(sessions) = self.sessions.get() {
             sessions.refuse_turns();
         }
+    }
+
+    /// Fails if this process accepts no new work. `details.reason` is `draining`, `store` or
+    /// `lease`.
+    pub(crate) async fn ready(&self) -> Result<()> {
+        if self.refusing.load(Ordering::Acquire) {
+            return Err(Error::new(Kind::Overloaded, "nuncio is shutting down").details(json!({ "reason": "draining" })));
+        }
+        let ready = async { self.sessions().await?.ready().await };
+        let answered = tokio::time::timeout(limits::READY, ready).await;
+        let silent = |_| Err(Error::new(Kind::StoreUnavailable, "the store does not answer"));
+        answered.unwrap_or_else(silent).map_err(|error| match &error.details {
+            Some(_) => error,
+            None => error.details(json!({ "reason": "store" })),
+        })
     }
 
     /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.

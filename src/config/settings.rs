@@ -40,6 +40,8 @@ pub struct Settings {
     /// loses nothing that a client has seen, with any value.
     pub durability: Durability,
     pub store: StoreSettings,
+    /// Several machines that share a PostgreSQL database.
+    pub cluster: ClusterSettings,
     /// Additional roots of every session.
     pub allowed_paths: Vec<PathBuf>,
     /// Additional model providers, or settings that override those of the built-in ones.
@@ -94,6 +96,7 @@ pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("model", ProjectRight::Nothing),
     ("durability", ProjectRight::Nothing),
     ("store", ProjectRight::Nothing),
+    ("cluster", ProjectRight::Nothing),
     ("allowed_paths", ProjectRight::Nothing),
     ("providers", ProjectRight::Nothing),
     ("models", ProjectRight::Nothing),
@@ -299,6 +302,22 @@ impl StoreSettings {
     pub(crate) fn postgres(&self) -> Option<&str> {
         self.url.as_deref().filter(|url| *url != SQLITE)
     }
+}
+
+/// A node of a cluster: this process, if its store is a PostgreSQL database.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClusterSettings {
+    /// Names this node in messages. Default: the name of the machine.
+    pub name: Option<String>,
+    /// URL of the HTTP server of this process for the other nodes: `https://HOST:PORT`, or without
+    /// the port if it is that of the server. The server needs `http.tls_certificate`; the
+    /// certificate may be self-signed. Without an address, other nodes cannot call this one.
+    pub address: Option<String>,
+    /// File with the secret of the cluster, at least 32 characters; relative to the settings file.
+    /// Two lines while the secret is being changed: the first one is proven, both are accepted.
+    pub secret_file: Option<PathBuf>,
 }
 
 /// The HTTP server (`nuncio serve`, `nuncio acp --http`).

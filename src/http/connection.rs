@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::Instrument;
@@ -26,6 +27,7 @@ use super::response::{self, ApiError};
 use super::routes;
 use super::state::{AppState, ConnectionSlot};
 use super::write_timeout::WriteTimeout;
+use crate::cluster::{self, Cluster};
 use crate::error::Result;
 
 /// Timeout for receiving the head of a request, including the wait for the next request on an idle
@@ -40,6 +42,8 @@ pub(crate) struct Transport {
     pub state: Arc<AppState>,
     pub router: Router,
     pub tls: Option<tokio_rustls::TlsAcceptor>,
+    /// Accepts connections of other nodes, which TLS tells from those of HTTP clients.
+    pub cluster: Option<Arc<Cluster>>,
     /// When cancelled, connections end after their running request.
     pub closing: CancellationToken,
 }
@@ -52,10 +56,21 @@ impl Transport {
         match self.tls.clone() {
             None => self.serve_http(stream, held, pending).await,
             Some(tls) => {
-                if let Ok(Ok(stream)) = tokio::time::timeout(HTTP_HEAD, tls.accept(stream)).await {
-                    self.serve_http(stream, held, pending).await;
+                let Ok(Ok(stream)) = tokio::time::timeout(HTTP_HEAD, tls.accept(stream)).await else { return };
+                match self.cluster.clone().filter(|_| stream.get_ref().1.alpn_protocol() == Some(cluster::PROTOCOL)) {
+                    Some(cluster) => self.serve_node(&cluster, stream, pending).await,
+                    None => self.serve_http(stream, held, pending).await,
                 }
             }
+        }
+    }
+
+    /// Serves another node. Its connection ends with the calls of other processes, not with those of
+    /// HTTP clients.
+    async fn serve_node(self, cluster: &Cluster, stream: TlsStream<TcpStream>, pending: Arc<PendingConnection>) {
+        let served = crate::peer::serve_node(&self.state.app, cluster, stream, || pending.admit()).await;
+        if let Err(error) = served {
+            tracing::warn!(%error, "the connection of another node was refused");
         }
     }
 

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use axum::{Extension, Router, middleware};
 use schemars::Schema;
+use serde_json::json;
 use tower_http::compression::CompressionLayer;
 
 use super::response::{self, ApiError};
@@ -16,18 +17,19 @@ use super::{call, hook, mcp, metrics, rpc, sse, turn, web};
 use crate::api::{METHODS, MethodKind, MethodRow, Route, StatusSnapshot, openapi};
 use crate::error::{Error, Kind};
 
-/// Returns true for requests that need no token: `/health`, the console's files, and the documents
-/// with which MCP clients look for an OAuth server (RFC 8615), which do not exist.
+/// Returns true for requests that need no token: `/health`, `/ready`, the console's files, and the
+/// documents with which MCP clients look for an OAuth server (RFC 8615), which do not exist.
 pub(crate) fn is_open(request: &Request) -> bool {
     let (path, method) = (request.uri().path(), request.method());
     let reads = method == Method::GET || method == Method::HEAD;
-    reads && (path == "/health" || web::is_file(path) || path.starts_with("/.well-known/"))
+    reads && (matches!(path, "/health" | "/ready") || web::is_file(path) || path.starts_with("/.well-known/"))
 }
 
 /// Creates the router with all routes.
 pub(crate) fn router() -> Router {
-    let mut router =
-        web::add_to(Router::new()).route("/health", get(|| async { response::json(200, &serde_json::json!({ "status": "ok" })) }));
+    let ok = || response::json(200, &json!({ "status": "ok" }));
+    let ready = async move |Extension(state): StateExtension| state.app.ready().await.map(|()| ok()).map_err(ApiError);
+    let mut router = web::add_to(Router::new()).route("/health", get(async move || ok())).route("/ready", get(ready));
     for (row, route) in METHODS.iter().flat_map(|row| row.routes.iter().map(move |route| (row, *route))) {
         router = router.route(route.path, on(filter(route), handler(row, route)));
     }

@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq;
 
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Result};
+use crate::hex::{hex, unhex};
 use crate::workspace::{create_private_dir, lock_files, read_small, read_small_text, replace_private, write_private};
 
 /// Minimum length of a token in a token file, in characters.
@@ -228,18 +229,4 @@ fn sha256(token: &str) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     out
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut out = [0; 32];
-    let digits = text.as_bytes();
-    for (index, byte) in out.iter_mut().enumerate() {
-        let pair = std::str::from_utf8(digits.get(2 * index..2 * index + 2)?).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    Some(out)
 }

@@ -2,9 +2,18 @@
 
 use std::fmt;
 
-/// Version of the messages on local sockets. Processes with different versions do not exchange
-/// calls.
-pub(crate) const PROTOCOL_VERSION: u32 = 2;
+use crate::store::NodeAddress;
+
+/// Version of the messages between processes.
+pub(crate) const PROTOCOL_VERSION: u32 = 3;
+/// The oldest version that this one understands. Messages of each version that was released are
+/// understood by the next one, so that the nodes of a cluster can be updated one after the other.
+pub(crate) const PROTOCOL_OLDEST: u32 = 2;
+
+/// Returns the version with which processes of these versions talk: the older one.
+pub(crate) fn common_version(one: u32, other: u32) -> Option<u32> {
+    Some(one.min(other)).filter(|version| *version >= PROTOCOL_OLDEST)
+}
 
 /// The address of a nuncio process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,18 +24,28 @@ pub(crate) struct PeerAddress {
     pub socket: Option<String>,
     /// The version of the messages that the process understands ([`PROTOCOL_VERSION`]).
     pub version: u32,
-    /// True if the process has another data directory, so that its socket cannot be reached.
-    pub remote: bool,
+    /// The node, if the process has another data directory, whose socket cannot be reached.
+    pub remote: Option<RemoteNode>,
+}
+
+/// A node on another machine, or with another data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteNode {
+    pub incarnation: i64,
+    pub name: String,
+    /// `None` if it accepts no connections.
+    pub address: Option<NodeAddress>,
 }
 
 impl PeerAddress {
-    /// Parses the content of a lock file, or the address of a node on its machine: `PID SOCKET VERSION`, or only `PID`.
+    /// Parses the content of a lock file, or the address of a node on its machine: `PID SOCKET
+    /// VERSION`, or only `PID`.
     pub(crate) fn parse(text: &str) -> Option<PeerAddress> {
         let mut words = text.split_whitespace();
         let pid = words.next()?.parse().ok()?;
         let socket = words.next().map(String::from);
         let version = words.next().and_then(|version| version.parse().ok());
-        Some(PeerAddress { pid, socket: socket.filter(|_| version.is_some()), version: version.unwrap_or(0), remote: false })
+        Some(PeerAddress { pid, socket: socket.filter(|_| version.is_some()), version: version.unwrap_or(0), remote: None })
     }
 }
 

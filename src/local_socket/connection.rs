@@ -1,7 +1,6 @@
 //! A connection to another nuncio process.
 
 use std::collections::HashMap;
-use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -9,14 +8,13 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::HELLO;
-use super::address::PROTOCOL_VERSION;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::message::error_from;
@@ -40,7 +38,7 @@ pub(crate) const PEER: Dialect = Dialect {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hello {
-    /// [`PROTOCOL_VERSION`] of the calling process.
+    /// The version of the messages that the calling process sends.
     pub version: u32,
     pub pid: u32,
 }
@@ -65,7 +63,9 @@ pub(crate) struct PeerConnection {
     connection: Connection<()>,
     calls: Arc<CallListeners>,
     closed: CancellationToken,
-    /// Why the other process refused the connection.
+    /// The version of the messages.
+    version: u32,
+    /// Why the connection was not opened, or why the other process refused it.
     refusal: OnceLock<Error>,
 }
 
@@ -106,20 +106,32 @@ impl Drop for CallNotifications {
 }
 
 impl PeerConnection {
-    /// Starts the connection and sends [`HELLO`]. Requests may be sent at once: the other process
-    /// handles them after the greeting.
-    pub(super) fn start(stream: StdUnixStream) -> Result<Arc<PeerConnection>> {
-        let stream = UnixStream::from_std(stream).map_err(|error| Error::io("using a local socket", error))?;
+    /// Starts the connection that `open` opens and sends [`HELLO`] with `version`. Requests may be
+    /// sent at once: the other process handles them after the greeting.
+    pub(super) fn start<S: AsyncRead + AsyncWrite + Send + 'static>(
+        open: impl Future<Output = Result<S>> + Send + 'static,
+        version: u32,
+    ) -> Arc<PeerConnection> {
         let (connection, reader, mut writer) = crate::rpc::connection::<()>(PEER);
         let (calls, closed) = (Arc::new(CallListeners::default()), CancellationToken::new());
-        let peer = Arc::new(PeerConnection { connection, calls: calls.clone(), closed: closed.clone(), refusal: OnceLock::new() });
-        let (input, output) = stream.into_split();
-        let ends = closed.clone();
+        let (ends, refusal) = (closed.clone(), OnceLock::new());
+        let peer = Arc::new(PeerConnection { connection, calls: calls.clone(), closed, version, refusal });
+        // The task does not keep the connection open.
+        let started = Arc::downgrade(&peer);
         crate::task::spawn(async move {
-            let listener = CallHandler(calls);
+            let talk = async {
+                let stream = match open.await {
+                    Ok(stream) => stream,
+                    Err(error) => return started.upgrade().into_iter().for_each(|peer| peer.refused(error.clone())),
+                };
+                let (listener, (input, output)) = (CallHandler(calls), tokio::io::split(stream));
+                tokio::select! {
+                    _ = reader.run(input, &listener) => {}
+                    _ = writer.run(output, ()) => {}
+                }
+            };
             tokio::select! {
-                _ = reader.run(input, &listener) => {}
-                _ = writer.run(output, ()) => {}
+                () = talk => {}
                 () = ends.cancelled() => {}
             }
             ends.cancel();
@@ -137,11 +149,11 @@ impl PeerConnection {
         if (&mut greeting).now_or_never().is_none() {
             crate::task::spawn(greeting);
         }
-        Ok(peer)
+        peer
     }
 
     async fn greet(&self) -> Result<Result<Value, PeerFailure>, Elapsed> {
-        let hello = Hello { version: PROTOCOL_VERSION, pid: std::process::id() };
+        let hello = Hello { version: self.version, pid: std::process::id() };
         timeout(limits::PEER_HELLO, self.request(HELLO, &hello)).await
     }
 
@@ -169,7 +181,7 @@ impl PeerConnection {
         self.close();
     }
 
-    /// Returns why the other process refused the connection, if it did.
+    /// Returns why there is no connection: it was not opened, or the other process refused it.
     pub(crate) fn refusal(&self) -> Option<&Error> {
         self.refusal.get()
     }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::address::{PROTOCOL_VERSION, PeerAddress};
+use super::address::{PROTOCOL_VERSION, PeerAddress, RemoteNode, common_version};
 use super::connection::PeerConnection;
 use super::files::{self, SocketFile};
+use crate::cluster::Cluster;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::task::TaskTracker;
@@ -37,6 +38,8 @@ pub(crate) struct Peers {
     /// The socket; `None` if this process does not accept calls.
     socket: OnceLock<Option<SocketFile>>,
     connections: Mutex<HashMap<String, Arc<PeerConnection>>>,
+    /// The place of this process in its cluster.
+    cluster: Option<Arc<Cluster>>,
     stop: CancellationToken,
     /// The tasks that serve the connections of other processes.
     tasks: TaskTracker,
@@ -45,12 +48,13 @@ pub(crate) struct Peers {
 impl Peers {
     /// Creates the state for the processes that use the data directory `data`. `serve` is called
     /// when this process takes its first session; without it, the process accepts no calls.
-    pub(crate) fn new(data: &Path, serve: Option<ServePeers>) -> Peers {
+    pub(crate) fn new(data: &Path, serve: Option<ServePeers>, cluster: Option<Arc<Cluster>>) -> Peers {
         Peers {
             dir: data.join("run"),
             serve,
             socket: OnceLock::new(),
             connections: Mutex::default(),
+            cluster,
             stop: CancellationToken::new(),
             tasks: TaskTracker::default(),
         }
@@ -70,22 +74,23 @@ impl Peers {
             listening.inspect_err(warned).ok()
         });
         let socket = socket.as_ref().map(|file| file.name.clone());
-        PeerAddress { pid: std::process::id(), socket, version: PROTOCOL_VERSION, remote: false }
+        PeerAddress { pid: std::process::id(), socket, version: PROTOCOL_VERSION, remote: None }
     }
 
     /// Returns a connection to another process. Returns `session_busy` with the reason if the
     /// process cannot serve calls, and `not_found` if it no longer listens.
     pub(crate) fn connect(&self, address: &PeerAddress) -> Result<Arc<PeerConnection>> {
         let unreachable = |why: &str| Error::new(Kind::SessionBusy, format!("process {} {why}", address.pid));
-        if address.remote {
-            return Err(unreachable("is on another machine, which cannot be reached"));
-        }
-        let Some(socket) = &address.socket else { return Err(unreachable("does not accept calls of other processes")) };
-        if address.version != PROTOCOL_VERSION {
+        let version = common_version(address.version, PROTOCOL_VERSION).ok_or_else(|| {
             let versions =
                 format!("uses version {} of the local protocol, this process version {PROTOCOL_VERSION}", address.version);
-            return Err(unreachable(&versions).hint("use the same version of nuncio, or close the session there"));
+            unreachable(&versions).hint("use the same version of nuncio, or close the session there")
+        });
+        if let Some(node) = &address.remote {
+            return self.connect_to_node(node, version?);
         }
+        let Some(socket) = &address.socket else { return Err(unreachable("does not accept calls of other processes")) };
+        let version = version?;
         let mut connections = self.connections.lock();
         connections.retain(|_, connection| !connection.is_closed());
         if let Some(connection) = connections.get(socket) {
@@ -95,12 +100,52 @@ impl Peers {
             Kind::Forbidden => tracing::warn!(%error, "a local socket was refused"),
             _ => tracing::debug!(%error, "another process does not listen"),
         });
-        let connection = PeerConnection::start(stream.map_err(|error| match error.kind {
+        let stream = stream.map_err(|error| match error.kind {
             Kind::Forbidden => Error { kind: Kind::SessionBusy, ..error },
             _ => Error { kind: Kind::NotFound, ..error },
-        })?)?;
+        })?;
+        let stream = UnixStream::from_std(stream).map_err(|error| Error::io("using a local socket", error))?;
+        let connection = PeerConnection::start(std::future::ready(Ok(stream)), version);
         connections.insert(socket.clone(), connection.clone());
         Ok(connection)
+    }
+
+    /// Returns a connection to a node, which may not be open yet. Returns `session_busy` if there
+    /// can be none.
+    #[cfg(feature = "postgres")]
+    fn connect_to_node(&self, node: &RemoteNode, version: u32) -> Result<Arc<PeerConnection>> {
+        let unreachable = |why: &str, hint: &str| Error::new(Kind::SessionBusy, format!("node {} {why}", node.name)).hint(hint);
+        let Some(cluster) = self.cluster.clone() else {
+            return Err(unreachable("is on another machine", "set cluster.secret_file on both machines"));
+        };
+        let Some(address) = node.address.clone() else {
+            return Err(unreachable("is on another machine and has no address", "set cluster.address there"));
+        };
+        let key = format!("{} {}", address.host, node.incarnation);
+        let mut connections = self.connections.lock();
+        connections.retain(|_, connection| !connection.is_closed());
+        let connection = connections.entry(key).or_insert_with(|| {
+            let open = async move { crate::cluster::connect(&cluster, &address).await };
+            PeerConnection::start(open, version)
+        });
+        Ok(connection.clone())
+    }
+
+    /// Returns `session_busy`: a build without PostgreSQL has no other nodes.
+    #[cfg(not(feature = "postgres"))]
+    fn connect_to_node(&self, node: &RemoteNode, _: u32) -> Result<Arc<PeerConnection>> {
+        Err(Error::new(Kind::SessionBusy, format!("node {} is on another machine", node.name)))
+    }
+
+    /// Returns the place of this process in its cluster.
+    pub(crate) fn cluster(&self) -> Option<&Arc<Cluster>> {
+        self.cluster.as_ref()
+    }
+
+    /// Returns the token that is cancelled when this process no longer serves other processes, and
+    /// the tasks that serve connections.
+    pub(crate) fn serving(&self) -> (CancellationToken, TaskTracker) {
+        (self.stop.clone(), self.tasks.clone())
     }
 
     /// Returns a name of the directory of the sockets that no other directory of any machine has,
@@ -120,13 +165,13 @@ impl Peers {
 
     /// Returns whether a process still runs. A process with another data directory counts as alive.
     pub(crate) fn is_alive(&self, address: &PeerAddress) -> bool {
-        self.is_own(address) || address.remote || files::is_alive(&self.dir, address.socket.as_deref(), address.pid)
+        self.is_own(address) || address.remote.is_some() || files::is_alive(&self.dir, address.socket.as_deref(), address.pid)
     }
 
     /// Returns whether the address is the one of this process.
     pub(crate) fn is_own(&self, address: &PeerAddress) -> bool {
         let socket = self.socket.get().and_then(Option::as_ref).map(|file| &file.name);
-        !address.remote && address.pid == std::process::id() && address.socket.as_ref() == socket
+        address.remote.is_none() && address.pid == std::process::id() && address.socket.as_ref() == socket
     }
 
     /// Stops to serve other processes, waits up to [`limits::PEER_DRAIN`] until their calls are

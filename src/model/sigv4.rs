@@ -10,6 +10,7 @@ use ring::{digest, hmac};
 
 use super::aws::AwsKeys;
 use crate::event::timestamp;
+use crate::hex::hex;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
@@ -80,10 +81,6 @@ fn mac(key: &[u8], text: &str) -> hmac::Tag {
 /// Returns the SHA-256 digest in hexadecimal.
 fn hash(bytes: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, bytes).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Formats a time as `YYYYMMDDTHHMMSSZ` (ISO 8601).

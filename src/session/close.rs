@@ -180,9 +180,15 @@ impl Sessions {
         self.turn_slots.close();
     }
 
-    /// Refuses new turns and waits for the running ones.
+    /// Refuses new turns and waits for the running ones. Other nodes can take the idle sessions.
     pub(crate) async fn drain_turns(&self) {
         self.refuse_turns();
+        if self.store.has_nodes() {
+            self.leave();
+            for session in self.all_open() {
+                self.release_idle(&session).await;
+            }
+        }
         self.turn_slots.empty().await;
     }
 

@@ -78,6 +78,8 @@ pub struct OpenSession {
     pub(super) handles: AtomicUsize,
     /// Notified when the last handle is dropped.
     pub(super) unused: Arc<Notify>,
+    /// Notified when another process has taken the session, so that this process reads its events.
+    pub(super) external: Arc<Notify>,
     /// The connection to the process that owned the session last.
     pub(super) owner: Mutex<Option<Arc<PeerConnection>>>,
     pub(super) peers: Arc<Peers>,
@@ -137,7 +139,7 @@ impl Session {
                     && matches!(error.kind, Kind::SessionBusy | Kind::NotFound)
                 {
                     // Another process took the session or deleted it.
-                    return;
+                    return session.external.notify_one();
                 }
                 tokio::select! {
                     () = session.shutdown.cancelled() => return,

@@ -8,3 +8,4 @@ pub(super) mod owners;
 pub(super) mod ownership;
 pub(super) mod owning;
 pub(super) mod registration;
+pub(super) mod takeover;

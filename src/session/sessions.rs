@@ -27,6 +27,7 @@ use super::permissions::broker::Broker;
 use super::subagents::ancestor::Ancestor;
 use super::work::capacity::{Capacity, TurnSlots};
 use super::work::core::SessionCore;
+use crate::cluster::Cluster;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
@@ -72,6 +73,16 @@ pub struct Sessions {
     pub(super) this: Weak<Sessions>,
 }
 
+/// A process whose store is a PostgreSQL database.
+pub struct NodeOptions {
+    /// URL of the database.
+    pub(crate) url: String,
+    /// The deadline of the commands of this process.
+    pub(crate) commands: Arc<LeaseDeadline>,
+    /// The place of this process in its cluster, if it is in one.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+}
+
 /// The parts that the session of a subagent shares with its parent sessions. Empty for other
 /// sessions.
 #[derive(Default)]
@@ -84,19 +95,17 @@ pub(super) struct Lineage {
 
 impl Sessions {
     /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `run/`, `artifacts/`,
-    /// `attachments/`); with `url`, the events are in that database. `serve` serves the calls of
-    /// other processes; without it, this process accepts none. `commands` is the deadline of the
-    /// commands of this process, for a store with nodes.
+    /// `attachments/`); with `node`, the events are in its database. `serve` serves the calls of
+    /// other processes; without it, this process accepts none.
     pub async fn open_store(
         dir: &Path,
-        url: Option<&str>,
+        node: Option<NodeOptions>,
         agents: Arc<dyn Agents>,
         durability: Durability,
         capacity: Capacity,
         serve: Option<ServePeers>,
-        commands: Option<Arc<LeaseDeadline>>,
     ) -> Result<Arc<Sessions>> {
-        let store = Store::open(dir, url).await?;
+        let store = Store::open(dir, node.as_ref().map(|node| node.url.as_str())).await?;
         if !store.is_read_only()
             && let Err(error) = store.forget_deleted(now_ms().saturating_sub(DELETED_KEPT.as_millis() as u64)).await
         {
@@ -104,11 +113,11 @@ impl Sessions {
             tracing::warn!(%error, "removing deleted sessions failed");
         }
         let log = Log::open(store.clone(), durability)?;
-        let peers = Arc::new(Peers::new(dir, serve));
-        let commands = commands.filter(|_| store.has_nodes());
-        let sessions = Arc::new_cyclic(|this: &Weak<Sessions>| Sessions {
+        let (commands, cluster) = node.map(|node| (node.commands, node.cluster)).unzip();
+        let peers = Arc::new(Peers::new(dir, serve, cluster.flatten()));
+        let sessions = Arc::new_cyclic(|this| Sessions {
             claims: {
-                let lease = commands.map(|commands| Lease::new(store.clone(), peers.clone(), commands, this.clone()));
+                let lease = commands.map(|commands| Lease::new(store.clone(), peers.clone(), commands));
                 Arc::new(Claims::new(dir, peers.clone(), store.clone(), lease.map(Arc::new)))
             },
             log,
@@ -135,7 +144,7 @@ impl Sessions {
             sessions.tasks.spawn_blocking(move || runtime.block_on(artifacts::remove_old(&store, &artifacts)));
         }
         sessions.watch_external_writers();
-        sessions.claims.renew(&sessions.tasks, &sessions.shutdown);
+        sessions.watch_nodes();
         Ok(sessions)
     }
 
@@ -283,6 +292,7 @@ impl Sessions {
             used_ms: AtomicU64::new(now_ms()),
             handles: AtomicUsize::new(0),
             unused: self.unused.clone(),
+            external: self.external.clone(),
             owner: Mutex::default(),
             peers: self.peers.clone(),
             registration: watch::Sender::default(),

@@ -161,11 +161,10 @@ impl Store {
         on_each!(self, store => false, true)
     }
 
-    /// Makes this process a node with a new incarnation, for the duration of a lease. Its earlier
-    /// incarnation ends. `home` and `process` are the fields of its [`NodeRow`], `protocol` the
-    /// version of the messages between nodes.
-    pub(crate) async fn join_node(&self, home: Option<&str>, process: &str, protocol: u32) -> Result<()> {
-        on_each!(self, store => Ok(()), store.join_node(home, process, protocol).await)
+    /// Makes this process a node with a new incarnation, which replaces the one of the row, for the
+    /// duration of a lease. Its earlier incarnation ends.
+    pub(crate) async fn join_node(&self, node: &NodeRow) -> Result<()> {
+        on_each!(self, store => Ok(()), store.join_node(node).await)
     }
 
     /// Renews the lease of this node. `None` if it has ended.
@@ -173,7 +172,7 @@ impl Store {
         on_each!(self, store => Ok(Some(NodeRenewal::default())), store.renew_node().await)
     }
 
-    /// Returns the incarnation of this node; 0 if it is none yet.
+    /// Returns the incarnation of this node; 0 before it has joined.
     pub(crate) fn incarnation(&self) -> i64 {
         on_each!(self, store => 0, store.incarnation())
     }

@@ -71,8 +71,21 @@ pub(crate) struct NodeRow {
     /// Names the data directory on its machine; `None` if that is not known. Processes with the
     /// same one reach each other through local sockets.
     pub home: Option<String>,
-    /// The address of the process on its machine.
+    /// The address of the process on its machine, with the version of its messages.
     pub process: String,
+    /// Names the node in messages.
+    pub name: String,
+    /// The address for nodes with another home, if it accepts their connections.
+    pub address: Option<NodeAddress>,
+}
+
+/// The address at which a node accepts connections of other nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeAddress {
+    /// `HOST:PORT`.
+    pub host: String,
+    /// SHA-256 digest of its certificate, in hexadecimal.
+    pub certificate: String,
 }
 
 /// The result of a renewal.

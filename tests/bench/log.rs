@@ -65,7 +65,6 @@ fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Sessio
             durability,
             nuncio::internal::session::Capacity::default(),
             None,
-            None,
         )
         .await
         .expect("a store");

@@ -25,6 +25,7 @@ mod budget;
 mod bundle;
 mod chat;
 mod cli;
+mod cluster;
 mod context;
 mod docs;
 mod durability;

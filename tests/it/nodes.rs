@@ -185,3 +185,18 @@ async fn node_joins_again_after_the_end_of_its_lease() {
     assert_eq!(log.last().unwrap()["body"]["type"], "turn.completed", "{log:#?}");
     owner.stop().await;
 }
+
+/// A node that shuts down lets others take its idle sessions while its turns end.
+#[tokio::test]
+async fn draining_node_hands_over_its_idle_sessions() {
+    let Some((nodes, owner)) = Nodes::start().await else { return };
+    let idle = owner.new_session(&nodes.first).await;
+    assert_eq!(status(&nodes.other, &idle).await, "idle");
+    owner.signal(Signal::TERM);
+    while status(&nodes.other, &idle).await != "none" {}
+    nodes.other.prompt(&idle, "go").expect(200).await;
+    assert_eq!(status(&nodes.other, &nodes.session).await, "busy");
+    owner.end().await;
+    nodes.assert_turns(&["turn.cancelled"]).await;
+    nodes.other.stop().await;
+}

@@ -10,12 +10,20 @@ use crate::hub::TerminalHook;
 /// Returns the operations with their routes.
 pub(super) fn operations(generator: &mut SchemaGenerator) -> Vec<(Route, Value)> {
     let metrics_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let ready = "Needs no token. Status 503 gives the reason in `details.reason`: `draining` (it is shutting down), `store` (its \
+                 store cannot be reached) or `lease` (its lease as a node has ended).";
     let healthy = json!({ "type": "object", "required": ["status"], "properties": { "status": { "const": "ok" } } });
     let json = |schema: Value| content("application/json", schema);
     vec![
         (
             Route::get("/health"),
-            ServerOperation::new("health", "Reports that the server is running", "Needs no token.", json(healthy)).open().build(),
+            ServerOperation::new("health", "Reports that the server is running", "Needs no token.", json(healthy.clone()))
+                .open()
+                .build(),
+        ),
+        (
+            Route::get("/ready"),
+            ServerOperation::new("ready", "Reports whether the server accepts new work", ready, json(healthy)).open().build(),
         ),
         (
             Route::get("/v1/openapi.json"),

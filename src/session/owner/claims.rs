@@ -5,15 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::lease::Lease;
 use super::lock::{self, SessionLock};
 use crate::error::Result;
 use crate::id::SessionId;
 use crate::local_socket::{PeerAddress, Peers};
 use crate::store::{NodeRow, Store, TakeOutcome};
-use crate::task::{self, TaskTracker};
+use crate::task;
 
 /// Claims sessions for this process, and finds the processes that have claimed them.
 pub(crate) struct Claims {
@@ -39,7 +37,7 @@ pub(in crate::session) struct RowClaim {
 }
 
 impl SessionClaim {
-    /// Ends the claim, before another process is told so.
+    /// Ends the claim. Then another process can take the session.
     pub(in crate::session) async fn end(mut self) {
         if let SessionClaim::Row(claim) = &mut self
             && let Some((key, generation)) = claim.taken
@@ -143,11 +141,9 @@ impl Claims {
         task::blocking("reading the owners of sessions", read).await
     }
 
-    /// Starts the task that renews the lease until `stop` is cancelled.
-    pub(in crate::session) fn renew(&self, tasks: &TaskTracker, stop: &CancellationToken) {
-        if let Some(lease) = &self.lease {
-            tasks.spawn(lease.clone().run(stop.clone()));
-        }
+    /// Returns the lease of this process, in a store with nodes.
+    pub(in crate::session) fn lease(&self) -> Option<&Arc<Lease>> {
+        self.lease.as_ref()
     }
 
     /// Ends the lease of this process, after it has released its sessions.

@@ -1,21 +1,18 @@
 //! The lease of this process as a node, in a store in which nodes claim sessions. Without a valid
 //! lease, this process writes to no session and its commands end.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::local_socket::{PROTOCOL_VERSION, PeerAddress, Peers};
+use crate::local_socket::{PeerAddress, Peers, RemoteNode};
 use crate::process::LeaseDeadline;
-use crate::session::clock::now_ms;
-use crate::session::sessions::Sessions;
 use crate::store::{NodeRow, Store};
 
 /// How long this process works after its last renewal was sent. Shorter than the lease in the
@@ -27,10 +24,9 @@ const RENEWED: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(500);
 /// Time by which the wait for the end of another lease exceeds it.
 const AFTER_END: Duration = Duration::from_millis(5);
-/// Maximum number of sessions of other nodes whose open turns one search ends.
-const ABANDONED_MAX: usize = 1000;
-/// Number of these sessions that are read at the same time.
-const ABANDONED_AT_ONCE: usize = 8;
+
+/// The end of a lease that has not begun.
+const NEVER: u64 = 0;
 
 /// The state of this process as a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +47,7 @@ pub(crate) struct Lease {
     peers: Arc<Peers>,
     /// The deadline of the commands of this process.
     commands: Arc<LeaseDeadline>,
-    /// The time since the boot at which the lease ends, in milliseconds; 0 if it has ended.
+    /// The time since the boot at which the lease ends, in milliseconds, or [`NEVER`].
     until_ms: AtomicU64,
     /// The mutex serializes joins and renewals.
     membership: tokio::sync::Mutex<Membership>,
@@ -59,28 +55,26 @@ pub(crate) struct Lease {
     released: Mutex<Vec<(i64, i64)>>,
     /// Notified after the first join and when a claim ends.
     changed: Notify,
-    /// True while the sessions of other nodes are searched for open turns.
-    searching: AtomicBool,
-    sessions: Weak<Sessions>,
+    /// Notified after each renewal.
+    renewed: Notify,
+    /// Called when the lease has ended.
+    on_end: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Lease {
     /// Creates the lease, which does not start before [`Lease::ensure`].
-    pub(in crate::session) fn new(
-        store: Store,
-        peers: Arc<Peers>,
-        commands: Arc<LeaseDeadline>,
-        sessions: Weak<Sessions>,
-    ) -> Lease {
-        let (until_ms, searching) = (AtomicU64::new(0), AtomicBool::new(false));
-        let (membership, released, changed) = Default::default();
-        Lease { store, peers, commands, until_ms, membership, released, changed, searching, sessions }
+    pub(in crate::session) fn new(store: Store, peers: Arc<Peers>, commands: Arc<LeaseDeadline>) -> Lease {
+        let until_ms = AtomicU64::new(NEVER);
+        let (membership, released, changed, renewed, on_end) = Default::default();
+        Lease { store, peers, commands, until_ms, membership, released, changed, renewed, on_end }
     }
 
     /// Returns the address of a node. `None` if another version wrote it in another form.
     pub(super) fn address(&self, node: &NodeRow) -> Option<PeerAddress> {
         let (address, home) = (PeerAddress::parse(&node.process)?, self.peers.home());
-        Some(PeerAddress { remote: home.is_none() || node.home != home, ..address })
+        let is_here = home.is_some() && node.home == home;
+        let remote = || RemoteNode { incarnation: node.incarnation, name: node.name.clone(), address: node.address.clone() };
+        Some(PeerAddress { remote: (!is_here).then(remote), ..address })
     }
 
     /// Returns how long the lease is valid.
@@ -90,6 +84,11 @@ impl Lease {
 
     fn is_valid(&self) -> bool {
         !self.time_left().is_zero()
+    }
+
+    /// Returns whether the lease has ended and this process has not joined again.
+    pub(in crate::session) fn has_ended(&self) -> bool {
+        self.until_ms.load(Ordering::Acquire) != NEVER && !self.is_valid()
     }
 
     /// Extends the lease. `sent` is the time since the boot at which the renewal was sent.
@@ -111,16 +110,45 @@ impl Lease {
         if *membership == Membership::Joined {
             tracing::warn!("the lease of this process has ended");
             *membership = Membership::Ended;
-            self.sessions.upgrade().inspect(|sessions| sessions.lease_ended());
+            self.on_end.get().inspect(|ended| ended());
         }
         let sent = LeaseDeadline::now();
         let address = self.peers.address();
         // Without a socket, only its lease tells whether this process is alive.
         let home = self.peers.home().filter(|_| address.socket.is_some());
-        self.store.join_node(home.as_deref(), &address.to_string(), PROTOCOL_VERSION).await?;
+        let cluster = self.peers.cluster();
+        let node = NodeRow {
+            incarnation: 0,
+            name: cluster.map_or_else(|| "without a name".to_owned(), |cluster| cluster.name().to_owned()),
+            home,
+            process: address.to_string(),
+            address: cluster.and_then(|cluster| cluster.address().cloned()),
+        };
+        self.store.join_node(&node).await?;
         *membership = Membership::Joined;
         self.extend(sent);
         self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Sets the function that is called when the lease has ended, before this process joins again.
+    pub(in crate::session) fn on_end(&self, ended: impl Fn() + Send + Sync + 'static) {
+        // The sessions set it once.
+        let _ = self.on_end.set(Box::new(ended));
+    }
+
+    /// Waits for the next renewal.
+    pub(in crate::session) async fn renewed(&self) {
+        self.renewed.notified().await;
+    }
+
+    /// Ends the leases of dead processes of this machine: a process that dies keeps its lease.
+    pub(in crate::session) async fn end_dead(&self) -> Result<()> {
+        for node in self.store.nodes().await? {
+            if self.address(&node).is_some_and(|address| !self.peers.is_alive(&address)) {
+                self.store.remove_node(node.incarnation).await?;
+            }
+        }
         Ok(())
     }
 
@@ -140,8 +168,8 @@ impl Lease {
         }
     }
 
-    /// Renews the lease, releases ended claims, and ends the turns of nodes whose leases have
-    /// ended, until `stop` is cancelled. Does nothing before this process has joined.
+    /// Renews the lease and releases dropped claims until `stop` is cancelled. Does nothing before
+    /// this process has joined.
     pub(in crate::session) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let mut next_renewal = None;
         loop {
@@ -173,7 +201,7 @@ impl Lease {
             let renewed = renewed.unwrap_or_else(|_| Err(Error::new(Kind::StoreUnavailable, "the store does not answer")));
             match &renewed {
                 Ok(Some(_)) => self.extend(sent),
-                Ok(None) => self.until_ms.store(0, Ordering::Release),
+                Ok(None) => self.until_ms.store(sent.as_millis() as u64, Ordering::Release),
                 Err(error) => tracing::warn!(%error, "the lease of this process was not renewed"),
             }
             renewed
@@ -182,7 +210,7 @@ impl Lease {
             tracing::warn!(%error, "this process cannot join the nodes");
         }
         let Ok(renewed) = renewed else { return RETRY };
-        self.search();
+        self.renewed.notify_one();
         let others_end = renewed.and_then(|renewal| renewal.others_end).map(|end| end + AFTER_END);
         others_end.map_or(RENEWED, |end| end.min(RENEWED))
     }
@@ -204,56 +232,6 @@ impl Lease {
         }
         let released = self.store.release_sessions(claims).await;
         released.inspect_err(|error| tracing::warn!(%error, "sessions were not released")).is_ok()
-    }
-
-    /// Starts to search for the open turns of nodes that have ended, unless a search runs.
-    fn search(self: &Arc<Self>) {
-        let Some(sessions) = self.sessions.upgrade() else { return };
-        if self.searching.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let lease = self.clone();
-        sessions.clone().tasks.spawn(async move {
-            if let Err(error) = lease.close_abandoned(&sessions).await {
-                tracing::warn!(%error, "ending the turns of other nodes failed");
-            }
-            lease.searching.store(false, Ordering::Release);
-        });
-    }
-
-    async fn close_abandoned(&self, sessions: &Sessions) -> Result<()> {
-        for node in self.store.nodes().await? {
-            // A process on this machine ends its lease when it dies, not later.
-            if self.address(&node).is_some_and(|address| !self.peers.is_alive(&address)) {
-                self.store.remove_node(node.incarnation).await?;
-            }
-        }
-        let mut abandoned = self.store.abandoned_sessions(ABANDONED_MAX).await?;
-        // The owner of a turn is checked while its session is open.
-        abandoned.retain(|id| sessions.opened(id).is_none());
-        let close = async |id| match sessions.open_read_only(&id).await {
-            Ok(session) if session.is_owned() => {}
-            Ok(session) => {
-                drop(session);
-                sessions.close_unused(&id, now_ms() + 1).await;
-            }
-            Err(error) => tracing::warn!(session = %id, %error, "ending the turn of another node failed"),
-        };
-        stream::iter(abandoned).for_each_concurrent(ABANDONED_AT_ONCE, close).await;
-        Ok(())
-    }
-}
-
-impl Sessions {
-    /// Ends the turns of this process, because its lease has ended: another node may take its
-    /// sessions.
-    fn lease_ended(&self) {
-        let error = Error::new(Kind::StoreUnavailable, "the lease of this process has ended: it could not be renewed in time");
-        for session in self.all_open().into_iter().filter(|session| session.is_owned()) {
-            session.log.fail(&error);
-            session.recover();
-        }
-        self.external.notify_one();
     }
 }
 

@@ -53,8 +53,8 @@ impl Ownership {
     }
 
     /// Ensures that this process owns the session. If another process owns the session, returns
-    /// `session_busy`. If the previous owner has exited, claims the session, and ends the turn and the
-    /// tool calls that the previous owner left open. After a lost append, ownership is acquired
+    /// `session_busy`. If the previous owner has exited, claims the session, and ends the turn and
+    /// the tool calls that the previous owner left open. After a lost append, ownership is acquired
     /// again in the same way.
     ///
     /// `may_take` is called before that, with the error of the lost append, and whether this
@@ -230,9 +230,7 @@ mod tests {
     async fn closed_session_is_not_taken_again_after_a_lost_event() {
         let dir = tempfile::tempdir().unwrap();
         let open = async || {
-            Sessions::open_store(dir.path(), None, Arc::new(Unused), Durability::Normal, Capacity::default(), None, None)
-                .await
-                .unwrap()
+            Sessions::open_store(dir.path(), None, Arc::new(Unused), Durability::Normal, Capacity::default(), None).await.unwrap()
         };
         let sessions = open().await;
         let session = sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.unwrap();

@@ -79,7 +79,9 @@ const STEPS: &[&str] = &[
         incarnation bigint PRIMARY KEY,
         home        text,
         process     text NOT NULL,
-        protocol    integer NOT NULL,
+        name        text NOT NULL,
+        address     text,
+        certificate text,
         lease_until timestamptz NOT NULL
     );
     ALTER TABLE sessions ADD COLUMN active_generation bigint NOT NULL DEFAULT 1;

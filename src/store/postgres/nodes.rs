@@ -13,17 +13,19 @@ use super::events::text;
 use super::sessions::{select_sessions, session};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
-use crate::store::rows::{NODE_LEASE, NodeRenewal, NodeRow, SessionRow, TakeOutcome};
+use crate::store::rows::{NODE_LEASE, NodeAddress, NodeRenewal, NodeRow, SessionRow, TakeOutcome};
 
 /// Begins a SELECT statement with the columns that [`node`] reads, for the nodes `n`.
 macro_rules! select_nodes {
     ($rest:literal) => {
-        concat!("SELECT n.incarnation, n.home, n.process FROM nodes n ", $rest)
+        concat!("SELECT n.incarnation, n.home, n.process, n.name, n.address, n.certificate FROM nodes n ", $rest)
     };
 }
 
 fn node(row: &Row) -> NodeRow {
-    NodeRow { incarnation: row.get(0), home: row.get(1), process: row.get(2) }
+    let address = row.get::<_, Option<String>>(4).zip(row.get(5));
+    let address = address.map(|(host, certificate)| NodeAddress { host, certificate });
+    NodeRow { incarnation: row.get(0), home: row.get(1), process: row.get(2), name: row.get(3), address }
 }
 
 impl PostgresStore {
@@ -34,14 +36,15 @@ impl PostgresStore {
 
     /// Adds this process as a node with a new incarnation, in place of its last one. Removes the
     /// nodes whose lease has ended.
-    pub(in crate::store) async fn join_node(&self, home: Option<&str>, process: &str, protocol: u32) -> Result<()> {
+    pub(in crate::store) async fn join_node(&self, node: &NodeRow) -> Result<()> {
         let sql = "WITH ended AS (DELETE FROM nodes WHERE lease_until < clock_timestamp() OR incarnation = $1) \
-                   INSERT INTO nodes VALUES ($2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6))";
+                   INSERT INTO nodes (incarnation, home, process, name, address, certificate, lease_until) \
+                   VALUES ($2, $3, $4, $5, $6, $7, clock_timestamp() + make_interval(secs => $8))";
         let incarnation = (Uuid::new_v4().as_u64_pair().0 >> 1) as i64;
-        let protocol = i32::try_from(protocol).unwrap_or(i32::MAX);
-        let home = home.map(|home| text(home).into_owned());
-        let lease = NODE_LEASE.as_secs_f64();
-        let params: [&(dyn ToSql + Sync); 6] = [&self.incarnation(), &incarnation, &home, &process, &protocol, &lease];
+        let (address, certificate) = node.address.as_ref().map(|address| (&address.host, &address.certificate)).unzip();
+        let (name, lease) = (text(&node.name), NODE_LEASE.as_secs_f64());
+        let params: [&(dyn ToSql + Sync); 8] =
+            [&self.incarnation(), &incarnation, &node.home, &node.process, &name, &address, &certificate, &lease];
         self.beats.rows("joining", sql, &params).boxed().await?;
         self.incarnation.store(incarnation, Ordering::Release);
         Ok(())

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -20,6 +20,7 @@ use tokio_rustls::client;
 
 use super::address::{DatabaseAddress, TlsMode};
 use crate::error::{Error, Result};
+use crate::web::LaxVerifier;
 
 /// Creates the TLS sessions of an address.
 #[derive(Clone)]
@@ -29,10 +30,9 @@ impl Connector {
     /// Creates the connector. Fails if the certificates of the address cannot be read.
     pub(super) fn new(address: &DatabaseAddress) -> Result<Connector> {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
-        let lax = |authorities| Arc::new(LaxVerifier { authorities, ring: ring.clone() });
         let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
-            TlsMode::Disabled | TlsMode::Encrypted => lax(None),
-            TlsMode::Signed => lax(Some(authorities(address, &ring)?)),
+            TlsMode::Disabled | TlsMode::Encrypted => Arc::new(LaxVerifier::of_any_certificate()),
+            TlsMode::Signed => Arc::new(LaxVerifier::of_any_name(authorities(address, &ring)?)),
             TlsMode::Full => authorities(address, &ring)?,
         };
         let config = ClientConfig::builder_with_provider(ring)
@@ -59,55 +59,6 @@ fn authorities(address: &DatabaseAddress, ring: &Arc<CryptoProvider>) -> Result<
     }
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), ring.clone()).build();
     Ok(verifier.map_err(|error| wrong(&error))?)
-}
-
-/// Checks less than the certificate and the name.
-#[derive(Debug)]
-struct LaxVerifier {
-    /// Accepts certificates of these authorities for any name; `None` accepts all certificates.
-    authorities: Option<Arc<dyn ServerCertVerifier>>,
-    ring: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for LaxVerifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
-        match authorities.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            Err(rustls::Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.ring.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.ring.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.ring.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 /// The handshake with one host.

@@ -35,12 +35,15 @@ async fn assert_turn_completes_after(signal: Signal) {
     // the signal.
     let mut late = Connection::open(server.address).await.unwrap();
     server.get("/health").over(&mut late).await;
+    assert_eq!(server.get("/ready").without("authorization").over(&mut late).await.json(), json!({"status": "ok"}));
     server.signal(signal);
     // The server closes the listener when the shutdown starts.
     while server.get("/health").try_send().await.is_ok() {}
     let answer = server.prompt(&other, "more").over(&mut late).await;
     assert_eq!(answer.error(), (503, "overloaded".into()));
     assert_eq!(answer.header("retry-after"), Some("1"));
+    let ready = server.get("/ready").without("authorization").over(&mut late).await;
+    assert_eq!((ready.status, &ready.json()["error"]["details"]["reason"]), (503, &json!("draining")));
     tokio::fs::write(home.work().join("go"), "went\n").await.unwrap();
     let answer = waiting.answer("POST").await;
     assert_eq!((answer.status, answer.json()), (200, json!({"stopReason": "end_turn"})));

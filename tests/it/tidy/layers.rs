@@ -16,6 +16,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("library", "app", "an agent of another program is an application, too"),
     ("http", "mcp_server", "MCP clients of nuncio connect over HTTP, too"),
     ("mcp_server", "local", "its tools call methods in this process"),
+    ("local_socket", "cluster", "other processes are nodes on other machines, too"),
     ("hub", "agent", "the hub creates nuncio's own agents, too"),
     ("context", "model", "events become messages of a model request"),
     ("hooks", "model", "a hook may change the messages of a request"),

@@ -1,0 +1,220 @@
+//! Calls between the nodes of a cluster: each node answers for the sessions of the others.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, Home, Reply, Server, bash, on_postgres, text};
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+const NEW_SECRET: &str = "fedcba9876543210fedcba9876543210";
+
+/// A node that other nodes can call, with a session, and a node that calls it.
+struct Cluster {
+    first: Home,
+    second: Home,
+    owner: Agent,
+    other: Server,
+    session: String,
+}
+
+impl Cluster {
+    /// Starts the owner with this model and these secrets, and the other node. `None` if the store is
+    /// SQLite.
+    async fn start(steps: Value, secrets: [&str; 2]) -> Option<Cluster> {
+        if !on_postgres() {
+            eprintln!("skipped: {}: an SQLite store has no nodes", module_path!());
+            return None;
+        }
+        let first = Home::new();
+        let second = first.another_node();
+        let certificate = certificate(&first.data());
+        configure(&first, secrets[0], &format!("name = \"first\"\naddress = \"https://127.0.0.1\"\n{certificate}"));
+        configure(&second, secrets[1], "name = \"second\"\n");
+        let (mut owner, _) = first.start_with_bridge(&["--model", &first.script(steps)]).await;
+        owner.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = owner.new_session(&first).await;
+        let other = second.serve_script(json!([]), &["--root", first.work().to_str().unwrap()]).await;
+        Some(Cluster { first, second, owner, other, session })
+    }
+
+    /// Starts it with one secret.
+    async fn with_model(steps: Value) -> Option<Cluster> {
+        Cluster::start(steps, [SECRET; 2]).await
+    }
+
+    /// The error of a prompt at the other node.
+    async fn refused(&self) -> String {
+        self.other.prompt(&self.session, "go").expect(409).await["error"].to_string()
+    }
+
+    async fn finish(self) {
+        self.owner.finish().await;
+        self.other.stop().await;
+    }
+}
+
+/// Writes a certificate. Returns the settings that name it.
+fn certificate(dir: &Path) -> String {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
+    let (certificate, key) = (dir.join("chain.pem"), dir.join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    format!("[http]\ntls_certificate = {certificate:?}\ntls_key = {key:?}\n")
+}
+
+/// Writes the secrets and the settings of a node.
+fn configure(home: &Home, secrets: &str, cluster: &str) {
+    std::fs::write(home.data().join("cluster.secret"), secrets).unwrap();
+    let file = if secrets.is_empty() { "" } else { "secret_file = \"cluster.secret\"\n" };
+    home.config(&format!("[cluster]\n{file}{cluster}"));
+}
+
+/// A prompt, a permission request and a cancellation at another node.
+#[tokio::test]
+async fn session_is_used_from_another_node() {
+    let endless = json!({"text": "word ".repeat(5000), "chunk_chars": 5, "delay_ms": 20});
+    let Some(mut cluster) = Cluster::with_model(json!([{"text": "one"}, bash("touch made"), {"text": "two"}, endless])).await
+    else {
+        return;
+    };
+    cluster.owner.otherwise = Reply::Never;
+    let (other, session) = (&cluster.other, &cluster.session);
+    other.prompt(session, "go").expect(200).await;
+    let turn = other.begin(session, "ask").await;
+    let mut events = other.follow(session).events().await;
+    let asked = events.until("permission.requested").await.pop().unwrap();
+    let permission = asked.event["body"]["permissionId"].as_str().unwrap();
+    let answer = json!({"outcome": "allow_once"});
+    other.post(&format!("/v1/permissions/{permission}"), &answer).expect(200).await;
+    let events_of_turn = events.until("turn.completed").await;
+    assert_eq!(events_of_turn.last().unwrap().event["turnId"], json!(turn));
+    assert!(cluster.first.get("made").is_some(), "the command did not run");
+    other.begin(session, "wait").await;
+    events.until("step.started").await;
+    other.post(&format!("/v1/sessions/{session}/cancel"), &json!({})).expect(200).await;
+    events.until("turn.cancelled").await;
+    drop(events);
+    let log = cluster.first.log(session).await;
+    let answers = log.iter().filter(|event| event["body"]["role"] == "assistant");
+    let said: Vec<&str> = answers.filter_map(|event| event["body"]["parts"][0]["text"].as_str()).collect();
+    assert_eq!(said, ["one", "two"]);
+    cluster.finish().await;
+}
+
+/// The owner's client sees what another node's client does, and the other way round.
+#[tokio::test]
+async fn clients_of_two_nodes_see_the_same_turns() {
+    let Some(mut cluster) = Cluster::with_model(json!([{"text": "one"}, {"text": "two"}])).await else { return };
+    let model = cluster.second.script(json!([]));
+    let mut editor = cluster.second.start(&["--model", &model]).await;
+    editor.call("initialize", json!({"protocolVersion": 1})).await;
+    editor.load(&cluster.first, &cluster.session).await;
+    let (stop, updates) = editor.turn(&cluster.session, "go").await;
+    assert_eq!((stop.as_str(), text(&updates, "agent_message_chunk").as_str()), ("end_turn", "one"));
+    let (stop, updates) = cluster.owner.turn(&cluster.session, "go on").await;
+    // They begin with those of the other turn.
+    assert!(stop == "end_turn" && text(&updates, "agent_message_chunk").ends_with("two"), "{updates:?}");
+    editor.until("the turn of the owner", |frame| frame.to_string().contains("two")).await;
+    editor.finish().await;
+    cluster.finish().await;
+}
+
+/// While the secret is being changed, nodes have two. A node with another secret, or without one,
+/// is refused with the reason.
+#[tokio::test]
+async fn nodes_need_a_common_secret() {
+    let both = format!("{SECRET}\n{NEW_SECRET}\n");
+    let swapped = format!("{NEW_SECRET}\n{SECRET}\n");
+    let cases = [
+        ([SECRET, &both], None),
+        ([&both, SECRET], None),
+        ([&swapped, SECRET], Some("has another cluster secret")),
+        ([&both, &swapped], None),
+        ([NEW_SECRET, &swapped], None),
+        ([SECRET, NEW_SECRET], Some("has another cluster secret")),
+        ([SECRET, ""], Some("set cluster.secret_file")),
+        (["", SECRET], Some("has no address")),
+    ];
+    for (secrets, refused) in cases {
+        let Some(cluster) = Cluster::start(json!([{"text": "one"}]), secrets).await else { return };
+        match refused {
+            None => drop(cluster.other.prompt(&cluster.session, "go").expect(200).await),
+            Some(reason) => {
+                let error = cluster.refused().await;
+                assert!(error.contains(reason), "{secrets:?}: {error}");
+            }
+        }
+        cluster.finish().await;
+    }
+}
+
+/// The store cannot send calls to another machine than the node, or to another version.
+#[tokio::test]
+async fn address_in_the_store_is_checked() {
+    let Some(cluster) = Cluster::with_model(json!([{"text": "one"}])).await else { return };
+    let cases = [
+        ("certificate = 'ab'", "another certificate"),
+        ("address = '127.0.0.1:1'", "connecting to 127.0.0.1:1"),
+        ("process = replace(process, ' 3', ' 1')", "version 1 of the local protocol"),
+        ("address = NULL", "has no address"),
+    ];
+    let before = cluster.first.sql("SELECT process, address, certificate FROM nodes WHERE address IS NOT NULL").remove(0);
+    let [process, address, certificate] = before.split('|').collect::<Vec<_>>().try_into().unwrap();
+    for (change, reason) in cases {
+        cluster.first.sql(&format!("UPDATE nodes SET {change} WHERE name = 'first'"));
+        let error = cluster.refused().await;
+        assert!(error.contains(reason), "{change}: {error}");
+        cluster.first.sql(&format!(
+            "UPDATE nodes SET process = '{process}', address = '{address}', certificate = '{certificate}' WHERE name = 'first'"
+        ));
+    }
+    // The previous version, from which nodes are updated.
+    cluster.first.sql("UPDATE nodes SET process = replace(process, ' 3', ' 2') WHERE name = 'first'");
+    cluster.other.prompt(&cluster.session, "go").expect(200).await;
+    cluster.finish().await;
+}
+
+/// The owner's node checks the roles and the roots of tokens of another node.
+#[tokio::test]
+async fn rights_of_another_nodes_tokens_apply() {
+    let Some(cluster) = Cluster::with_model(json!([{"text": "one"}, {"text": "two"}])).await else { return };
+    let cases: [(&[&str], u16, u16); 3] = [
+        (&["--role", "observer"], 200, 403),
+        (&["--root", "/usr"], 403, 403),
+        (&["--role", "controller"], 200, 200),
+    ];
+    for (number, (flags, reads, prompts)) in cases.into_iter().enumerate() {
+        let name = format!("token{number}");
+        let made = cluster.second.run(&[&["token", "new", &name], flags].concat(), "").await;
+        assert_eq!(made.code, 0, "{made:?}");
+        let client = cluster.other.with_token(made.stdout.trim());
+        client.get(&format!("/v1/sessions/{}", cluster.session)).expect(reads).await;
+        client.prompt(&cluster.session, "go").expect(prompts).await;
+    }
+    cluster.finish().await;
+}
+
+/// Wrong settings are refused when the server starts.
+#[tokio::test]
+async fn wrong_settings_have_one_clear_error() {
+    let home = Home::new();
+    let tls = certificate(&home.data());
+    let cases = [
+        ("secret_file = \"missing\"\n", "", "missing: No such file"),
+        ("secret_file = \"short\"\n", "", "at least 32 characters"),
+        ("address = \"https://127.0.0.1\"\n", "", "requires TLS and a PostgreSQL database"),
+        (
+            "secret_file = \"good\"\naddress = \"http://127.0.0.1\"\n",
+            &tls,
+            if on_postgres() { "https://HOST:PORT" } else { "PostgreSQL" },
+        ),
+    ];
+    std::fs::write(home.data().join("short"), "short").unwrap();
+    std::fs::write(home.data().join("good"), SECRET).unwrap();
+    for (cluster, http, message) in cases {
+        home.config(&format!("[cluster]\n{cluster}{http}"));
+        let ran = home.run(&["serve", "--http", "127.0.0.1:0"], "").await;
+        assert!(ran.code == 2 && ran.stderr.contains(message), "{cluster}: {ran:?}");
+    }
+}
