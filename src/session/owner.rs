@@ -7,3 +7,4 @@ pub(super) mod owners;
 pub(super) mod ownership;
 pub(super) mod owning;
 pub(super) mod registration;
+pub(super) mod unused;
