@@ -139,6 +139,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Workspaces { command } => {
             on_worker(async move { projects::workspaces::run(app::build(bootstrap)?, command).await })
         }
+        CliCommand::Store { command } => on_runtime(projects::store_copy::run(bootstrap, command)),
         CliCommand::Config { command } => sessions::inspect::config(&bootstrap, command),
         CliCommand::Trust { dir, yes, json, diff, command } => {
             projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command)

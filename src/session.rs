@@ -33,6 +33,7 @@ pub use open::Session;
 pub(crate) use owner::lock::{closed_before_call, is_closed_before_call, is_not_owner};
 pub(crate) use owner::owners::Owners;
 pub(crate) use owner::registration::{REGISTER, REGISTERED, Register};
+pub(crate) use owner::unused::check_unowned;
 pub(crate) use permissions::broker::{ChoiceDetails, PermissionAnswer};
 pub(crate) use permissions::request::TurnQuestion;
 pub(crate) use sessions::NodeOptions;

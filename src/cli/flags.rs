@@ -12,6 +12,7 @@ use super::agents::command::AgentsCommand;
 use super::help;
 use super::login_flags::{AcpCommand, LoginOptions};
 use super::projects::config_flags::ConfigCommand;
+use super::projects::store_copy::StoreCommand;
 use super::projects::workspace_flags::WorkspacesCommand;
 use super::run_options::{ChatOptions, RunOptions};
 use super::servers::flags::McpCommand;
@@ -190,6 +191,11 @@ pub(super) enum CliCommand {
     Workspaces {
         #[command(subcommand)]
         command: WorkspacesCommand,
+    },
+    /// Copy all sessions between SQLite and PostgreSQL
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
     },
     /// Print a generated schema, or list the schemas
     Schema {

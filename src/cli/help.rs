@@ -6,7 +6,7 @@ use clap::Command;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["chat", "run", "demo", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
-    ("Sessions and directories", &["sessions", "workspaces", "trust"]),
+    ("Sessions and directories", &["sessions", "workspaces", "store", "trust"]),
     ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update"]),
 ];
 

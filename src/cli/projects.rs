@@ -8,6 +8,7 @@ pub(super) mod doctor_programs;
 pub(super) mod editors;
 mod json_text;
 pub(super) mod settings_file;
+pub(super) mod store_copy;
 pub(super) mod trust;
 pub(super) mod trust_programs;
 pub(super) mod trust_report;

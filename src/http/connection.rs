@@ -65,8 +65,8 @@ impl Transport {
         }
     }
 
-    /// Serves another node. Its connection ends with the calls of other processes, not with those of
-    /// HTTP clients.
+    /// Serves another node. Its connection ends with the calls of other processes, not with those
+    /// of HTTP clients.
     async fn serve_node(self, cluster: &Cluster, stream: TlsStream<TcpStream>, pending: Arc<PendingConnection>) {
         let served = crate::peer::serve_node(&self.state.app, cluster, stream, || pending.admit()).await;
         if let Err(error) = served {

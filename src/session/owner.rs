@@ -9,3 +9,4 @@ pub(super) mod ownership;
 pub(super) mod owning;
 pub(super) mod registration;
 pub(super) mod takeover;
+pub(super) mod unused;

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 #[cfg(feature = "postgres")]
 use super::postgres::PostgresStore;
 use super::rows::{
-    Append, CommitOutcome, Cursor, IdempotencyRecord, NodeRenewal, NodeRow, SessionFilter, SessionPage, SessionRow, StoredEvent,
-    TakeOutcome, WorkspaceRow, WorkspaceState,
+    AnswerRow, Append, CommitOutcome, Cursor, EventRow, IdempotencyRecord, NodeRenewal, NodeRow, SessionFilter, SessionPage,
+    SessionRow, StoreTotals, StoredEvent, TakeOutcome, WorkspaceRow, WorkspaceState,
 };
 use super::sqlite::SqliteStore;
 use super::wakeups::Wakeups;
@@ -326,5 +326,60 @@ impl Store {
     /// Removes a workspace.
     pub(crate) async fn remove_workspace(&self, id: &str) -> Result<()> {
         on_each!(self, store => store.remove_workspace(id), store.remove_workspace(id).await)
+    }
+
+    /// Counts the rows.
+    pub(super) async fn totals(&self) -> Result<StoreTotals> {
+        on_each!(self, store => blocking(store, "counting rows", |store| store.totals()).await, store.totals().await)
+    }
+
+    /// Lists up to `limit` sessions with a key above `after`, in the order of the keys, also those
+    /// without events. The rows have no owners.
+    pub(super) async fn session_rows(&self, after: i64, limit: usize) -> Result<Vec<SessionRow>> {
+        on_each!(self, store => store.session_rows(after, limit), store.session_rows(after, limit).await)
+    }
+
+    /// Returns a page of the events of a session, as [`Store::events`] does with deltas.
+    pub(super) async fn event_rows(&self, key: i64, after: Seq, limit: usize) -> Result<Vec<EventRow>> {
+        on_each!(
+            self,
+            store => blocking(store, "reading events", move |store| store.event_rows(key, after, limit)).await,
+            store.event_rows(key, after, limit).await
+        )
+    }
+
+    /// Lists up to `limit` stored responses after a principal and a key, in the order of both.
+    pub(super) async fn answer_rows(&self, after: (&str, &str), limit: usize) -> Result<Vec<AnswerRow>> {
+        on_each!(self, store => store.answer_rows(after, limit), store.answer_rows(after, limit).await)
+    }
+
+    /// Inserts the row of a session, or replaces the one with its key.
+    pub(super) async fn put_session(&self, row: &SessionRow) -> Result<()> {
+        on_each!(self, store => store.put_session(row), store.put_session(row).await)
+    }
+
+    /// Inserts events of a session in one transaction, with the numbers of their rows. Does not
+    /// change the row of the session.
+    pub(super) async fn put_events(&self, key: i64, events: Vec<EventRow>) -> Result<()> {
+        on_each!(
+            self,
+            store => blocking(store, "writing events", move |store| store.put_events(key, &events)).await,
+            store.put_events(key, &events).await
+        )
+    }
+
+    /// Inserts stored responses, or replaces those with their keys.
+    pub(super) async fn put_answers(&self, rows: &[AnswerRow]) -> Result<()> {
+        on_each!(self, store => store.put_answers(rows), store.put_answers(rows).await)
+    }
+
+    /// Reserves the numbers of rows up to these: later sessions and events receive higher ones.
+    pub(super) async fn reserve_numbers(&self, key: i64, event: Cursor) -> Result<()> {
+        on_each!(self, store => store.reserve_numbers(key, event), store.reserve_numbers(key, event).await)
+    }
+
+    /// Syncs all writes to the disk.
+    pub(super) async fn sync(&self) -> Result<()> {
+        on_each!(self, store => blocking(store, "syncing the store", |store| store.sync()).await, Ok(()))
     }
 }

@@ -6,6 +6,7 @@
 mod address;
 mod commit;
 mod connection;
+mod copy;
 mod events;
 mod failure;
 mod idempotency;

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 
 /// The metadata of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SessionRow {
     /// The number of the row, which the rows of events contain.
     pub key: i64,
@@ -135,7 +135,7 @@ pub(crate) struct Append {
 
 /// The columns that summarize the activity of a session after its last event. The `session` module
 /// computes them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ActivityColumns {
     /// The running turn.
     pub turn: Option<TurnId>,
@@ -209,6 +209,7 @@ pub(super) const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
 pub(super) const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// The record of an idempotency key.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IdempotencyRecord {
     /// Digest of the request that carried the key.
     pub asked: Vec<u8>,
@@ -216,8 +217,46 @@ pub(crate) struct IdempotencyRecord {
     pub text: Option<String>,
 }
 
-/// A git worktree that nuncio created.
+/// A stored response, as copies of a store read and write it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AnswerRow {
+    pub principal: String,
+    pub key: String,
+    pub record: IdempotencyRecord,
+    pub at_ms: i64,
+}
+
+/// An event, as copies of a store read and write it: its columns are not interpreted.
 #[derive(Clone, Debug)]
+pub(crate) struct EventRow {
+    /// The number of the row: the [`Cursor`] of the event.
+    pub id: i64,
+    pub seq: Seq,
+    pub turn: Option<String>,
+    pub at_ms: i64,
+    pub delta: bool,
+    /// The type of the body.
+    pub kind: Option<String>,
+    /// The message of the body, if it is queued or completed.
+    pub message: Option<String>,
+    /// The call of another process that appended the event.
+    pub call: Option<String>,
+    pub body: String,
+}
+
+/// The numbers of rows in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoreTotals {
+    pub sessions: u64,
+    pub events: u64,
+    pub workspaces: u64,
+    pub answers: u64,
+    /// The highest [`SessionRow::key`].
+    pub last_key: i64,
+}
+
+/// A git worktree that nuncio created.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WorkspaceRow {
     pub id: String,
     pub name: String,

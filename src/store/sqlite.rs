@@ -1,5 +1,6 @@
 //! The store in an SQLite database, for the processes of one machine.
 
+mod copy;
 mod database;
 mod events;
 mod idempotency;

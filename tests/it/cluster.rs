@@ -179,11 +179,8 @@ async fn address_in_the_store_is_checked() {
 #[tokio::test]
 async fn rights_of_another_nodes_tokens_apply() {
     let Some(cluster) = Cluster::with_model(json!([{"text": "one"}, {"text": "two"}])).await else { return };
-    let cases: [(&[&str], u16, u16); 3] = [
-        (&["--role", "observer"], 200, 403),
-        (&["--root", "/usr"], 403, 403),
-        (&["--role", "controller"], 200, 200),
-    ];
+    let cases: [(&[&str], u16, u16); 3] =
+        [(&["--role", "observer"], 200, 403), (&["--root", "/usr"], 403, 403), (&["--role", "controller"], 200, 200)];
     for (number, (flags, reads, prompts)) in cases.into_iter().enumerate() {
         let name = format!("token{number}");
         let made = cluster.second.run(&[&["token", "new", &name], flags].concat(), "").await;

@@ -59,6 +59,7 @@ mod sandbox;
 mod schema;
 mod session_core;
 mod stdio;
+mod store_copy;
 mod subagents;
 mod terminal_text;
 mod tidy;

@@ -1,4 +1,4 @@
-//! What this process does when leases end: its own, and those of other nodes.
+//! Ends turns when leases end: those of this process, and those of other nodes.
 
 use std::sync::Arc;
 

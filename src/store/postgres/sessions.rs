@@ -95,6 +95,13 @@ impl PostgresStore {
         Ok(SessionPage { sessions, next })
     }
 
+    /// Lists up to `limit` rows with a key above `after`, without their owners, in the order of the
+    /// keys.
+    pub(in crate::store) async fn session_rows(&self, after: i64, limit: usize) -> Result<Vec<SessionRow>> {
+        let rows = self.list(select_sessions!("WHERE key > $1 ORDER BY key LIMIT $2"), &[&after, &(limit as i64)]).await?;
+        Ok(rows.into_iter().map(|row| SessionRow { owner: None, ..row }).collect())
+    }
+
     /// Lists up to `limit` sessions with an open permission request.
     pub(in crate::store) async fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
         let sql = select_sessions!("WHERE waiting > 0 AND head > 0 ORDER BY updated_ms DESC LIMIT $1");

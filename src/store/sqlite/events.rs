@@ -90,7 +90,7 @@ impl SqliteStore {
 }
 
 /// Reads rows, with the body of an event in column 3, until the page is full.
-fn page<T>(mut rows: Rows<'_>, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<Vec<T>> {
+pub(super) fn page<T>(mut rows: Rows<'_>, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<Vec<T>> {
     let (mut events, mut bytes) = (Vec::new(), 0);
     while bytes <= PAGE_BYTES_MAX
         && let Some(row) = rows.next()?

@@ -154,6 +154,11 @@ impl SqliteStore {
         })
     }
 
+    /// Lists up to `limit` rows with a key above `after`, in the order of the keys.
+    pub(in crate::store) fn session_rows(&self, after: i64, limit: usize) -> Result<Vec<SessionRow>> {
+        self.list("WHERE key > ?1 ORDER BY key LIMIT ?2", [after, limit as i64])
+    }
+
     /// Lists up to `limit` sessions with an open permission request, most recently updated first.
     /// The owner of a session may have died since.
     pub(in crate::store) fn waiting_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {

@@ -14,6 +14,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("internal", "cli", "the binary reaches it through the library"),
     ("cli", "app", "the command line builds the application"),
     ("library", "app", "an agent of another program is an application, too"),
+    ("http", "peer", "other nodes connect to the port of the HTTP server"),
     ("http", "mcp_server", "MCP clients of nuncio connect over HTTP, too"),
     ("mcp_server", "local", "its tools call methods in this process"),
     ("local_socket", "cluster", "other processes are nodes on other machines, too"),
@@ -27,6 +28,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("task", "error", "a panic of a task is an error"),
     ("protocol", "content", "ACP content is converted from ours"),
     ("web", "workspace", "certificates are read by the bounded reader of small files"),
+    ("store", "web", "connections to PostgreSQL can accept any certificate"),
     ("store", "workspace", "the database is created as a private file"),
     ("tools", "toolkit", "each tool uses what tools share"),
 ];
