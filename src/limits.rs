@@ -33,6 +33,9 @@ pub(crate) const PEER_HELLO: Duration = Duration::from_secs(5);
 /// time during which the call waits in an owner does not count. Longer than [`DRAIN`], within which
 /// a process releases its sessions.
 pub(crate) const FORWARD_SEARCH: Duration = Duration::from_secs(10);
+/// How long a call whose owner was another node waits until the session is taken over. Longer than
+/// the lease of that node.
+pub(crate) const NODE_TAKEOVER: Duration = Duration::from_secs(25);
 /// Pause between two attempts to find the owner of a session.
 pub(crate) const FORWARD_PAUSE: Duration = Duration::from_millis(5);
 /// How long the owner of a session may take to end a cancelled turn. Also the interval at which a

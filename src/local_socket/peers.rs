@@ -15,6 +15,7 @@ use super::files::{self, SocketFile};
 use crate::cluster::Cluster;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::store::NodeRow;
 use crate::task::TaskTracker;
 
 /// Starts to serve the calls of other processes.
@@ -38,6 +39,8 @@ pub(crate) struct Peers {
     /// The socket; `None` if this process does not accept calls.
     socket: OnceLock<Option<SocketFile>>,
     connections: Mutex<HashMap<String, Arc<PeerConnection>>>,
+    /// The connections to nodes, by incarnation.
+    nodes: Mutex<HashMap<i64, Arc<PeerConnection>>>,
     /// The place of this process in its cluster.
     cluster: Option<Arc<Cluster>>,
     stop: CancellationToken,
@@ -54,6 +57,7 @@ impl Peers {
             serve,
             socket: OnceLock::new(),
             connections: Mutex::default(),
+            nodes: Mutex::default(),
             cluster,
             stop: CancellationToken::new(),
             tasks: TaskTracker::default(),
@@ -121,10 +125,9 @@ impl Peers {
         let Some(address) = node.address.clone() else {
             return Err(unreachable("is on another machine and has no address", "set cluster.address there"));
         };
-        let key = format!("{} {}", address.host, node.incarnation);
-        let mut connections = self.connections.lock();
-        connections.retain(|_, connection| !connection.is_closed());
-        let connection = connections.entry(key).or_insert_with(|| {
+        let mut nodes = self.nodes.lock();
+        nodes.retain(|_, connection| !connection.is_closed());
+        let connection = nodes.entry(node.incarnation).or_insert_with(|| {
             let open = async move { crate::cluster::connect(&cluster, &address).await };
             PeerConnection::start(open, version)
         });
@@ -135,6 +138,18 @@ impl Peers {
     #[cfg(not(feature = "postgres"))]
     fn connect_to_node(&self, node: &RemoteNode, _: u32) -> Result<Arc<PeerConnection>> {
         Err(Error::new(Kind::SessionBusy, format!("node {} is on another machine", node.name)))
+    }
+
+    /// Closes the connections to other nodes than these: their leases have ended, and calls in them
+    /// have no result any more, even if they run.
+    pub(crate) fn close_ended(&self, live: &[NodeRow]) {
+        self.nodes.lock().retain(|incarnation, connection| {
+            let lives = live.iter().any(|node| node.incarnation == *incarnation);
+            if !lives {
+                connection.close();
+            }
+            lives
+        });
     }
 
     /// Returns the place of this process in its cluster.
@@ -183,6 +198,7 @@ impl Peers {
             tracing::warn!("calls of other processes were not answered in time");
         }
         self.connections.lock().clear();
+        self.nodes.lock().clear();
     }
 }
 

@@ -3,17 +3,17 @@
 
 Run it by `tests/postgres/run -- tests/cluster/chaos.py BINARY`, which makes the server. Clients prompt sessions at random nodes, and
 readers follow their events and change the node. Meanwhile nodes are killed or stopped, the server is restarted, and the connection of one
-node to it is cut or held. At the end it checks that each event that a reader saw is stored once and in order, that each turn has one end,
+node to it is cut or held. One of the addresses is that of nginx with the configuration of docs/DEPLOYMENT.md. At the end it checks that each event that a reader saw is stored once and in order, that each turn has one end,
 that turns were completed during the whole time, and that no process is left. Exits with 1 if not.
 """
-import argparse, collections, hashlib, http.client, json, os, random, re, select, shutil, signal, socket, ssl, subprocess, sys, tempfile
+import argparse, collections, hashlib, http.client, json, os, random, select, shutil, signal, socket, ssl, subprocess, sys, tempfile
 import threading, time
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 NODES = 3
 READERS = 8
-WORKERS = 8
+WORKERS = 24
 # A lease ends 20 s after its last renewal.
 LEASE = 20
 TOKEN = "chaos-" + os.urandom(16).hex()
@@ -74,9 +74,53 @@ class Relay:
         self.pairs.clear()
 
 
-class Node:
+class Address:
+    """Where clients connect: a node, or the reverse proxy."""
+
+    def __init__(self):
+        self.port = free_port()
+
+    def connect(self, timeout):
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=TLS)
+
+    def request(self, method, path, body=None, timeout=10):
+        connection = self.connect(timeout)
+        try:
+            text = None if body is None else json.dumps(body)
+            connection.request(method, path, text, {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, json.loads(response.read() or b"null")
+        except (http.client.HTTPException, ssl.SSLError, ValueError) as error:
+            raise OSError(str(error)) from error
+        finally:
+            connection.close()
+
+
+class Proxy(Address):
+    """nginx in front of the nodes, with the configuration of the documentation."""
+
+    def __init__(self, place, nodes):
+        super().__init__()
+        text = (Path(__file__).parent / "../../docs/DEPLOYMENT.md").read_text().split("```nginx\n")[1].split("```")[0]
+        changes = {f"node-{number}.internal:8686": f"127.0.0.1:{node.port}" for number, node in enumerate(nodes, 1)}
+        changes |= {"listen 443": f"listen 127.0.0.1:{self.port}", "server_name nuncio.example;": "",
+                    "/etc/nginx/nuncio.pem": f"{nodes[0].home}/chain.pem", "/etc/nginx/nuncio.key": f"{nodes[0].home}/key.pem"}
+        for old, new in changes.items():
+            assert old in text, old
+            text = text.replace(old, new)
+        home = place / "nginx"
+        home.mkdir()
+        paths = "".join(f"{name}_temp_path {home}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        (home / "nginx.conf").write_text(
+            f"daemon off; pid {home}/pid; error_log {home}/log warn; worker_processes 2;\n"
+            f"events {{ worker_connections 1024; }}\nhttp {{ access_log off;\n{paths}{text}}}\n")
+        self.process = subprocess.Popen(["nginx", "-p", home, "-c", home / "nginx.conf"], env={"PATH": os.environ["PATH"], "NUNCIO_TEST": MARKER})
+
+
+class Node(Address):
     def __init__(self, place, number, url, model, work, binary):
-        self.home, self.port, self.work, self.binary = place / f"node{number}", free_port(), work, binary
+        super().__init__()
+        self.home, self.work, self.binary = place / f"node{number}", work, binary
         self.url, self.model, self.process = url, model, None
         self.home.mkdir()
         (self.home / "token").write_text(TOKEN + "\n")
@@ -84,9 +128,10 @@ class Node:
         (self.home / "cluster.secret").write_text("0123456789abcdef0123456789abcdef\n")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=node",
                         "-keyout", self.home / "key.pem", "-out", self.home / "chain.pem"], check=True, capture_output=True)
+        cluster = f'[cluster]\nname = "node-{number}"\naddress = "https://127.0.0.1"\nsecret_file = "cluster.secret"\n'
         (self.home / "config.toml").write_text(
             f'[http]\ntls_certificate = "{self.home}/chain.pem"\ntls_key = "{self.home}/key.pem"\ndrain_s = 1\n'
-            f'[cluster]\nname = "node-{number}"\naddress = "https://127.0.0.1"\nsecret_file = "cluster.secret"\n')
+            + (cluster if url != "sqlite" else ""))
 
     def start(self):
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "NUNCIO_HOME": str(self.home), "NUNCIO_STORE": self.url,
@@ -102,21 +147,6 @@ class Node:
             return self.request("GET", "/health")[0] == 200
         except OSError:
             return False
-
-    def connect(self, timeout):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=TLS)
-
-    def request(self, method, path, body=None, headers={}, timeout=10):
-        connection = self.connect(timeout)
-        try:
-            text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **headers})
-            response = connection.getresponse()
-            return response.status, json.loads(response.read() or b"null")
-        except (http.client.HTTPException, ssl.SSLError, ValueError) as error:
-            raise OSError(str(error)) from error
-        finally:
-            connection.close()
 
 
 def free_port():
@@ -161,6 +191,13 @@ class Chaos:
         self.nodes = [Node(place, number + 1, url, model, work, options.binary) for number, url in enumerate(urls)]
         for node in self.nodes:
             node.start()
+        self.addresses, self.proxy = list(self.nodes), None
+        if shutil.which("nginx"):
+            self.proxy = Proxy(place, self.nodes)
+            self.addresses.append(self.proxy)
+            wait(lambda: Node.answers(self.proxy), 10, "the start of nginx")
+        else:
+            print("skipped: nginx is not installed")
         self.sessions = []
         for number in range(options.sessions):
             status, made = self.nodes[number % NODES].request("POST", "/v1/sessions", {"cwd": str(work)})
@@ -175,16 +212,16 @@ class Chaos:
     def work(self, sessions, seed):
         choose = random.Random(seed)
         while not self.ending.is_set():
-            session, node = choose.choice(sessions), choose.choice(self.nodes)
+            session, address = choose.choice(sessions), choose.choice(self.addresses)
             try:
-                status, answer = node.request("POST", f"/v1/sessions/{session}/prompt", {"prompt": [{"type": "text", "text": "go"}]}, timeout=30)
+                status, answer = address.request("POST", f"/v1/sessions/{session}/prompt", {"prompt": [{"type": "text", "text": "go"}]}, timeout=30)
             except OSError:
                 self.counts["no answer"] += 1
                 time.sleep(0.05)
                 continue
             if status == 200:
                 self.completed.append(time.monotonic())
-                self.counts["completed"] += 1
+                self.counts["completed through nginx" if address is self.proxy else "completed"] += 1
             else:
                 code = (answer or {}).get("error", {}).get("code", status)
                 self.counts[f"{status} {code}"] += 1
@@ -197,12 +234,12 @@ class Chaos:
         choose, last = random.Random(seed), {}
         session = choose.choice(self.sessions)
         while not self.ending.is_set():
-            node, connection = choose.choice(self.nodes), None
+            address, connection = choose.choice(self.addresses), None
             if choose.random() < 0.2:
                 session = choose.choice(self.sessions)
             until = time.monotonic() + choose.uniform(0.5, 4)
             try:
-                connection = node.connect(2)
+                connection = address.connect(2)
                 headers = {"Authorization": f"Bearer {TOKEN}", "Last-Event-ID": str(last.get(session, 0))}
                 connection.request("GET", f"/v1/sessions/{session}/events", headers=headers)
                 response = connection.getresponse()
@@ -282,14 +319,22 @@ class Chaos:
 
     def busy(self):
         for node in self.nodes:
-            status, listed = node.request("GET", "/v1/sessions?limit=200")
-            if status != 200 or any(row["status"] == "busy" for row in listed["sessions"]):
-                return True
+            page = "/v1/sessions"
+            while page:
+                status, listed = node.request("GET", page)
+                if status != 200 or any(row["status"] == "busy" for row in listed["sessions"]):
+                    return True
+                page = listed.get("nextCursor") and f"/v1/sessions?cursor={quote(listed['nextCursor'])}"
         return False
 
     def check(self, began, ended):
         # The last turns end by themselves, at the latest when the lease of their node has ended.
         wait(lambda: not self.busy(), 3 * LEASE, "the end of all turns")
+        if self.proxy:
+            self.proxy.process.terminate()
+            self.proxy.process.wait(10)
+            if not self.counts["completed through nginx"]:
+                self.problem("no turn was completed through nginx")
         for node in self.nodes:
             node.process.terminate()
         for node in self.nodes:
@@ -298,6 +343,7 @@ class Chaos:
         wait(lambda: not marked(), 5, "the end of all processes")
         for session in self.sessions:
             self.check_session(session)
+        self.completed.sort()
         gaps = [later - earlier for earlier, later in zip([began, *self.completed], [*self.completed, ended])]
         # The database is down for 2 s, and each session waits for a lease at most.
         if max(gaps) > LEASE + 10:
@@ -369,7 +415,8 @@ def main():
     except BaseException:
         print(f"logs: {place}", file=sys.stderr)
         for log in sorted(place.glob("node*/log")):
-            print(f"== {log.parent.name}\n{log.read_text()[-3000:]}", file=sys.stderr)
+            lines = [line for line in log.read_text().splitlines() if '"level":"INFO"' not in line]
+            print(f"== {log.parent.name}", *lines[-20:], sep="\n", file=sys.stderr)
         raise
     finally:
         for pid in marked():

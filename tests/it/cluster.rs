@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::{Agent, Home, Reply, Server, bash, on_postgres, text};
@@ -214,4 +215,22 @@ async fn wrong_settings_have_one_clear_error() {
         let ran = home.run(&["serve", "--http", "127.0.0.1:0"], "").await;
         assert!(ran.code == 2 && ran.stderr.contains(message), "{cluster}: {ran:?}");
     }
+}
+
+/// A prompt that was forwarded to a node that is then stopped is answered when its lease ends.
+#[tokio::test]
+async fn prompt_at_a_stopped_node_is_answered() {
+    let endless = json!({"text": "word ".repeat(5000), "chunk_chars": 5, "delay_ms": 20});
+    let Some(cluster) = Cluster::with_model(json!([endless])).await else { return };
+    // A process is a node from its first session on.
+    cluster.other.new_session(&cluster.first).await;
+    let mut waiting = cluster.other.prompt(&cluster.session, "go").open().await;
+    cluster.other.follow(&cluster.session).events().await.until("step.started").await;
+    let pid = Pid::from_raw(cluster.owner.pid as i32).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    cluster.first.sql("UPDATE nodes SET lease_until = clock_timestamp() WHERE name = 'first'");
+    let answer = waiting.answer("POST").await;
+    assert!(answer.status == 499 && answer.json()["error"]["message"].as_str().unwrap().contains("exited"), "{answer:?}");
+    kill_process(pid, Signal::CONT).unwrap();
+    cluster.finish().await;
 }

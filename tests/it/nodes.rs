@@ -200,3 +200,18 @@ async fn draining_node_hands_over_its_idle_sessions() {
     nodes.assert_turns(&["turn.cancelled"]).await;
     nodes.other.stop().await;
 }
+
+/// A node does not take a session whose directory it does not have.
+#[tokio::test]
+async fn session_needs_its_directory() {
+    let Some((nodes, owner)) = Nodes::start().await else { return };
+    owner.stop().await;
+    let away = nodes.first.work().with_extension("away");
+    std::fs::rename(nodes.first.work(), &away).unwrap();
+    let refused = nodes.other.prompt(&nodes.session, "go").expect(409).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("does not exist on this machine"), "{refused}");
+    assert_eq!(status(&nodes.other, &nodes.session).await, "none");
+    std::fs::rename(&away, away.with_extension("")).unwrap();
+    nodes.other.prompt(&nodes.session, "go").expect(200).await;
+    nodes.other.stop().await;
+}

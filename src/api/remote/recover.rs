@@ -21,11 +21,12 @@ pub(in crate::api) async fn outcome(
     id: &SessionId,
     before: Seq,
 ) -> Result<Option<Reply<Value>>> {
-    let deadline = Instant::now() + limits::FORWARD_SEARCH;
+    let has_nodes = cx.app.sessions().await?.store().has_nodes();
+    let deadline = Instant::now() + if has_nodes { limits::NODE_TAKEOVER } else { limits::FORWARD_SEARCH };
     let (session, turn) = loop {
         // Taking the session ends the turn that the dead owner left open, and stops that process
         // from writing if it is alive. The lock of a dead owner is released shortly after its
-        // connections end.
+        // connections end, the claim of a dead node when its lease ends.
         let session = cx.app.sessions().await?.get(id).await?;
         let taken = session.is_owned();
         session.catch_up(Seq::MAX).await?;

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::machine_name;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, RemoteNode};
@@ -119,7 +120,7 @@ impl Lease {
         let cluster = self.peers.cluster();
         let node = NodeRow {
             incarnation: 0,
-            name: cluster.map_or_else(|| "without a name".to_owned(), |cluster| cluster.name().to_owned()),
+            name: cluster.map_or_else(machine_name, |cluster| cluster.name().to_owned()),
             home,
             process: address.to_string(),
             address: cluster.and_then(|cluster| cluster.address().cloned()),
@@ -142,9 +143,12 @@ impl Lease {
         self.renewed.notified().await;
     }
 
-    /// Ends the leases of dead processes of this machine: a process that dies keeps its lease.
+    /// Ends the leases of dead processes of this machine, because a process that dies keeps its
+    /// lease, and the connections to nodes whose leases have ended.
     pub(in crate::session) async fn end_dead(&self) -> Result<()> {
-        for node in self.store.nodes().await? {
+        let nodes = self.store.nodes().await?;
+        self.peers.close_ended(&nodes);
+        for node in nodes {
             if self.address(&node).is_some_and(|address| !self.peers.is_alive(&address)) {
                 self.store.remove_node(node.incarnation).await?;
             }
