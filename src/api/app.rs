@@ -149,18 +149,24 @@ impl App {
     }
 
     /// Fails if this process accepts no new work. `details.reason` is `draining`, `store` or
-    /// `lease`.
+    /// `lease`. The error says nothing else, because it is for clients without a token.
     pub(crate) async fn ready(&self) -> Result<()> {
+        let unready = |kind, reason: &str| Err(Error::new(kind, "the server is not ready").details(json!({ "reason": reason })));
         if self.refusing.load(Ordering::Acquire) {
-            return Err(Error::new(Kind::Overloaded, "nuncio is shutting down").details(json!({ "reason": "draining" })));
+            return unready(Kind::Overloaded, "draining");
         }
-        let ready = async { self.sessions().await?.ready().await };
-        let answered = tokio::time::timeout(limits::READY, ready).await;
-        let silent = |_| Err(Error::new(Kind::StoreUnavailable, "the store does not answer"));
-        answered.unwrap_or_else(silent).map_err(|error| match &error.details {
-            Some(_) => error,
-            None => error.details(json!({ "reason": "store" })),
-        })
+        if self.sessions.get().is_some_and(|sessions| sessions.lease_has_ended()) {
+            return unready(Kind::StoreUnavailable, "lease");
+        }
+        let read = async { self.sessions().await?.store().last_event().await };
+        match tokio::time::timeout(limits::READY, read).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the server is not ready");
+                unready(Kind::StoreUnavailable, "store")
+            }
+            Err(_) => unready(Kind::StoreUnavailable, "store"),
+        }
     }
 
     /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.

@@ -21,9 +21,8 @@ API keys come from the environment, `nuncio login`, a file or a command, never f
 pub(super) fn text(program: &Command) -> String {
     let about = program.get_about().map(ToString::to_string).unwrap_or_default();
     let mut text = format!(
-        "{about}\n\nUsage: nuncio [OPTIONS] [COMMAND]\n       \
-         nuncio                  the chat on a terminal; acp if standard input is not a terminal\n       \
-         nuncio \"Fix the test\"   short for nuncio run \"Fix the test\"\n"
+        "{about}\n\nUsage: nuncio [OPTIONS] [COMMAND]   without COMMAND: the chat on a terminal, otherwise acp\n       \
+         nuncio \"Fix the test\"            short for nuncio run \"Fix the test\"\n"
     );
     for (title, names) in GROUPS {
         text += &format!("\n{title}\n");

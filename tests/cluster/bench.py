@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Compares PostgreSQL with SQLite, and calls between nodes with calls in one node: bench.py BINARY
 
-Run it by `tests/postgres/run -- tests/cluster/bench.py BINARY`. All figures are from one run on one machine; compare them with each other.
+Run it by `tests/postgres/run -- tests/cluster/bench.py BINARY [SESSIONS]`. With SESSIONS, it also creates and prompts so many sessions at
+three nodes, and compares the first with the last ones. All figures are from one run on one machine; compare them with each other.
 """
 import json, os, shutil, signal, statistics, subprocess, sys, tempfile, threading, time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 from chaos import MARKER, TOKEN, Node, marked, psql, wait
 
 PROMPTS = 300
@@ -104,6 +106,48 @@ def take_over(owner, other, cwd, url):
     return open_turns, 1000 * (time.perf_counter() - began) - 7000
 
 
+def many(nodes, cwd, url, count):
+    """Creates and prompts sessions. Returns the durations in ms of the first and the last tenth, of pages, and the share of HOT updates."""
+    creations, turns, lock, left = [], [], threading.Lock(), list(range(count))
+
+    def work(node):
+        client = Client(node)
+        while True:
+            with lock:
+                if not left:
+                    return
+                left.pop()
+            began = time.perf_counter()
+            session = client.session(cwd)
+            created = time.perf_counter()
+            client.prompt(session)
+            with lock:
+                creations.append(1000 * (created - began))
+                turns.append(1000 * (time.perf_counter() - created))
+
+    threads = [threading.Thread(target=work, args=(node,)) for node in nodes * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    client, pages, cursor = Client(nodes[0]), [], ""
+    while cursor is not None:
+        began = time.perf_counter()
+        cursor = client.request("GET", f"/v1/sessions?cursor={cursor}" if cursor else "/v1/sessions").get("nextCursor")
+        pages.append(1000 * (time.perf_counter() - began))
+    statistic = "SELECT n_tup_hot_upd, n_tup_upd FROM pg_stat_user_tables WHERE relname = 'sessions'"
+    hot, updates = map(int, subprocess.run(["psql", "-qAtX", "-F", " ", url, "-c", statistic], check=True, capture_output=True,
+                                           text=True).stdout.split())
+    tenth = count // 10
+    yield "creation, first tenth, ms", statistics.median(creations[:tenth])
+    yield "creation, last tenth, ms", statistics.median(creations[-tenth:])
+    yield "prompt, first tenth, ms", statistics.median(turns[:tenth])
+    yield "prompt, last tenth, ms", statistics.median(turns[-tenth:])
+    yield f"first of {len(pages)} pages, ms", statistics.median(pages[: len(pages) // 10 + 1])
+    yield "last pages, ms", statistics.median(pages[-(len(pages) // 10 + 1):])
+    yield "HOT updates of sessions, %", 100 * hot / updates
+
+
 def main():
     binary, place = os.path.realpath(sys.argv[1]), Path(tempfile.mkdtemp(prefix="nuncio-bench-"))
     place.chmod(0o755)
@@ -131,6 +175,8 @@ def main():
             client = Client(node)
             results[f"prompt, {name}, ms"] = prompts(client, client.session(place))
             results[f"turns/s over {PARALLEL} sessions, {name}"] = turns_per_second(node, place)
+        if len(sys.argv) > 2:
+            results |= many([first, second, start(10, url, short)], place, url, int(sys.argv[2]))
         session = one.session(place)
         results["prompt forwarded to another node, ms"] = prompts(two, session)
         for name, node in (("SQLite", start(3, "sqlite", long)), ("PostgreSQL", start(4, url, long))):

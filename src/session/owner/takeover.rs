@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use serde_json::json;
 
 use crate::error::{Error, Kind, Result};
 use crate::session::clock::now_ms;
@@ -37,18 +36,15 @@ impl Sessions {
         });
     }
 
-    /// Fails if the lease of this process has ended or the store cannot be read.
-    pub(crate) async fn ready(&self) -> Result<()> {
-        if self.claims.lease().is_some_and(|lease| lease.has_ended()) {
-            return Err(lease_ended().details(json!({ "reason": "lease" })));
-        }
-        self.store.last_event().await.map(drop)
+    /// Returns whether the lease of this process has ended, and it has not joined again.
+    pub(crate) fn lease_has_ended(&self) -> bool {
+        self.claims.lease().is_some_and(|lease| lease.has_ended())
     }
 
     /// Ends the turns of this process, because its lease has ended: another node may take its
     /// sessions.
     fn lease_ended(&self) {
-        let error = lease_ended();
+        let error = Error::new(Kind::StoreUnavailable, "the lease of this process has ended: it could not be renewed in time");
         for session in self.all_open().into_iter().filter(|session| session.is_owned()) {
             session.log.fail(&error);
             session.recover();
@@ -71,8 +67,4 @@ impl Sessions {
         stream::iter(abandoned).for_each_concurrent(ABANDONED_AT_ONCE, close).await;
         Ok(())
     }
-}
-
-fn lease_ended() -> Error {
-    Error::new(Kind::StoreUnavailable, "the lease of this process has ended: it could not be renewed in time")
 }
