@@ -34,6 +34,8 @@ pub(crate) struct Cluster {
     secrets: Vec<hmac::Key>,
     /// `None` if this process accepts no connections of other nodes.
     address: Option<NodeAddress>,
+    /// The version of the messages with which this node talks, if it is not the newest one.
+    version: Option<u32>,
 }
 
 impl Cluster {
@@ -55,7 +57,18 @@ impl Cluster {
             Ok(NodeAddress { host: host(address, port)?, certificate: fingerprint(certificate) })
         });
         let (address, name) = (address.transpose()?, settings.name.clone().unwrap_or_else(machine_name));
-        Ok(Some(Cluster { name, secrets, address }))
+        Ok(Some(Cluster { name, secrets, address, version: None }))
+    }
+
+    /// Makes this node talk with an older version of the messages, as a node does that is not
+    /// updated yet.
+    pub(crate) fn with_version(self, version: Option<u32>) -> Cluster {
+        Cluster { version, ..self }
+    }
+
+    /// Returns the version of the messages with which this node talks, if it is not the newest one.
+    pub(crate) fn version(&self) -> Option<u32> {
+        self.version
     }
 
     /// Returns the name of this node.

@@ -23,6 +23,10 @@ use crate::local_socket::ServePeers;
 use crate::options::Mode;
 use crate::session::{Agents, Capacity, NodeOptions, Sessions};
 
+/// The environment variable with an older version of the messages between nodes, for tests of
+/// updates.
+const VERSION_VARIABLE: &str = "NUNCIO_PEER_VERSION";
+
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct App {
     /// Settings, models and tools, which agents and methods share.
@@ -111,8 +115,9 @@ impl App {
             return Ok(cluster.clone());
         }
         let dir = self.places.file.parent().unwrap_or(&self.places.data);
-        let cluster = Cluster::load(&self.services.user.settings.cluster, dir, server)?.map(Arc::new);
-        Ok(self.cluster.get_or_init(|| cluster).clone())
+        let version = self.services.environment.get(VERSION_VARIABLE).and_then(|version| version.parse().ok());
+        let cluster = Cluster::load(&self.services.user.settings.cluster, dir, server)?;
+        Ok(self.cluster.get_or_init(|| cluster.map(|cluster| Arc::new(cluster.with_version(version)))).clone())
     }
 
     /// Returns the calls of this process to a session that have not ended.

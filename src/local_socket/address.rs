@@ -6,13 +6,11 @@ use crate::store::NodeAddress;
 
 /// Version of the messages between processes.
 pub(crate) const PROTOCOL_VERSION: u32 = 3;
-/// The oldest version that this one understands. Messages of each version that was released are
-/// understood by the next one, so that the nodes of a cluster can be updated one after the other.
-pub(crate) const PROTOCOL_OLDEST: u32 = 2;
 
-/// Returns the version with which processes of these versions talk: the older one.
+/// Returns the version with which processes of two versions talk. Each version understands the one
+/// before it, so that the nodes of a cluster can be updated one after the other.
 pub(crate) fn common_version(one: u32, other: u32) -> Option<u32> {
-    Some(one.min(other)).filter(|version| *version >= PROTOCOL_OLDEST)
+    (one.abs_diff(other) <= 1).then(|| one.min(other))
 }
 
 /// The address of a nuncio process.

@@ -78,16 +78,16 @@ impl Peers {
             listening.inspect_err(warned).ok()
         });
         let socket = socket.as_ref().map(|file| file.name.clone());
-        PeerAddress { pid: std::process::id(), socket, version: PROTOCOL_VERSION, remote: None }
+        PeerAddress { pid: std::process::id(), socket, version: self.version(), remote: None }
     }
 
     /// Returns a connection to another process. Returns `session_busy` with the reason if the
     /// process cannot serve calls, and `not_found` if it no longer listens.
     pub(crate) fn connect(&self, address: &PeerAddress) -> Result<Arc<PeerConnection>> {
         let unreachable = |why: &str| Error::new(Kind::SessionBusy, format!("process {} {why}", address.pid));
-        let version = common_version(address.version, PROTOCOL_VERSION).ok_or_else(|| {
+        let version = common_version(address.version, self.version()).ok_or_else(|| {
             let versions =
-                format!("uses version {} of the local protocol, this process version {PROTOCOL_VERSION}", address.version);
+                format!("uses version {} of the local protocol, this process version {}", address.version, self.version());
             unreachable(&versions).hint("use the same version of nuncio, or close the session there")
         });
         if let Some(node) = &address.remote {
@@ -155,6 +155,11 @@ impl Peers {
     /// Returns the place of this process in its cluster.
     pub(crate) fn cluster(&self) -> Option<&Arc<Cluster>> {
         self.cluster.as_ref()
+    }
+
+    /// Returns the version of the messages with which this process talks.
+    pub(crate) fn version(&self) -> u32 {
+        self.cluster.as_ref().and_then(|cluster| cluster.version()).unwrap_or(PROTOCOL_VERSION)
     }
 
     /// Returns the token that is cancelled when this process no longer serves other processes, and

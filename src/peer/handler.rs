@@ -20,7 +20,7 @@ use crate::api::{
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
-use crate::local_socket::{HELLO, Hello, PROTOCOL_OLDEST, PROTOCOL_VERSION};
+use crate::local_socket::{HELLO, Hello, PROTOCOL_VERSION, common_version};
 use crate::rpc::{Connection, Handler};
 use crate::session::{REGISTER, REGISTERED, Register, Session, is_not_owner};
 
@@ -65,9 +65,10 @@ impl PeerHandler {
 
     fn hello(&self, params: Value) -> Result<Value> {
         let hello: Hello = decode(params).inspect_err(|error: &Error| self.refuse(&error.message))?;
-        if !(PROTOCOL_OLDEST..=PROTOCOL_VERSION).contains(&hello.version) {
+        let own = self.app.sessions_now().map_or(PROTOCOL_VERSION, |sessions| sessions.peers().version());
+        if common_version(own, hello.version) != Some(hello.version) {
             let message = format!(
-                "process {} uses version {PROTOCOL_VERSION} of the local protocol, process {} version {}",
+                "process {} uses version {own} of the local protocol, process {} version {}",
                 std::process::id(),
                 hello.pid,
                 hello.version

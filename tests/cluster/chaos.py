@@ -2,7 +2,7 @@
 """Three nodes, one PostgreSQL server, and faults: chaos.py [--seconds N] [--seed N] [--sessions N] BINARY
 
 Run it by `tests/postgres/run -- tests/cluster/chaos.py BINARY`, which makes the server. Clients prompt sessions at random nodes, and
-readers follow their events and change the node. Meanwhile nodes are killed or stopped, the server is restarted, and the connection of one
+readers follow their events and change the node. First the nodes are updated one after the other. Then nodes are killed or stopped, the server is restarted, and the connection of one
 node to it is cut or held. One of the addresses is that of nginx with the configuration of docs/DEPLOYMENT.md. At the end it checks that each event that a reader saw is stored once and in order, that each turn has one end,
 that turns were completed during the whole time, and that no process is left. Exits with 1 if not.
 """
@@ -16,6 +16,8 @@ READERS = 8
 WORKERS = 24
 # A lease ends 20 s after its last renewal.
 LEASE = 20
+# The previous version of the messages between nodes.
+PREVIOUS = "2"
 TOKEN = "chaos-" + os.urandom(16).hex()
 MARKER = "chaos-" + os.urandom(8).hex()
 TLS = ssl._create_unverified_context()
@@ -133,9 +135,9 @@ class Node(Address):
             f'[http]\ntls_certificate = "{self.home}/chain.pem"\ntls_key = "{self.home}/key.pem"\ndrain_s = 1\n'
             + (cluster if url != "sqlite" else ""))
 
-    def start(self):
+    def start(self, older=False):
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "NUNCIO_HOME": str(self.home), "NUNCIO_STORE": self.url,
-                       "NUNCIO_TEST": MARKER}
+                       "NUNCIO_TEST": MARKER, **({"NUNCIO_PEER_VERSION": PREVIOUS} if older else {})}
         log = open(self.home / "log", "a")
         self.process = subprocess.Popen(
             [self.binary, "serve", "--http", f"127.0.0.1:{self.port}", "--model", f"scripted:{self.model}", "--mode", "auto"],
@@ -190,7 +192,7 @@ class Chaos:
         urls = [self.url] * (NODES - 1) + [through_relay]
         self.nodes = [Node(place, number + 1, url, model, work, options.binary) for number, url in enumerate(urls)]
         for node in self.nodes:
-            node.start()
+            node.start(older=True)
         self.addresses, self.proxy = list(self.nodes), None
         if shutil.which("nginx"):
             self.proxy = Proxy(place, self.nodes)
@@ -268,7 +270,19 @@ class Chaos:
         if known[0] != digest(event):
             self.problem(f"{session}: two contents of event {seq}")
 
+    # Updates the nodes one after the other from the previous version of the messages between them.
+    def update(self):
+        for node in self.nodes:
+            time.sleep(3)
+            node.process.terminate()
+            node.process.wait(60)
+            node.start()
+        if not self.completed:
+            self.problem("no turn was completed during the update")
+
     def faults(self):
+        self.update()
+        print(f"{self.counts['completed']} turns were completed during an update of all nodes", flush=True)
         until = time.monotonic() + self.options.seconds
         kinds = [self.kill, self.restart_database, self.stop, self.cut, self.kill, self.hold]
         number = 0
