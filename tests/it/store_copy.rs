@@ -198,7 +198,8 @@ async fn source_that_changes_is_an_error() {
     run_with(&home, &to, &["sessions", "list"]).await;
     let lock = to.store.lock();
     let change = async {
-        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted \
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         poll("the wait for the lock", || to.store.sql(waiting) != ["0"]).await;
         from.store.sql(MORE);
         drop(lock);
