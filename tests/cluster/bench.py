@@ -12,7 +12,8 @@ from chaos import MARKER, TOKEN, Node, marked, psql, wait
 
 PROMPTS = 300
 PARALLEL = 32
-ABANDONED = 100
+# A node runs 64 turns at once.
+ABANDONED = 60
 
 
 class Client:
