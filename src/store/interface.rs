@@ -55,6 +55,7 @@ async fn blocking<T: Send + 'static>(
     task::blocking(what, move || work(&store)).await?
 }
 
+#[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "an SQLite store has no nodes"))]
 impl Store {
     /// Opens the PostgreSQL database with this URL, or else the SQLite database in the directory
     /// `dir`, which is created if it is missing. Migrates the tables. An SQLite database that
