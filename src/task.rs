@@ -7,12 +7,21 @@ use std::ops::Deref;
 
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::error::{Error, Result};
 
 /// Spawns a task, as [`tokio::spawn`] does.
 pub(crate) fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(future.boxed())
+}
+
+/// Waits until a time; forever without one.
+pub(crate) async fn passed(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Runs work that may block on a thread for such work. `what` names the work in the error for a

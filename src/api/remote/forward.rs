@@ -22,6 +22,7 @@ use crate::local_socket::{PeerConnection, PeerFailure};
 use crate::protocol::acp;
 use crate::rpc::message::error_from;
 use crate::session::{Session, Sessions, is_closed_before_call, is_not_owner};
+use crate::task;
 
 /// How long the owner of an idle session may take to end its agent and to release it.
 const FORWARD_RELEASE: Duration = Duration::from_secs(5);
@@ -281,7 +282,7 @@ impl Call<'_> {
                     self.connection.notify(CANCEL, CallNumber { call: notifications.call });
                     deadline = Some(Instant::now() + limits::FORWARD_ANSWER);
                 }
-                () = passed(deadline) => {
+                () = task::passed(deadline) => {
                     self.connection.responds().await;
                     return Outcome::Failed(PeerFailure::Refused(self.timed_out()));
                 }
@@ -336,7 +337,7 @@ impl Call<'_> {
             return;
         }
         let (answered, connection) = (self.cx.answered.clone(), self.connection.clone());
-        crate::task::spawn(async move {
+        task::spawn(async move {
             answered.cancelled().await;
             connection.notify(ANSWERED, CallNumber { call });
         });
@@ -385,13 +386,5 @@ impl Call<'_> {
                 Error::new(Kind::Cancelled, message).hint("retry")
             }
         }
-    }
-}
-
-/// Waits until the deadline; forever without one.
-async fn passed(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }

@@ -15,6 +15,7 @@ use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, RemoteNode};
 use crate::process::LeaseDeadline;
 use crate::store::{NodeRow, Store};
+use crate::task;
 
 /// How long this process works after its last renewal was sent. Shorter than the lease in the
 /// store, so that its work has ended when other nodes take its sessions.
@@ -181,7 +182,7 @@ impl Lease {
                 biased;
                 () = stop.cancelled() => return,
                 () = self.changed.notified() => {}
-                () = passed(next_renewal) => next_renewal = None,
+                () = task::passed(next_renewal) => next_renewal = None,
             }
             if *self.membership.lock().await == Membership::Never {
                 continue;
@@ -236,13 +237,5 @@ impl Lease {
         }
         let released = self.store.release_sessions(claims).await;
         released.inspect_err(|error| tracing::warn!(%error, "sessions were not released")).is_ok()
-    }
-}
-
-/// Waits until the time; forever without one.
-async fn passed(time: Option<tokio::time::Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }
