@@ -35,6 +35,8 @@ pub struct PeerListener {
 pub(crate) struct Peers {
     /// The directory of the sockets.
     dir: PathBuf,
+    /// See [`Peers::home`].
+    home: OnceLock<String>,
     serve: Option<ServePeers>,
     /// The socket; `None` if this process does not accept calls.
     socket: OnceLock<Option<SocketFile>>,
@@ -54,6 +56,7 @@ impl Peers {
     pub(crate) fn new(data: &Path, serve: Option<ServePeers>, cluster: Option<Arc<Cluster>>) -> Peers {
         Peers {
             dir: data.join("run"),
+            home: OnceLock::new(),
             serve,
             socket: OnceLock::new(),
             connections: Mutex::default(),
@@ -171,9 +174,12 @@ impl Peers {
     /// Returns a name of the directory of the sockets that no other directory of any machine has,
     /// until this machine is restarted. `None` if there is no such name.
     pub(crate) fn home(&self) -> Option<String> {
+        if let Some(home) = self.home.get() {
+            return Some(home.clone());
+        }
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let dir = std::fs::metadata(&self.dir).ok()?;
-        Some(format!("{} {} {}", boot.trim(), dir.dev(), dir.ino()))
+        Some(self.home.get_or_init(|| format!("{} {} {}", boot.trim(), dir.dev(), dir.ino())).clone())
     }
 
     /// Returns whether other processes may use the data directory.
