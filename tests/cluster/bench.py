@@ -4,11 +4,10 @@
 Run it by `tests/postgres/run -- tests/cluster/bench.py BINARY [SESSIONS]`. With SESSIONS, it also creates and prompts so many sessions at
 three nodes, and compares the first with the last ones. All figures are from one run on one machine; compare them with each other.
 """
-import json, os, shutil, signal, statistics, subprocess, sys, tempfile, threading, time
-from pathlib import Path
+import json, os, statistics, subprocess, sys, threading, time
 
 sys.dont_write_bytecode = True
-from chaos import MARKER, TOKEN, Node, marked, psql, wait
+from chaos import TOKEN, Node, psql, wait, workplace
 
 PROMPTS = 300
 PARALLEL = 32
@@ -150,8 +149,11 @@ def many(nodes, cwd, url, count):
 
 
 def main():
-    binary, place = os.path.realpath(sys.argv[1]), Path(tempfile.mkdtemp(prefix="nuncio-bench-"))
-    place.chmod(0o755)
+    with workplace() as place:
+        measure(os.path.realpath(sys.argv[1]), place)
+
+
+def measure(binary, place):
     template = os.environ["NUNCIO_TEST_STORE"]
     psql(template.replace("{database}", "postgres"), "CREATE DATABASE bench")
     url = template.replace("{database}", "bench")
@@ -167,50 +169,45 @@ def main():
         nodes.append(node)
         return node
 
-    try:
-        for model in (short, long, endless):
-            (place / model.stem).mkdir()
-        sqlite, first, second = start(0, "sqlite", short), start(1, url, short), start(2, url, short)
-        one, two = Client(first), Client(second)
-        for name, node in (("SQLite", sqlite), ("PostgreSQL", first)):
-            client = Client(node)
-            results[f"prompt, {name}, ms"] = prompts(client, client.session(place))
-            results[f"turns/s over {PARALLEL} sessions, {name}"] = turns_per_second(node, place)
-        if len(sys.argv) > 2:
-            results |= many([first, second, start(10, url, short)], place, url, int(sys.argv[2]))
-        session = one.session(place)
-        results["prompt forwarded to another node, ms"] = prompts(two, session)
-        for name, node in (("SQLite", start(3, "sqlite", long)), ("PostgreSQL", start(4, url, long))):
-            client = Client(node)
-            session, began = client.session(place), time.perf_counter()
-            client.prompt(session)
-            results[f"deltas/s in one session, {name}"] = 100_000 / (time.perf_counter() - began)
-        for node in nodes:
-            node.process.terminate()
-            node.process.wait()
-        efirst, esecond = start(6, url, endless), start(7, url, endless)
-        medium = place / "medium.json"
-        medium.write_text(json.dumps({"steps": [{"text": "word " * 200, "chunk_chars": 5, "delay_ms": 10}] * 20}))
-        (place / "medium").mkdir()
-        mfirst, msecond = start(8, url, medium), start(9, url, medium)
-        median, high = follower_delays(mfirst, msecond, place)
-        results["event seen at another node, ms, median"], results["event seen at another node, ms, p95"] = median, high
-        for node in (mfirst, msecond, esecond):
-            node.process.terminate()
-            node.process.wait()
-        (efirst.home / "config.toml").write_text((efirst.home / "config.toml").read_text().replace("node-6", "node-1"))
-        efirst.process.terminate()
-        efirst.process.wait()
-        efirst.start()
-        esecond.start()
-        turns, duration = take_over(efirst, esecond, place, url)
-        results[f"{turns} turns of a dead node ended after its lease, ms"] = duration
-        for name, value in results.items():
-            print(f"{value:12.1f}  {name}")
-    finally:
-        for pid in marked():
-            os.kill(int(pid), signal.SIGKILL)
-        shutil.rmtree(place, ignore_errors=True)
+    for model in (short, long, endless):
+        (place / model.stem).mkdir()
+    sqlite, first, second = start(0, "sqlite", short), start(1, url, short), start(2, url, short)
+    one, two = Client(first), Client(second)
+    for name, node in (("SQLite", sqlite), ("PostgreSQL", first)):
+        client = Client(node)
+        results[f"prompt, {name}, ms"] = prompts(client, client.session(place))
+        results[f"turns/s over {PARALLEL} sessions, {name}"] = turns_per_second(node, place)
+    if len(sys.argv) > 2:
+        results |= many([first, second, start(10, url, short)], place, url, int(sys.argv[2]))
+    session = one.session(place)
+    results["prompt forwarded to another node, ms"] = prompts(two, session)
+    for name, node in (("SQLite", start(3, "sqlite", long)), ("PostgreSQL", start(4, url, long))):
+        client = Client(node)
+        session, began = client.session(place), time.perf_counter()
+        client.prompt(session)
+        results[f"deltas/s in one session, {name}"] = 100_000 / (time.perf_counter() - began)
+    for node in nodes:
+        node.process.terminate()
+        node.process.wait()
+    efirst, esecond = start(6, url, endless), start(7, url, endless)
+    medium = place / "medium.json"
+    medium.write_text(json.dumps({"steps": [{"text": "word " * 200, "chunk_chars": 5, "delay_ms": 10}] * 20}))
+    (place / "medium").mkdir()
+    mfirst, msecond = start(8, url, medium), start(9, url, medium)
+    median, high = follower_delays(mfirst, msecond, place)
+    results["event seen at another node, ms, median"], results["event seen at another node, ms, p95"] = median, high
+    for node in (mfirst, msecond, esecond):
+        node.process.terminate()
+        node.process.wait()
+    (efirst.home / "config.toml").write_text((efirst.home / "config.toml").read_text().replace("node-6", "node-1"))
+    efirst.process.terminate()
+    efirst.process.wait()
+    efirst.start()
+    esecond.start()
+    turns, duration = take_over(efirst, esecond, place, url)
+    results[f"{turns} turns of a dead node ended after its lease, ms"] = duration
+    for name, value in results.items():
+        print(f"{value:12.1f}  {name}")
 
 
 if __name__ == "__main__":

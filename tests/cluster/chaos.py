@@ -6,7 +6,7 @@ readers follow their events and change the node. First the nodes are updated one
 node to it is cut or held. One of the addresses is that of nginx with the configuration of docs/DEPLOYMENT.md. At the end it checks that each event that a reader saw is stored once and in order, that each turn has one end,
 that turns were completed during the whole time, and that no process is left. Exits with 1 if not.
 """
-import argparse, collections, hashlib, http.client, json, os, random, select, shutil, signal, socket, ssl, subprocess, sys, tempfile
+import argparse, collections, contextlib, hashlib, http.client, json, os, random, select, shutil, signal, socket, ssl, subprocess, sys, tempfile
 import threading, time
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
@@ -409,6 +409,19 @@ def marked():
     return found
 
 
+@contextlib.contextmanager
+def workplace():
+    """A temporary directory. No process that was started in it is left."""
+    place = Path(tempfile.mkdtemp(prefix="nuncio-cluster-"))
+    place.chmod(0o755)
+    try:
+        yield place
+    finally:
+        for pid in marked():
+            os.kill(int(pid), signal.SIGKILL)
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def psql(url, statement):
     subprocess.run(["psql", "--no-psqlrc", "--quiet", url, "--command", statement], check=True)
 
@@ -420,22 +433,14 @@ def main():
     arguments.add_argument("--sessions", type=int, default=50)
     arguments.add_argument("binary", type=os.path.realpath)
     options = arguments.parse_args()
-    place = Path(tempfile.mkdtemp(prefix="nuncio-chaos-"))
-    place.chmod(0o755)
-    chaos = None
-    try:
-        chaos = Chaos(options, place)
-        chaos.run()
-    except BaseException:
-        print(f"logs: {place}", file=sys.stderr)
-        for log in sorted(place.glob("node*/log")):
-            lines = [line for line in log.read_text().splitlines() if '"level":"INFO"' not in line]
-            print(f"== {log.parent.name}", *lines[-20:], sep="\n", file=sys.stderr)
-        raise
-    finally:
-        for pid in marked():
-            os.kill(int(pid), signal.SIGKILL)
-        shutil.rmtree(place, ignore_errors=True)
+    with workplace() as place:
+        try:
+            Chaos(options, place).run()
+        except BaseException:
+            for log in sorted(place.glob("node*/log")):
+                lines = [line for line in log.read_text().splitlines() if '"level":"INFO"' not in line]
+                print(f"== {log.parent.name}", *lines[-20:], sep="\n", file=sys.stderr)
+            raise
 
 
 if __name__ == "__main__":
