@@ -63,7 +63,7 @@ pub(crate) struct PeerConnection {
     connection: Connection<()>,
     calls: Arc<CallListeners>,
     closed: CancellationToken,
-    /// The version of the messages.
+    /// The version of the messages that both processes send on this connection.
     version: u32,
     /// Why the connection was not opened, or why the other process refused it.
     refusal: OnceLock<Error>,

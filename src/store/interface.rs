@@ -369,7 +369,7 @@ impl Store {
         )
     }
 
-    /// Inserts stored responses, or replaces those with their keys.
+    /// Inserts stored responses, and replaces those that have the same keys.
     pub(super) async fn put_answers(&self, rows: &[AnswerRow]) -> Result<()> {
         on_each!(self, store => store.put_answers(rows), store.put_answers(rows).await)
     }

@@ -150,7 +150,7 @@ async fn nodes_need_a_common_secret() {
     }
 }
 
-/// The store cannot send calls to another machine than the node, or to another version.
+/// A wrong address, certificate or version of a node in the store is an error of the call.
 #[tokio::test]
 async fn address_in_the_store_is_checked() {
     let Some(cluster) = Cluster::with_model(json!([{"text": "one"}])).await else { return };
