@@ -91,9 +91,14 @@ impl CallContext {
         Err(closed_before_call(id))
     }
 
-    /// Opens session `id` read-only.
+    /// Opens session `id` read-only. Fails if the session was deleted, also if it is still open
+    /// here for the clients that read its last events.
     pub(in crate::api) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
-        self.authorize(id).await?.open_read_only(id).await
+        let session = self.authorize(id).await?.open_read_only(id).await?;
+        match session.log.state(|state| state.deleted) {
+            true => Err(Error::not_found(format!("session {id} not found"))),
+            false => Ok(session),
+        }
     }
 
     /// Checks that the caller has access to an open session.
