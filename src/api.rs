@@ -30,6 +30,7 @@ pub(crate) use openapi::{Envelope, ErrorBody, openapi};
 pub(crate) use remote::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
+pub(crate) use remote::placement::{TAKE, take};
 pub(crate) use remote::recover::turn_end;
 pub(crate) use sessions::options::{SetConfigOption, SetMode, config_options};
 pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, ResumeSession};

@@ -15,6 +15,7 @@ mod open;
 mod owner;
 pub(crate) mod permissions;
 mod sessions;
+pub(crate) mod shared_files;
 pub(crate) mod subagents;
 mod title;
 pub mod work;

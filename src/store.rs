@@ -13,6 +13,6 @@ pub(crate) use copy::{CopyReport, copy};
 pub(crate) use interface::Store;
 pub(crate) use rows::{
     ActivityColumns, Append, CommitOutcome, Cursor, IdempotencyRecord, NodeAddress, NodeRow, SessionFilter, SessionPage,
-    SessionRow, StoredEvent, TakeOutcome, Wakeup, WorkspaceRow, WorkspaceState,
+    SessionRow, StoredEvent, StoredFile, TakeOutcome, Wakeup, WorkspaceRow, WorkspaceState,
 };
 pub(crate) use wakeups::Wakeups;

@@ -2,4 +2,5 @@
 
 pub(super) mod forward;
 pub(super) mod forwarded;
+pub(super) mod placement;
 pub(super) mod recover;

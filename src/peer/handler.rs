@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::calls::RunningCalls;
 use crate::api::{
     self, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, Client, ForwardedCall, ForwardedReply, MethodKind, RELEASE,
-    Release, SHOWN, STARTED, Scope, ShownEvents, TurnStart,
+    Release, SHOWN, STARTED, Scope, ShownEvents, TAKE, TurnStart,
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -176,6 +176,11 @@ impl PeerHandler {
         let (app, session) = (self.app.clone(), self.owned(&id).ok_or_else(|| not_owned(&id))?);
         Ok(Box::pin(async move { Ok(app.sessions().await?.release_idle(&session).await.into()) }))
     }
+
+    fn take(&self, params: Value) -> Result<BoxFuture<'static, Result<Value>>> {
+        let (app, params) = (self.app.clone(), decode(params)?);
+        Ok(Box::pin(async move { api::take(&app, params).await.map(Value::Bool) }))
+    }
 }
 
 impl Handler<()> for PeerHandler {
@@ -194,6 +199,7 @@ impl Handler<()> for PeerHandler {
             CALL => self.call(params, cancel),
             REGISTER => self.register(params, cancel),
             RELEASE => self.release(params),
+            TAKE => self.take(params),
             _ => Err(Error::new(Kind::Unsupported, format!("unknown method {method}"))),
         };
         async move {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::clock::now_ms;
+use super::shared_files::ARTIFACTS;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
@@ -21,6 +22,9 @@ const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
 /// store. Blocks.
 pub(super) async fn remove_old(store: &Store, artifacts: &Path) {
     let before_ms = now_ms().saturating_sub(limits::ARTIFACTS_KEPT.as_millis() as u64);
+    if let Err(error) = store.remove_old_files(ARTIFACTS, before_ms).await {
+        return tracing::warn!(%error, "removing old artifacts failed");
+    }
     for entry in fs::read_dir(artifacts).into_iter().flatten().flatten() {
         let removed = removed_if_old(store, &entry, before_ms).await;
         if let Err(error) = removed {

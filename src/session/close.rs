@@ -156,6 +156,9 @@ impl Sessions {
         if removed.is_empty() {
             return;
         }
+        if let Err(error) = session.log.files.remove_artifacts(&session.log.id, &removed).await {
+            tracing::warn!(session = %session.log.id, %error, "removing artifacts from the database failed");
+        }
         let description =
             format!("the artifacts of this session exceeded {} MiB: {}", limits::ARTIFACTS_BYTES_MAX >> 20, removed.join(", "));
         let notice = Body::notice(Severity::Warning, "The oldest artifacts were removed", description);

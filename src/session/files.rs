@@ -12,6 +12,9 @@ use crate::workspace::{self, create_private_dir, is_zip, media_type, write_priva
 
 /// Maximum length of an attachment's file name, in bytes.
 const FILE_NAME_BYTES_MAX: usize = 255;
+/// The directory of the extracted texts below that of the attachments. Hidden, so that it is no
+/// attachment.
+pub(crate) const ATTACHMENT_TEXTS: &str = ".text";
 
 /// One flat directory of session files.
 pub(crate) struct SessionFiles {
@@ -51,6 +54,11 @@ impl SessionFiles {
         let written = write_private(&temporary, bytes).and_then(|()| self.link(&temporary, name));
         let _ = fs::remove_file(&temporary);
         written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
+    }
+
+    /// Removes a file that was added.
+    pub(crate) fn remove(&self, name: &str) {
+        let _ = fs::remove_file(self.path(name));
     }
 
     /// Links the complete file `temporary` to the first free name: `name` or a numbered variant.
@@ -112,7 +120,7 @@ impl SessionFiles {
 }
 
 /// Checks that `name` is a single path component that is not hidden.
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let wrong = |what: &str| Err(Error::invalid_params(format!("name: {what}")));
     match name {
         "" => wrong("is empty"),

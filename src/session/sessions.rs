@@ -24,6 +24,7 @@ use super::owner::claims::{Claims, SessionClaim};
 use super::owner::lease::Lease;
 use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
+use super::shared_files::SharedFiles;
 use super::subagents::ancestor::Ancestor;
 use super::work::capacity::{Capacity, TurnSlots};
 use super::work::core::SessionCore;
@@ -112,7 +113,7 @@ impl Sessions {
             // Another process may lock the store. The next start retries.
             tracing::warn!(%error, "removing deleted sessions failed");
         }
-        let log = Log::open(store.clone(), durability)?;
+        let log = Log::open(store.clone(), dir, durability)?;
         let (commands, cluster) = node.map(|node| (node.commands, node.cluster)).unzip();
         let peers = Arc::new(Peers::new(dir, serve, cluster.flatten()));
         let sessions = Arc::new_cyclic(|this| Sessions {
@@ -340,6 +341,11 @@ impl Sessions {
     /// Returns the store of all sessions.
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Returns the files that the nodes of the store share.
+    pub(crate) fn shared_files(&self) -> &SharedFiles {
+        self.log.files()
     }
 
     /// Returns the working directory of a session.

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 #[cfg(feature = "postgres")]
 use super::postgres::PostgresStore;
 use super::rows::{
-    AnswerRow, Append, CommitOutcome, Cursor, EventRow, IdempotencyRecord, NodeRenewal, NodeRow, SessionFilter, SessionPage,
-    SessionRow, StoreTotals, StoredEvent, TakeOutcome, WorkspaceRow, WorkspaceState,
+    AnswerRow, Append, CommitOutcome, Cursor, EventRow, IdempotencyRecord, SessionFilter, SessionPage, SessionRow, StoreTotals,
+    StoredEvent, TakeOutcome, WorkspaceRow, WorkspaceState,
 };
 use super::sqlite::SqliteStore;
 use super::wakeups::Wakeups;
@@ -44,6 +44,8 @@ macro_rules! on_each {
     };
 }
 
+mod nodes;
+
 /// Runs work on the SQLite database on a thread for blocking work. `what` names the work in the
 /// error for a panic.
 async fn blocking<T: Send + 'static>(
@@ -55,7 +57,6 @@ async fn blocking<T: Send + 'static>(
     task::blocking(what, move || work(&store)).await?
 }
 
-#[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "an SQLite store has no nodes"))]
 impl Store {
     /// Opens the PostgreSQL database with this URL, or else the SQLite database in the directory
     /// `dir`, which is created if it is missing. Migrates the tables. An SQLite database that
@@ -154,58 +155,6 @@ impl Store {
     /// session.
     pub(crate) async fn take_session(&self, key: i64) -> Result<TakeOutcome> {
         on_each!(self, store => blocking(store, "taking a session", move |store| store.take_session(key)).await, store.take_session(key).await)
-    }
-
-    /// Returns whether processes claim sessions in their rows, as nodes. Otherwise they hold lock
-    /// files, and the other functions for nodes do nothing.
-    pub(crate) fn has_nodes(&self) -> bool {
-        on_each!(self, store => false, true)
-    }
-
-    /// Makes this process a node with a new incarnation, which replaces the one of the row, for the
-    /// duration of a lease. Its earlier incarnation ends.
-    pub(crate) async fn join_node(&self, node: &NodeRow) -> Result<()> {
-        on_each!(self, store => Ok(()), store.join_node(node).await)
-    }
-
-    /// Renews the lease of this node. `None` if it has ended.
-    pub(crate) async fn renew_node(&self) -> Result<Option<NodeRenewal>> {
-        on_each!(self, store => Ok(Some(NodeRenewal::default())), store.renew_node().await)
-    }
-
-    /// Returns the incarnation of this node; 0 before it has joined.
-    pub(crate) fn incarnation(&self) -> i64 {
-        on_each!(self, store => 0, store.incarnation())
-    }
-
-    /// Ends the lease of a node, which releases its sessions.
-    pub(crate) async fn remove_node(&self, incarnation: i64) -> Result<()> {
-        on_each!(self, store => Ok(()), store.remove_node(incarnation).await)
-    }
-
-    /// Lists the nodes whose lease has not ended.
-    pub(crate) async fn nodes(&self) -> Result<Vec<NodeRow>> {
-        on_each!(self, store => Ok(Vec::new()), store.nodes().await)
-    }
-
-    /// Returns the node that has claimed a session.
-    pub(crate) async fn session_owner(&self, id: &SessionId) -> Result<Option<NodeRow>> {
-        on_each!(self, store => Ok(None), store.session_owner(id).await)
-    }
-
-    /// Lists up to `limit` sessions that nodes have claimed, most recently updated first.
-    pub(crate) async fn claimed_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
-        on_each!(self, store => Ok(Vec::new()), store.claimed_sessions(limit).await)
-    }
-
-    /// Lists up to `limit` sessions with an open turn whose node's lease has ended.
-    pub(crate) async fn abandoned_sessions(&self, limit: usize) -> Result<Vec<SessionId>> {
-        on_each!(self, store => Ok(Vec::new()), store.abandoned_sessions(limit).await)
-    }
-
-    /// Releases sessions that this node claimed: their keys, and the generation of each claim.
-    pub(crate) async fn release_sessions(&self, claims: &[(i64, i64)]) -> Result<()> {
-        on_each!(self, store => Ok(()), store.release_sessions(claims).await)
     }
 
     /// Archives a session or returns it to the list. Returns false if the session does not exist.

@@ -9,6 +9,7 @@ mod connection;
 mod copy;
 mod events;
 mod failure;
+mod files;
 mod idempotency;
 mod listener;
 mod migrations;

@@ -88,6 +88,15 @@ pub(crate) struct NodeAddress {
     pub certificate: String,
 }
 
+/// A file of a session in a store with nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredFile {
+    /// `DIRECTORY/NAME`.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+}
+
 /// The result of a renewal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeRenewal {

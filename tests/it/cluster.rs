@@ -193,6 +193,38 @@ async fn rights_of_another_nodes_tokens_apply() {
     cluster.finish().await;
 }
 
+/// A prompt goes to a node that has the directory of the session.
+#[tokio::test]
+async fn session_runs_at_a_node_that_has_its_directory() {
+    let Some(mut cluster) = Cluster::with_model(json!([{"text": "one"}])).await else { return };
+    let work = cluster.first.work();
+    let project = work.join("project");
+    std::fs::create_dir(&project).unwrap();
+    let created = cluster.owner.call("session/new", json!({"cwd": project, "mcpServers": []})).await;
+    let session = created["sessionId"].as_str().unwrap();
+    let model = cluster.second.script(json!([]));
+    let flags = ["--root", work.to_str().unwrap(), "--model", &model];
+    let Some(without) = cluster.second.serve_without(&work, &flags).await else {
+        eprintln!("skipped: {}: this user cannot mount file systems", module_path!());
+        return cluster.finish().await;
+    };
+    let view = async || without.get(&format!("/v1/sessions/{session}")).expect(200).await;
+    let close = json!({"sessionId": session});
+    cluster.owner.call("session/close", close.clone()).await;
+    assert_eq!((&view().await["status"], &view().await["unavailable"]), (&json!("none"), &Value::Null));
+    without.prompt(session, "go").expect(200).await;
+    assert_eq!(view().await["status"], "idle", "no node owns the session");
+    // Now no node has it.
+    cluster.owner.call("session/close", close).await;
+    std::fs::rename(&project, project.with_extension("away")).unwrap();
+    let reason = format!("no running node has the directory {}", project.display());
+    assert_eq!((&view().await["status"], &view().await["unavailable"]), (&json!("none"), &json!(reason)));
+    let refused = without.prompt(session, "go").expect(409).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains(&reason), "{refused}");
+    without.stop().await;
+    cluster.finish().await;
+}
+
 /// Wrong settings are refused when the server starts.
 #[tokio::test]
 async fn wrong_settings_have_one_clear_error() {

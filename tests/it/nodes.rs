@@ -1,5 +1,7 @@
 //! Nodes: processes with data directories of their own that share a PostgreSQL database.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::{Value, json};
@@ -209,9 +211,61 @@ async fn session_needs_its_directory() {
     let away = nodes.first.work().with_extension("away");
     std::fs::rename(nodes.first.work(), &away).unwrap();
     let refused = nodes.other.prompt(&nodes.session, "go").expect(409).await;
-    assert!(refused["error"]["message"].as_str().unwrap().contains("does not exist on this machine"), "{refused}");
-    assert_eq!(status(&nodes.other, &nodes.session).await, "none");
+    let reason = format!("no running node has the directory {}", nodes.first.work().display());
+    assert!(refused["error"]["message"].as_str().unwrap().contains(&reason), "{refused}");
+    let view = nodes.other.get(&format!("/v1/sessions/{}", nodes.session)).expect(200).await;
+    assert_eq!((&view["status"], &view["unavailable"]), (&json!("none"), &json!(reason)));
     std::fs::rename(&away, away.with_extension("")).unwrap();
     nodes.other.prompt(&nodes.session, "go").expect(200).await;
     nodes.other.stop().await;
+}
+
+/// Attachments and artifacts are in the database. Each node can read them, and a node that takes the
+/// session has them on its disk.
+#[tokio::test]
+async fn files_of_a_session_are_at_each_node() {
+    if !on_postgres() {
+        return eprintln!("skipped: {}: an SQLite store has no nodes", module_path!());
+    }
+    let first = Home::new();
+    let second = first.another_node();
+    let output = json!([{"tool_calls": [{"name": "bash", "input": {"command": "seq 1 40000"}}]}, {"text": "counted"}]);
+    let owner = node(&first, &first, output).await;
+    let other = node(&second, &first, json!([{"text": "answered"}])).await;
+    let session = owner.new_session(&first).await;
+    let files = format!("/v1/sessions/{session}");
+    let attach = async |at: &Server, text: &str| {
+        let file = json!({"name": "note.txt", "data": STANDARD.encode(text)});
+        at.post(&format!("{files}/attachments"), &file).expect(201).await
+    };
+    let note = attach(&other, "from the other node").await;
+    assert_eq!(attach(&owner, "from the owner").await["name"], "note-2.txt");
+    let link = json!({"type": "resource_link", "name": "note", "uri": note["uri"]});
+    owner.post(&format!("{files}/prompt"), &json!({"prompt": [link]})).expect(200).await;
+    let log = first.log(&session).await;
+    let sent = log.iter().find(|event| event["body"]["type"] == "message.completed").unwrap();
+    assert_eq!(sent["body"]["parts"][0]["text"], "from the other node", "{sent:#}");
+    for kind in ["attachments", "artifacts"] {
+        let lists = [&owner, &other].map(|at| at.get(&format!("{files}/{kind}")));
+        let [own, elsewhere] = lists;
+        let (own, elsewhere) = (own.expect(200).await, elsewhere.expect(200).await);
+        let names = |list: &Value| -> Vec<String> {
+            list[kind].as_array().unwrap().iter().map(|file| format!("{} {}", file["name"], file["size"])).collect()
+        };
+        assert!(!names(&own).is_empty(), "{own}");
+        assert_eq!(names(&own), names(&elsewhere));
+    }
+    std::fs::remove_dir_all(second.data().join("artifacts")).unwrap();
+    owner.kill().await;
+    first.sql("UPDATE nodes SET lease_until = clock_timestamp()");
+    other.prompt(&session, "go on").expect(200).await;
+    let on_disk = |home: &Home| {
+        let mut files: Vec<_> = std::fs::read_dir(home.data().join("artifacts").join(&session)).unwrap().flatten().collect();
+        files.retain(|file| file.file_type().unwrap().is_file());
+        files.iter().map(|file| (file.file_name(), std::fs::read(file.path()).unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(on_disk(&second), on_disk(&first));
+    other.ask("DELETE", &files).expect(200).await;
+    assert_eq!(first.sql("SELECT path FROM files"), Vec::<String>::new());
+    other.stop().await;
 }

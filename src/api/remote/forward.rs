@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
-use super::recover;
+use super::{placement, recover};
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::call_order::CallPlace;
 use crate::api::dispatch::method::{FollowChange, MethodKind, MethodRow, Reply, Scope};
@@ -163,7 +163,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
             // Invalid params are refused before the session is opened.
             (row.check)(params.clone())?;
             if row.adds_message {
-                require_directory(sessions, id).await?;
+                placement::place(sessions, id).await?;
             }
             sessions.get(id).await?
         }
@@ -193,19 +193,6 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
         }
         Outcome::Failed(failure) => Err(call.failed(failure)),
     }
-}
-
-/// Fails if this node would take the session and does not have its directory.
-async fn require_directory(sessions: &Sessions, id: &SessionId) -> Result<()> {
-    if !sessions.store().has_nodes() || sessions.other_owner(id).await?.is_some() {
-        return Ok(());
-    }
-    let cwd = sessions.cwd(id).await?;
-    if tokio::fs::try_exists(&cwd).await.unwrap_or(false) {
-        return Ok(());
-    }
-    let message = format!("session {id} works in {}, which does not exist on this machine", cwd.display());
-    Err(Error::new(Kind::SessionBusy, message).hint("prompt it at a node that has the directory"))
 }
 
 /// Connects to the owner of the session. Returns `None` if no process owns the session, or if the

@@ -12,9 +12,12 @@ use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::files::SessionFiles;
+use crate::session::shared_files::ARTIFACTS;
 
-fn artifacts(cx: &CallContext, session: &SessionId) -> SessionFiles {
-    SessionFiles::new(cx.app.places.artifacts(session.as_str()))
+/// Returns the artifacts of a session, after checking that the caller has access to it.
+async fn artifacts(cx: &CallContext, session: &SessionId) -> Result<SessionFiles> {
+    cx.authorize(session).await?.shared_files().fetch(session, Some(&[ARTIFACTS])).await?;
+    Ok(SessionFiles::new(cx.app.places.artifacts(session.as_str())))
 }
 
 /// Returns a hint that describes how long artifacts are kept.
@@ -55,8 +58,7 @@ impl Method for ListArtifacts {
     const DOC: &'static str = "Lists the artifacts of a session, sorted by name.";
 
     async fn call(cx: CallContext, params: FilesParams) -> Result<Reply<Artifacts>> {
-        cx.authorize(&params.session_id).await?;
-        let files = artifacts(&cx, &params.session_id);
+        let files = artifacts(&cx, &params.session_id).await?;
         let found = blocking(move || files.list()).await?.into_iter();
         let artifacts = found.map(|file| ArtifactView {
             name: file.name,
@@ -81,11 +83,12 @@ impl Method for GetArtifact {
     const DOC: &'static str = "Returns an artifact of a session.";
 
     async fn call(cx: CallContext, params: FileParams) -> Result<Reply<FileView>> {
-        let files = artifacts(&cx, &params.session_id);
+        let files = artifacts(&cx, &params.session_id).await?;
         let missing = |error: Error| match error.kind {
             Kind::NotFound if error.hint.is_none() => error.hint(retention()),
             _ => error,
         };
-        FileView::read(&cx, files, params).await.map(Reply::new).map_err(missing)
+        let read = blocking(move || Ok(FileView::new(params.name.clone(), &files.get(&params.name)?, None)));
+        read.await.map(Reply::new).map_err(missing)
     }
 }

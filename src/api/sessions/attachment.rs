@@ -21,7 +21,8 @@ use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::protocol::content::UNRESERVED;
-use crate::session::files::SessionFiles;
+use crate::session::files::{ATTACHMENT_TEXTS, SessionFiles};
+use crate::session::shared_files::{ATTACHMENTS, SharedFiles, TEXTS};
 use crate::workspace::media_type;
 
 /// Maximum length of the preview of an attachment, in characters.
@@ -69,20 +70,41 @@ struct Attachments {
 impl Attachments {
     fn new(cx: &CallContext, session: &SessionId) -> Attachments {
         let dir = cx.app.places.attachments(session.as_str());
-        let texts = SessionFiles::new(dir.join(TEXTS));
+        let texts = SessionFiles::new(dir.join(ATTACHMENT_TEXTS));
         Attachments { session: session.clone(), files: SessionFiles::new(dir).into(), texts: texts.into() }
     }
 
+    /// Returns the attachments of a session with those that were added at other nodes, after
+    /// checking that the caller has access to the session.
+    async fn of(cx: &CallContext, session: &SessionId) -> Result<Attachments> {
+        cx.authorize(session).await?.shared_files().fetch(session, Some(DIRECTORIES)).await?;
+        Ok(Attachments::new(cx, session))
+    }
+
     /// Stores a file with its text.
-    async fn add(self, name: String, bytes: Vec<u8>) -> Result<AttachmentView> {
+    async fn add(self, shared: &SharedFiles, name: String, bytes: Vec<u8>) -> Result<AttachmentView> {
         let text = match media_type(&bytes) {
             kind if documents::has_text(kind) && bytes.len() <= limits::ATTACHMENT_BYTES_MAX => {
                 documents::extract(kind, bytes.clone()).await.ok()
             }
             _ => None,
         };
+        let (files, bytes) = (self.files.clone(), Arc::new(bytes));
+        let written = bytes.clone();
+        let name = blocking(move || files.add(&name, &written)).await?;
+        match shared.add(&self.session, ATTACHMENTS, &name, &bytes).await {
+            Ok(true) => {}
+            not_added => {
+                self.files.remove(&name);
+                not_added?;
+                let message = format!("another node has added an attachment named {name}");
+                return Err(Error::new(Kind::SessionBusy, message).hint("retry"));
+            }
+        }
+        if let Some(text) = &text {
+            shared.add(&self.session, TEXTS, &name, text.as_bytes()).await?;
+        }
         blocking(move || {
-            let name = self.files.add(&name, &bytes)?;
             text.map(|text| self.texts.add(&name, text.as_bytes())).transpose()?;
             Ok(self.view(name, media_type(&bytes), bytes.len() as u64))
         })
@@ -173,8 +195,8 @@ impl Attachments {
     }
 }
 
-/// The directory of texts below that of the attachments. Hidden, so that it is no attachment.
-const TEXTS: &str = ".text";
+/// The directories of the files of this module that nodes share.
+const DIRECTORIES: &[&str] = &[ATTACHMENTS, TEXTS];
 
 const TEXT: &str = "text/plain";
 
@@ -184,9 +206,15 @@ const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 /// Replaces each link to an attachment of the session by the attachment's content, if a model reads
 /// it. Returns [`Kind::TooLarge`] if the linked attachments exceed
 /// [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
-pub(crate) fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
+pub(crate) async fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
     let mut remaining = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let attachments = Attachments::new(cx, session);
+    let is_attachment = |part: &Part| matches!(part, Part::ResourceLink { uri, .. } if attachments.named(uri).is_some());
+    if parts.iter().any(is_attachment)
+        && let Some(sessions) = cx.app.sessions_now()
+    {
+        sessions.shared_files().fetch(session, Some(DIRECTORIES)).await?;
+    }
     let mut expand = |part: Part| {
         let Part::ResourceLink { uri, name: title, description, .. } = &part else { return Ok(part) };
         let found = attachments.named(uri).and_then(|name| attachments.files.get(&name).ok().map(|bytes| (name, bytes)));
@@ -212,8 +240,8 @@ impl Method for AddAttachment {
 
     async fn call(cx: CallContext, params: AddAttachmentParams) -> Result<Reply<AttachmentView>> {
         let bytes = STANDARD.decode(&params.data).map_err(|error| Error::invalid_params(format!("data: not base64: {error}")))?;
-        cx.authorize(&params.session_id).await?;
-        Attachments::new(&cx, &params.session_id).add(params.name, bytes).await.map(Reply::new)
+        let attachments = Attachments::of(&cx, &params.session_id).await?;
+        attachments.add(cx.app.sessions().await?.shared_files(), params.name, bytes).await.map(Reply::new)
     }
 }
 
@@ -230,9 +258,8 @@ impl Method for GetAttachment {
     const DOC: &'static str = "Returns an attachment of a session; as JSON also its text, if it is a text, a PDF, HTML, Word, Excel or OpenDocument file.";
 
     async fn call(cx: CallContext, params: FileParams) -> Result<Reply<FileView>> {
-        cx.authorize(&params.session_id).await?;
         let FileParams { session_id, name } = params;
-        let attachments = Attachments::new(&cx, &session_id);
+        let attachments = Attachments::of(&cx, &session_id).await?;
         let (files, named) = (attachments.files.clone(), name.clone());
         let bytes = blocking(move || files.get(&named)).await?;
         let text = attachments.text(&name, &bytes).await;
@@ -260,8 +287,7 @@ impl Method for ListAttachments {
     const DOC: &'static str = "Lists the attachments of a session, sorted by name.";
 
     async fn call(cx: CallContext, params: FilesParams) -> Result<Reply<AttachmentList>> {
-        cx.authorize(&params.session_id).await?;
-        let attachments = Attachments::new(&cx, &params.session_id);
+        let attachments = Attachments::of(&cx, &params.session_id).await?;
         let list = blocking(move || {
             let found = attachments.files.list()?.into_iter();
             Ok(found.map(|file| attachments.view(file.name, file.mime_type, file.size)).collect())

@@ -6,10 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::dispatch::call_context::CallContext;
 use crate::error::Result;
 use crate::id::SessionId;
-use crate::session::files::SessionFiles;
 use crate::task;
 use crate::workspace::media_type;
 
@@ -47,17 +45,6 @@ impl FileView {
     pub(crate) fn new(name: String, bytes: &[u8], text: Option<String>) -> FileView {
         let (mime_type, size) = (media_type(bytes).into(), bytes.len() as u64);
         FileView { name, mime_type, size, data: STANDARD.encode(bytes), text }
-    }
-
-    /// Reads a file, after checking that the caller has access to its session.
-    pub(crate) async fn read(cx: &CallContext, files: SessionFiles, params: FileParams) -> Result<FileView> {
-        let FileParams { session_id, name } = params;
-        cx.authorize(&session_id).await?;
-        blocking(move || {
-            let bytes = files.get(&name)?;
-            Ok(FileView::new(name, &bytes, None))
-        })
-        .await
     }
 }
 

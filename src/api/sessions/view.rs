@@ -11,6 +11,7 @@ use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
+use crate::api::remote::placement::unavailable;
 use crate::content::{Cost, PlanEntry, Role, StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::event::{SessionParent, timestamp};
@@ -130,6 +131,8 @@ pub(crate) struct SessionView {
     title: Option<String>,
     #[serde(flatten)]
     activity: Activity,
+    /// Why no turn can start, if the status is `none` and the directory is missing.
+    unavailable: Option<String>,
     mode: OptionValue<Mode>,
     /// The model of the next turn, `PROVIDER/NAME`; missing if it is not known yet.
     model: Option<String>,
@@ -244,12 +247,15 @@ impl Method for GetSession {
         let claimed = session.is_busy();
         // Settings that cannot be read must not hide the session: the next turn reports the error.
         let setup = session.agent().setup(&session.log).await.unwrap_or_default();
+        let cwd = session.log.state(|state| state.cwd.clone());
+        let unavailable = if owned { None } else { unavailable(sessions, id, &cwd).await? };
         let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
         let view = session.log.state_at_head(|state, head| SessionView {
             session_id: id.clone(),
             cwd: state.cwd.clone(),
             additional_directories: state.additional_directories.clone(),
             title: state.title.clone(),
+            unavailable,
             activity: activity(SessionSummary::from_state(state)),
             mode: state.mode.clone(),
             model: setup.model.or_else(|| state.model.clone()),

@@ -96,7 +96,7 @@ impl Method for SendMessage {
             SenderRole::System => Role::System,
             SenderRole::Custom => Role::Custom,
         };
-        let parts = with_attachments(&cx, &id, parts)?;
+        let parts = with_attachments(&cx, &id, parts).await?;
         let message_id = cx.message_id.clone();
         let message = IncomingMessage {
             id: message_id.clone(),

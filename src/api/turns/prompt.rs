@@ -54,7 +54,7 @@ impl Method for Prompt {
         cx.client.authorized()?;
         let id = session_id(&params.session_id);
         let budget = budget::of_prompt(params.meta.as_ref())?;
-        let prompt = with_attachments(&cx, &id, parts(params.prompt)?)?;
+        let prompt = with_attachments(&cx, &id, parts(params.prompt)?).await?;
         prompt_session(cx, id, prompt, budget).await
     }
 }

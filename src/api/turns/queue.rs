@@ -105,7 +105,10 @@ impl Method for EditQueue {
         if parts.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::invalid_params("parts: is empty"));
         }
-        let parts = parts.map(|parts| with_attachments(&cx, &id, parts)).transpose()?;
+        let parts = match parts {
+            Some(parts) => Some(with_attachments(&cx, &id, parts).await?),
+            None => None,
+        };
         change(cx, &id, message_id, QueueChange::Edit { parts, delivery }).await
     }
 }

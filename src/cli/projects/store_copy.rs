@@ -11,6 +11,7 @@ use crate::cli::terminal::amounts::duration;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::{Error, Result};
 use crate::session::check_unowned;
+use crate::session::shared_files::copy_files;
 use crate::store::{CopyReport, Store, copy};
 use crate::workspace::real_path;
 
@@ -23,7 +24,7 @@ Examples:
   NUNCIO_STORE=postgres://USER:PASSWORD@HOST/nuncio nuncio store copy configured /backup/nuncio
 
 End all processes that use one of the stores. After an interruption, the same command continues.
-Attachments and artifacts are not copied: they stay in the data directory.";
+Attachments and artifacts are copied too: the files of an SQLite database are in its data directory.";
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum StoreCommand {
@@ -71,6 +72,14 @@ impl StorePlace {
         })
     }
 
+    /// Returns the data directory of an SQLite database.
+    fn dir(&self) -> Option<PathBuf> {
+        match self {
+            StorePlace::Sqlite(dir) => Some(dir.clone()),
+            StorePlace::Postgres(_) => None,
+        }
+    }
+
     /// Opens the store. Fails if a live process owns one of its sessions.
     async fn open(&self) -> Result<Store> {
         let (dir, url) = match self {
@@ -92,6 +101,7 @@ pub(in crate::cli) async fn run(bootstrap: Bootstrap, command: StoreCommand) -> 
     {
         return Err(Error::not_found(format!("{} does not exist", dir.join("nuncio.db").display())));
     }
+    let (from_dir, to_dir) = (from.dir(), to.dir());
     let (from, to) = (from.open().await?, to.open().await?);
     if from.place() == to.place() {
         return Err(Error::invalid_params(format!("both stores are {}", to.place())));
@@ -104,6 +114,9 @@ pub(in crate::cli) async fn run(bootstrap: Bootstrap, command: StoreCommand) -> 
         }
     };
     let report = copy(&from, &to, progress).await?;
+    for id in from.session_ids("", usize::MAX / 2).await? {
+        copy_files(&id, (&from, from_dir.as_deref()), (&to, to_dir.as_deref())).await?;
+    }
     let (from, to) = (from.place(), to.place());
     let CopyReport { totals, written_rows, written_events } = report;
     if json {

@@ -38,6 +38,7 @@ async fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path
     let failed = |error| Error::io(format_args!("writing {}", dir.display()), error);
     fs::create_dir_all(dir.join("attachments")).map_err(failed)?;
     fs::create_dir_all(dir.join("artifacts")).map_err(failed)?;
+    sessions.shared_files().fetch(id, None).await?;
     for entry in fs::read_dir(app.places.attachments(id.as_str())).into_iter().flatten().flatten() {
         // Hidden are the texts of the attachments.
         if !entry.file_name().as_bytes().starts_with(b".") {

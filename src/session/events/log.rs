@@ -15,6 +15,7 @@ use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::folds::state::SessionState;
 use crate::session::owner::lock;
+use crate::session::shared_files::{ARTIFACTS, SharedFiles};
 use crate::store::{SessionRow, Store};
 
 /// An event to be written.
@@ -59,6 +60,7 @@ pub struct SessionLog {
     pub(in crate::session) head: watch::Sender<Seq>,
     pending: mpsc::Sender<PendingEvent>,
     store: Store,
+    pub(in crate::session) files: Arc<SharedFiles>,
     catching_up: tokio::sync::Mutex<()>,
     /// True after an append was lost, until the session is owned again.
     lost: watch::Sender<bool>,
@@ -83,6 +85,7 @@ impl SessionLog {
         row: &SessionRow,
         store: Store,
         pending: mpsc::Sender<PendingEvent>,
+        files: Arc<SharedFiles>,
     ) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
             id: row.id.clone(),
@@ -93,6 +96,7 @@ impl SessionLog {
             head: watch::Sender::new(0),
             pending,
             store,
+            files,
             catching_up: tokio::sync::Mutex::default(),
             lost: watch::Sender::new(false),
         };
@@ -170,6 +174,11 @@ impl SessionLog {
         body: Body,
         durable: bool,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
+        if follows_artifacts(&body)
+            && let Err(error) = self.files.store(&self.id, ARTIFACTS).await
+        {
+            tracing::warn!(session = %self.id, %error, "writing artifacts to the database failed");
+        }
         let (done, committed) = oneshot::channel();
         let pending = PendingEvent { log: self.clone(), turn, body, durable, done: Some(done), call };
         self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
@@ -344,6 +353,18 @@ impl SessionLog {
 /// Waits until an event is committed, and returns its seq.
 pub(in crate::session) async fn committed(done: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
     done.await.map_err(|_| writer_gone())?
+}
+
+/// Returns whether tools may have written artifacts before this event.
+fn follows_artifacts(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::ToolCompleted { .. }
+            | Body::ContextPruned { .. }
+            | Body::TurnCompleted { .. }
+            | Body::TurnFailed { .. }
+            | Body::TurnCancelled {}
+    )
 }
 
 fn writer_gone() -> Error {

@@ -1,6 +1,7 @@
 //! The log writer: takes the pending events, commits them in one transaction and publishes them.
 //! Events that arrive in the meantime go into the next transaction.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::session::clock::now_ms;
 use crate::session::folds::summary::SessionSummary;
+use crate::session::shared_files::SharedFiles;
 use crate::store::{Append, CommitOutcome, SessionRow, Store};
 
 /// Maximum number of events in the log writer's queue, over all sessions.
@@ -33,11 +35,13 @@ pub(in crate::session) struct Log {
     pending: mpsc::Sender<PendingEvent>,
     commits: watch::Sender<u64>,
     metrics: Arc<SessionMetrics>,
+    files: Arc<SharedFiles>,
 }
 
 impl Log {
     /// Starts the writer thread.
-    pub(crate) fn open(store: Store, durability: Durability) -> Result<Log> {
+    pub(crate) fn open(store: Store, dir: &Path, durability: Durability) -> Result<Log> {
+        let files = Arc::new(SharedFiles::new(store.clone(), dir));
         let (pending, queue) = mpsc::channel(APPENDS_QUEUED_MAX);
         let commits = watch::Sender::new(0);
         let metrics = Arc::new(SessionMetrics::default());
@@ -45,7 +49,7 @@ impl Log {
         let (runtime, written) = (Handle::current(), store.clone());
         let run = move || runtime.block_on(run(&written, queue, durability, notified, &counted));
         std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
-        Ok(Log { store, pending, commits, metrics })
+        Ok(Log { store, pending, commits, metrics, files })
     }
 
     /// Metrics of the events that this process wrote.
@@ -64,9 +68,14 @@ impl Log {
         &self.commits
     }
 
+    /// Returns the files of the sessions.
+    pub(crate) fn files(&self) -> &SharedFiles {
+        &self.files
+    }
+
     /// Opens the log of one session and computes its state from the stored events.
     pub(crate) async fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
-        SessionLog::open(row, self.store.clone(), self.pending.clone()).await
+        SessionLog::open(row, self.store.clone(), self.pending.clone(), self.files.clone()).await
     }
 }
 

@@ -136,6 +136,12 @@ impl External {
         }
         for session in self.deleted {
             sessions.remove_open(&session).await;
+            // Another node cannot remove the files of this one.
+            if sessions.store.has_nodes()
+                && let Err(error) = sessions.remove_files(&session.log.id).await
+            {
+                tracing::warn!(session = %session.log.id, %error, "removing the files of a deleted session failed");
+            }
         }
     }
 }

@@ -83,6 +83,12 @@ impl Sessions {
         Ok(elsewhere)
     }
 
+    /// Returns the addresses of the nodes with other data directories.
+    pub(crate) async fn other_nodes(&self) -> Result<Vec<PeerAddress>> {
+        let nodes = self.store.nodes().await?;
+        Ok(nodes.iter().filter_map(|node| self.claims.address(node)).filter(|node| node.remote.is_some()).collect())
+    }
+
     /// Returns the rows of the sessions that other live processes own.
     pub(crate) async fn owned_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();

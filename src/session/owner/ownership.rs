@@ -103,10 +103,14 @@ impl Ownership {
         taken
     }
 
-    /// Starts a new generation and reads the events that other processes wrote.
+    /// Starts a new generation and reads the events and files that other processes wrote.
     async fn start_generation(&self, claim: &mut SessionClaim) -> Result<i64> {
         let generation = self.claims.take(claim, &self.log.id, self.log.key).await?;
-        self.log.catch_up(Seq::MAX).await.map(|()| generation)
+        self.log.catch_up(Seq::MAX).await?;
+        if let Err(error) = self.log.files.fetch(&self.log.id, None).await {
+            tracing::warn!(session = %self.log.id, %error, "reading the files of a session failed");
+        }
+        Ok(generation)
     }
 
     /// Ends the turn and the tool calls that the previous owner left open, and appends the queued

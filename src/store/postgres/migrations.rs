@@ -88,6 +88,14 @@ const STEPS: &[&str] = &[
     UPDATE sessions SET active_generation = generation;
     CREATE INDEX sessions_by_owner ON sessions (owner) WHERE owner IS NOT NULL;
 ",
+    "
+    CREATE TABLE files (
+        session bigint NOT NULL,
+        path    text NOT NULL,
+        content bytea NOT NULL,
+        PRIMARY KEY (session, path)
+    );
+",
 ];
 
 /// The oldest version of nuncio's tables that this version of the tables is compatible with.

@@ -182,13 +182,15 @@ impl PostgresStore {
     pub(in crate::store) async fn delete_session(&self, key: i64) -> Result<()> {
         let sql = "WITH deleted AS ( \
                      DELETE FROM events WHERE session = $1 AND seq < (SELECT max(seq) FROM events WHERE session = $1) \
-                   ) UPDATE sessions SET head = 0, title = NULL, summary = NULL WHERE key = $1";
+                   ), files AS (DELETE FROM files WHERE session = $1) \
+                   UPDATE sessions SET head = 0, title = NULL, summary = NULL WHERE key = $1";
         self.rows("deleting a session from", sql, &[&key]).await.map(drop)
     }
 
     /// Removes the remains of sessions that were deleted before `before_ms`.
     pub(in crate::store) async fn forget_deleted(&self, before_ms: u64) -> Result<()> {
-        let sql = "WITH gone AS (DELETE FROM sessions WHERE head = 0 AND updated_ms < $1 RETURNING key) \
+        let sql = "WITH gone AS (DELETE FROM sessions WHERE head = 0 AND updated_ms < $1 RETURNING key), \
+                     files AS (DELETE FROM files WHERE session IN (SELECT key FROM gone)) \
                    DELETE FROM events WHERE session IN (SELECT key FROM gone)";
         self.rows("removing deleted sessions from", sql, &[&(before_ms as i64)]).await.map(drop)
     }

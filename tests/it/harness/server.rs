@@ -1,15 +1,16 @@
 //! A running `nuncio serve`. The harness asserts that the server exits with 0 after a signal and
 //! that no process is left.
 
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{Child, ChildStdout};
+use tokio::process::{Child, ChildStdout, Command};
 
 use super::{Agent, Ask, Bridge, Home, bounded, gone};
 use crate::process::{marked, marker};
@@ -35,9 +36,28 @@ impl Deref for Server {
 impl Home {
     /// Starts `nuncio serve` with these flags, on a free port.
     pub async fn serve(&self, flags: &[&str]) -> Server {
+        self.serve_by(self.command(&["serve", "--http", "127.0.0.1:0"]), flags).await
+    }
+
+    /// Starts the server in a mount namespace in which this directory is empty. `None` if this user
+    /// cannot do that.
+    pub async fn serve_without(&self, directory: &Path, flags: &[&str]) -> Option<Server> {
+        let hidden = "mount -t tmpfs tmpfs \"$0\" && exec \"$@\"";
+        let arguments = [OsStr::new("--mount"), "sh".as_ref(), "-c".as_ref(), hidden.as_ref(), directory.as_os_str()];
+        let tried = Command::new("unshare").args(arguments).arg("true").output().await;
+        if !tried.is_ok_and(|tried| tried.status.success()) {
+            return None;
+        }
+        let server = self.command(&["serve", "--http", "127.0.0.1:0"]);
+        let mut command = Command::new("unshare");
+        command.args(arguments).arg(server.as_std().get_program()).args(server.as_std().get_args());
+        command.env_clear().envs(server.as_std().get_envs().filter_map(|(name, value)| Some((name, value?)))).kill_on_drop(true);
+        Some(self.serve_by(command, flags).await)
+    }
+
+    async fn serve_by(&self, mut command: Command, flags: &[&str]) -> Server {
         let marker = marker();
         let stderr = self.data().join(format!("stderr-{marker}"));
-        let mut command = self.command(&["serve", "--http", "127.0.0.1:0"]);
         command.args(flags).env("NUNCIO_TEST", &marker).stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(std::fs::File::create(&stderr).unwrap());
         let mut child = command.spawn().unwrap();

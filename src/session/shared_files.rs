@@ -1,0 +1,174 @@
+//! Attachments and artifacts in a store with nodes. Their rows in the database are shared by the
+//! nodes. Each node writes them to its disk before it uses them, because tools read files by path.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files::{ATTACHMENT_TEXTS, check_name};
+use crate::error::{Error, Result};
+use crate::id::SessionId;
+use crate::store::{Store, StoredFile};
+use crate::task;
+use crate::workspace::{create_private_dir, write_private};
+
+/// The directory of artifacts, in the paths of rows.
+pub(crate) const ARTIFACTS: &str = "artifacts";
+/// The directory of attachments, in the paths of rows.
+pub(crate) const ATTACHMENTS: &str = "attachments";
+/// The directory of the texts of attachments, in the paths of rows.
+pub(crate) const TEXTS: &str = "texts";
+const DIRECTORIES: [&str; 3] = [ARTIFACTS, ATTACHMENTS, TEXTS];
+/// Maximum size of an artifact in the database, in bytes. Commands keep at most 16 MiB of output.
+const ROW_BYTES_MAX: u64 = 64 << 20;
+
+/// The files of sessions, as rows and on the disk of this machine. In a store without nodes, whose
+/// files are only on disk, the functions do nothing.
+pub(crate) struct SharedFiles {
+    store: Store,
+    /// The data directory.
+    dir: PathBuf,
+}
+
+impl SharedFiles {
+    /// Returns the files of the sessions of `store`, with the data directory `dir`.
+    pub(crate) fn new(store: Store, dir: &Path) -> SharedFiles {
+        SharedFiles { store, dir: dir.to_owned() }
+    }
+
+    /// Writes the new and changed files in one directory of a session to the database.
+    pub(crate) async fn store(&self, id: &SessionId, directory: &'static str) -> Result<()> {
+        if !self.store.has_nodes() {
+            return Ok(());
+        }
+        let place = self.place(id, directory)?;
+        let found = task::blocking("listing files", move || list(&place)).await?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let stored = self.store.files(id).await?.into_iter().map(|file| (file.path, file.size));
+        let stored: HashMap<String, u64> = stored.collect();
+        for (name, file, size) in found {
+            let path = format!("{directory}/{name}");
+            if stored.get(&path) == Some(&size) {
+                continue;
+            }
+            if size > ROW_BYTES_MAX {
+                tracing::warn!(session = %id, path, size, "a file is too large for the database");
+                continue;
+            }
+            let content =
+                tokio::fs::read(&file).await.map_err(|error| Error::io(format_args!("reading {}", file.display()), error))?;
+            self.store.put_file(id, &path, &content, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a new file of a session to the database. Returns false if another node has written a
+    /// file with this name.
+    pub(crate) async fn add(&self, id: &SessionId, directory: &'static str, name: &str, content: &[u8]) -> Result<bool> {
+        self.store.put_file(id, &format!("{directory}/{name}"), content, false).await
+    }
+
+    /// Writes the files of a session that this machine lacks to its disk; with `only`, those in
+    /// these directories.
+    pub(crate) async fn fetch(&self, id: &SessionId, only: Option<&[&str]>) -> Result<()> {
+        for StoredFile { path, size } in self.store.files(id).await? {
+            let Some((directory, name)) = path.split_once('/').filter(|(_, name)| check_name(name).is_ok()) else { continue };
+            if only.is_some_and(|only| !only.contains(&directory)) {
+                continue;
+            }
+            let place = self.place(id, directory)?;
+            let file = place.join(name);
+            // The output of a command grows. A longer file was not written to the database yet.
+            if tokio::fs::symlink_metadata(&file).await.is_ok_and(|metadata| metadata.len() >= size) {
+                continue;
+            }
+            let Some(content) = self.store.file(id, &path).await? else { continue };
+            let written = task::blocking("writing a file", move || replace(&place, &file, &content)).await?;
+            written.map_err(|error| Error::io(format_args!("writing {path}"), error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of artifacts.
+    pub(super) async fn remove_artifacts(&self, id: &SessionId, names: &[String]) -> Result<()> {
+        let paths: Vec<String> = names.iter().map(|name| format!("{ARTIFACTS}/{name}")).collect();
+        self.store.remove_files(id, &paths).await
+    }
+
+    /// Returns the directory on the disk. Fails for the name of a directory that is not one of
+    /// those, and for a session id that is a path: the database is not trusted with other files.
+    fn place(&self, id: &SessionId, directory: &str) -> Result<PathBuf> {
+        check_name(id.as_str())?;
+        Ok(match directory {
+            ARTIFACTS => self.dir.join("artifacts").join(id.as_str()),
+            ATTACHMENTS => self.dir.join("attachments").join(id.as_str()),
+            TEXTS => self.dir.join("attachments").join(id.as_str()).join(ATTACHMENT_TEXTS),
+            _ => return Err(Error::internal(format!("session {id} has files in the unknown directory {directory}"))),
+        })
+    }
+}
+
+/// Copies the files of a session to another store. Each store has a data directory if its files are
+/// only there.
+pub(crate) async fn copy_files(id: &SessionId, from: (&Store, Option<&Path>), to: (&Store, Option<&Path>)) -> Result<()> {
+    match (from, to) {
+        ((from, None), (to, None)) => {
+            let held = to.files(id).await?;
+            for file in from.files(id).await?.into_iter().filter(|file| !held.contains(file)) {
+                let content = from.file(id, &file.path).await?.unwrap_or_default();
+                to.put_file(id, &file.path, &content, true).await?;
+            }
+        }
+        ((from, None), (_, Some(dir))) => SharedFiles::new(from.clone(), dir).fetch(id, None).await?,
+        ((_, Some(dir)), (to, None)) => {
+            let files = SharedFiles::new(to.clone(), dir);
+            for directory in DIRECTORIES {
+                files.store(id, directory).await?;
+            }
+        }
+        ((store, Some(from)), (_, Some(to))) => {
+            let [from, to] = [from, to].map(|dir| SharedFiles::new(store.clone(), dir));
+            for directory in DIRECTORIES {
+                let (source, target) = (from.place(id, directory)?, to.place(id, directory)?);
+                task::blocking("copying files", move || copy_new(&source, &target)).await??;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies the files of a directory that another one lacks.
+fn copy_new(source: &Path, target: &Path) -> Result<()> {
+    for (name, file, _) in list(source) {
+        let copy = target.join(name);
+        if !copy.exists() {
+            let copied = fs::read(&file).and_then(|content| replace(target, &copy, &content));
+            copied.map_err(|error| Error::io(format_args!("copying {} to {}", file.display(), copy.display()), error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lists the files in a directory: their names, paths and sizes.
+fn list(directory: &Path) -> Vec<(String, PathBuf, u64)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| {
+        let name = entry.file_name().to_str().filter(|name| check_name(name).is_ok())?.to_owned();
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some((name, entry.path(), metadata.len()))
+    });
+    files.collect()
+}
+
+/// Writes a file, in one step for its readers.
+fn replace(directory: &Path, file: &Path, content: &[u8]) -> std::io::Result<()> {
+    create_private_dir(directory).map_err(std::io::Error::other)?;
+    let temporary = directory.join(format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
+    let written = write_private(&temporary, content).and_then(|()| fs::rename(&temporary, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
