@@ -78,7 +78,8 @@ impl SharedFiles {
             if only.is_some_and(|only| !only.contains(&directory)) {
                 continue;
             }
-            let place = self.place(id, directory)?;
+            // A newer version may have added directories.
+            let Ok(place) = self.place(id, directory) else { continue };
             let file = place.join(name);
             // The output of a command grows. A longer file was not written to the database yet.
             if tokio::fs::symlink_metadata(&file).await.is_ok_and(|metadata| metadata.len() >= size) {

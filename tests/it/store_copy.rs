@@ -78,6 +78,7 @@ async fn work(home: &Home) -> String {
     agent.turn(&first, "more").await;
     agent.call("session/set_title", json!({"sessionId": first, "title": said})).await;
     agent.call("session/archive", json!({"sessionId": second})).await;
+    agent.call("_nuncio/attachment/add", json!({"sessionId": first, "name": "note.txt", "data": "bm90ZQ=="})).await;
     agent.finish().await;
     let asked = if on_postgres() { "'\\x00ff'" } else { "x'00ff'" };
     home.sql(&format!(
@@ -106,6 +107,13 @@ async fn round_trip_keeps_all_rows() {
         }
         assert_eq!(run_with(&home, &pair[1], &["sessions", "export", &session]).await.stdout, exported);
         assert_eq!(run_with(&home, &pair[1], &["sessions", "list", "--json"]).await.stdout, listed);
+        let note = match &pair[1].store {
+            TestStore::Sqlite(file) => {
+                std::fs::read_to_string(file.with_file_name("attachments").join(&session).join("note.txt")).unwrap()
+            }
+            store => store.sql("SELECT convert_from(content, 'UTF8') FROM files WHERE path = 'attachments/note.txt'").join("\n"),
+        };
+        assert_eq!(note, "note");
         let again = home.run(&["store", "copy", &pair[0].argument, &pair[1].argument], "").await;
         assert!(again.code == 0 && again.stdout.starts_with("nothing to copy: "), "{again:?}");
         assert!(again.stdout.contains("\nverified: sessions 2, "), "{again:?}");

@@ -148,7 +148,7 @@ impl PostgresStore {
         let body = serde_json::to_string(&created.body).map_err(|error| Error::internal(format!("writing events: {error}")))?;
         self.rows(doing, first, &[&key, &(created.at_ms as i64), &created.body.name(), &body]).await?;
         let page = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)), page AS ( \
-               SELECT q.*, q.kind = 'message.queued' AND NOT EXISTS ( \
+               SELECT q.*, q.kind IS NOT DISTINCT FROM 'message.queued' AND NOT EXISTS ( \
                  SELECT FROM events c WHERE c.session = $1 AND NOT c.delta AND c.seq > q.seq AND c.seq <= $3 \
                  AND c.kind = 'message.completed' AND c.message = q.message) AS left_out \
                FROM events q WHERE q.session = $1 AND q.seq > $2 AND q.seq <= $3 AND NOT q.delta ORDER BY q.seq LIMIT $4 \

@@ -69,6 +69,7 @@ async fn session_in_use_is_removed_by_its_owner() {
 
 #[tokio::test]
 async fn data_dir_flag_selects_store() {
+    needs_sqlite!("the store is a database, in any data directory");
     let home = Home::new();
     let elsewhere = home.work().join("data").display().to_string();
     let model = home.script(json!([]));

@@ -253,6 +253,7 @@ async fn half_open_connections_do_not_block_owner() {
 
 #[tokio::test]
 async fn exhausted_open_files_are_reported_as_overloaded() {
+    needs_sqlite!("a session has no open file");
     let home = Home::new();
     let server = home.serve_script(json!([]), &[]).await;
     server.new_session(&home).await;

@@ -80,7 +80,7 @@ async fn cancel_reaches_the_command_of_the_hosted_agent() {
     let updated = bodies(&home, &session, &["session.updated"]).await;
     let inner = updated.iter().find_map(|body| body["agentSession"].as_str()).unwrap();
     let data = home.data().join("agents/inner").display().to_string();
-    let shown = home.run(&["sessions", "show", inner, "--json", "--data-dir", &data], "").await;
+    let shown = home.run(&["sessions", "show", inner, "--json", "--store", "sqlite", "--data-dir", &data], "").await;
     let mut types: Vec<Value> = shown.lines().into_iter().map(|mut event| event["body"]["type"].take()).collect();
     types.retain(|kind| kind.as_str().unwrap().starts_with("turn."));
     assert_eq!(types, ["turn.started", "turn.cancelled"]);
@@ -107,7 +107,8 @@ async fn task_delegates_to_a_hosted_agent_down_to_the_depth_limit() {
     let mut next = inner.iter().find_map(|body| body["agentSession"].as_str().map(String::from));
     let (mut levels, mut refused) = (0, 0);
     while let Some(id) = next {
-        let shown = home.run(&["sessions", "show", &id, "--json", "--data-dir", data.to_str().unwrap()], "").await;
+        let shown =
+            home.run(&["sessions", "show", &id, "--json", "--store", "sqlite", "--data-dir", data.to_str().unwrap()], "").await;
         refused += shown.stdout.matches("at most 3 levels of subagents").count();
         levels += 1;
         let child = shown.lines().into_iter().find(|event| event["body"]["type"] == "child.started");
