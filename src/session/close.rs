@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::artifacts;
 use super::clock::now_ms;
+use super::files::check_name;
 use super::open::{OpenSession, Session};
 use super::sessions::Sessions;
 use crate::error::{Error, Kind, Result};
@@ -119,6 +120,8 @@ impl Sessions {
 
     /// Removes the artifacts, attachments and drafts of a session.
     pub(super) async fn remove_files(&self, id: &SessionId) -> Result<()> {
+        // An id in a database of nodes is not trusted with other directories.
+        check_name(id.as_str())?;
         for files in &self.files {
             match tokio::fs::remove_dir_all(files.join(id.as_str())).await {
                 // Most sessions have no files.
