@@ -35,7 +35,7 @@ pub struct PeerListener {
 pub(crate) struct Peers {
     /// The directory of the sockets.
     dir: PathBuf,
-    /// See [`Peers::home`].
+    /// The result of [`Peers::home`], once it was computed.
     home: OnceLock<String>,
     serve: Option<ServePeers>,
     /// The socket; `None` if this process does not accept calls.

@@ -120,7 +120,7 @@ impl Sessions {
 
     /// Removes the artifacts, attachments and drafts of a session.
     pub(super) async fn remove_files(&self, id: &SessionId) -> Result<()> {
-        // An id in a database of nodes is not trusted with other directories.
+        // Users of a shared database must not be able to name other directories of this machine.
         check_name(id.as_str())?;
         for files in &self.files {
             match tokio::fs::remove_dir_all(files.join(id.as_str())).await {

@@ -1,5 +1,6 @@
-//! Attachments and artifacts in a store with nodes. Their rows in the database are shared by the
-//! nodes. Each node writes them to its disk before it uses them, because tools read files by path.
+//! Attachments and artifacts in a store with nodes. All nodes read and write them as rows of the
+//! database. A node also writes them to its disk before it uses them, because tools read files by
+//! path.
 
 use std::collections::HashMap;
 use std::fs;
@@ -81,31 +82,32 @@ impl SharedFiles {
             // A newer version may have added directories.
             let Ok(place) = self.place(id, directory) else { continue };
             let file = place.join(name);
-            // The output of a command grows. A longer file was not written to the database yet.
+            // A longer file is the output of a command of this node, which is written to the
+            // database when the call ends.
             if tokio::fs::symlink_metadata(&file).await.is_ok_and(|metadata| metadata.len() >= size) {
                 continue;
             }
             let Some(content) = self.store.file(id, &path).await? else { continue };
-            let written = task::blocking("writing a file", move || replace(&place, &file, &content)).await?;
-            written.map_err(|error| Error::io(format_args!("writing {path}"), error))?;
+            task::blocking("writing a file", move || replace(&place, &file, &content)).await??;
         }
         Ok(())
     }
 
-    /// Removes the rows of artifacts.
+    /// Removes artifacts of a session from the database.
     pub(super) async fn remove_artifacts(&self, id: &SessionId, names: &[String]) -> Result<()> {
         let paths: Vec<String> = names.iter().map(|name| format!("{ARTIFACTS}/{name}")).collect();
         self.store.remove_files(id, &paths).await
     }
 
-    /// Returns the directory on the disk. Fails for the name of a directory that is not one of
-    /// those, and for a session id that is a path: the database is not trusted with other files.
+    /// Returns the path of one of [`DIRECTORIES`] of a session on this machine. Fails for other
+    /// names, and for a session id that is not a file name, because users of the database must not
+    /// be able to write other files of this machine.
     fn place(&self, id: &SessionId, directory: &str) -> Result<PathBuf> {
         check_name(id.as_str())?;
         Ok(match directory {
-            ARTIFACTS => self.dir.join("artifacts").join(id.as_str()),
-            ATTACHMENTS => self.dir.join("attachments").join(id.as_str()),
-            TEXTS => self.dir.join("attachments").join(id.as_str()).join(ATTACHMENT_TEXTS),
+            ARTIFACTS => self.dir.join(ARTIFACTS).join(id.as_str()),
+            ATTACHMENTS => self.dir.join(ATTACHMENTS).join(id.as_str()),
+            TEXTS => self.dir.join(ATTACHMENTS).join(id.as_str()).join(ATTACHMENT_TEXTS),
             _ => return Err(Error::internal(format!("session {id} has files in the unknown directory {directory}"))),
         })
     }
@@ -145,8 +147,8 @@ fn copy_new(source: &Path, target: &Path) -> Result<()> {
     for (name, file, _) in list(source) {
         let copy = target.join(name);
         if !copy.exists() {
-            let copied = fs::read(&file).and_then(|content| replace(target, &copy, &content));
-            copied.map_err(|error| Error::io(format_args!("copying {} to {}", file.display(), copy.display()), error))?;
+            let content = fs::read(&file).map_err(|error| Error::io(format_args!("reading {}", file.display()), error))?;
+            replace(target, &copy, &content)?;
         }
     }
     Ok(())
@@ -163,13 +165,14 @@ fn list(directory: &Path) -> Vec<(String, PathBuf, u64)> {
     files.collect()
 }
 
-/// Writes a file, in one step for its readers.
-fn replace(directory: &Path, file: &Path, content: &[u8]) -> std::io::Result<()> {
-    create_private_dir(directory).map_err(std::io::Error::other)?;
+/// Writes a file atomically, in place of an existing one. Calls can write the same file
+/// concurrently: each has a temporary file of its own, whose hidden name [`list`] leaves out.
+fn replace(directory: &Path, file: &Path, content: &[u8]) -> Result<()> {
+    create_private_dir(directory)?;
     let temporary = directory.join(format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
     let written = write_private(&temporary, content).and_then(|()| fs::rename(&temporary, file));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
-    written
+    written.map_err(|error| Error::io(format_args!("writing {}", file.display()), error))
 }

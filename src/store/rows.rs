@@ -91,7 +91,7 @@ pub(crate) struct NodeAddress {
 /// A file of a session in a store with nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredFile {
-    /// `DIRECTORY/NAME`.
+    /// `artifacts/NAME`, `attachments/NAME` or `texts/NAME`.
     pub path: String,
     /// In bytes.
     pub size: u64,

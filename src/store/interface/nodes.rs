@@ -1,5 +1,6 @@
-//! The functions for nodes: processes that claim sessions in their rows, and share the files of the
-//! sessions.
+//! The functions of the store for nodes. A node is a process that shares the store with processes
+//! of other machines: it claims sessions in their rows, and its files of sessions are in the store
+//! too.
 
 use super::Store;
 use crate::error::Result;
