@@ -75,8 +75,8 @@ impl PostgresStore {
             notifier: CommitNotifier::start(link()),
             address,
         };
+        Listener::check(&store.address, &store.writer).await?;
         migrations::run(&store.writer).await?;
-        Listener::check(store.address.clone()).await?;
         Ok(store)
     }
 

@@ -46,6 +46,7 @@ mod openapi;
 mod patch;
 mod peers;
 mod permission;
+mod pooler;
 mod postgres;
 mod process;
 mod processes;

@@ -63,6 +63,16 @@ async fn unsuitable_databases_have_one_clear_error() {
         "SET default_transaction_read_only = off; ALTER DATABASE {name} RESET default_transaction_read_only; DROP ROLE {guest}"
     ));
 
+    // The server says that it is an old version.
+    home.sql(&format!(
+        "CREATE SCHEMA old; CREATE FUNCTION old.current_setting(text) RETURNS text LANGUAGE sql AS \
+         $$ SELECT CASE $1 WHEN 'server_version_num' THEN '130014' WHEN 'server_version' THEN '13.14' \
+         ELSE pg_catalog.current_setting($1) END $$; ALTER DATABASE {name} SET search_path = old, pg_catalog, public"
+    ));
+    let (code, error) = listed(&home, &url).await;
+    assert!(code == 2 && error.contains("PostgreSQL 13.14 is too old") && !home.store().exists(), "{code}: {error}");
+    home.sql(&format!("ALTER DATABASE {name} RESET search_path; DROP SCHEMA old CASCADE"));
+
     assert_eq!(listed(&home, &url).await, (0, String::new()));
     home.sql("UPDATE meta SET version = 1000, min_version = 1");
     assert_eq!(listed(&home, &url).await, (0, String::new()), "newer tables that only add");

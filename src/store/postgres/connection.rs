@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, Statement};
 
 use super::address::DatabaseAddress;
 use super::failure::failed;
@@ -21,12 +21,14 @@ const STATEMENT: Duration = Duration::from_secs(30);
 /// Timeout of a connection: its host may accept it and not answer.
 const OPENING: Duration = Duration::from_secs(20);
 /// The oldest version of the server.
-const SERVER_VERSION_MIN: i32 = 140_000;
+const SERVER_VERSION_MIN: u32 = 140_000;
 
 /// Settings of each connection. A commit is on the disk before it is reported. A stronger setting
 /// of the server, for replicas, stays. Compiling a statement takes longer than running it.
 const SETTINGS: &str = "SET jit = off; SET statement_timeout = '25s'; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'; \
      SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+
+const SERVER_VERSION: &str = "SELECT current_setting('server_version_num'), current_setting('server_version')";
 
 /// A connection with its prepared statements.
 pub(super) struct OpenConnection {
@@ -55,17 +57,12 @@ impl OpenConnection {
                 }
             }
         });
-        let prepared = async {
-            client.batch_execute(SETTINGS).await?;
-            if listens {
-                client.batch_execute("LISTEN nuncio").await?;
-            }
-            let version = client
-                .query_one("SELECT current_setting('server_version_num')::int, current_setting('server_version')", &[])
-                .await?;
-            Ok((version.get::<_, i32>(0), version.get::<_, String>(1)))
-        };
-        let (version, name) = prepared.await.map_err(|error| failed(doing, address.shown(), error))?;
+        let listen = if listens { "LISTEN nuncio;" } else { "" };
+        let answers = client.simple_query(&format!("{SETTINGS}; {listen} {SERVER_VERSION}")).await;
+        let answers = answers.map_err(|error| failed(doing, address.shown(), error))?;
+        let row = answers.iter().rev().find_map(|answer| if let SimpleQueryMessage::Row(row) = answer { Some(row) } else { None });
+        let column = |index| row.and_then(|row| row.get(index)).unwrap_or_default();
+        let (version, name) = (column(0).parse().unwrap_or(0), column(1));
         if version < SERVER_VERSION_MIN {
             let message = format!("{}: PostgreSQL {name} is too old", address.shown());
             return Err(Error::new(Kind::Unsupported, message).hint("use PostgreSQL 14 or newer"));

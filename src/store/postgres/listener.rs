@@ -28,7 +28,7 @@ const RECHECK: Duration = Duration::from_secs(1);
 /// Maximum duration of one wait.
 const TICK: Duration = Duration::from_millis(250);
 /// Time in which a notification to this process arrives.
-const ECHO: Duration = Duration::from_secs(1);
+const ECHO: Duration = Duration::from_secs(5);
 
 /// Sends notifications about the commits of this process.
 pub(super) struct CommitNotifier {
@@ -103,14 +103,23 @@ impl Listener {
         Ok(Listener { address, own, connection, checked: None })
     }
 
-    /// Checks that notifications arrive: some connection poolers drop them.
-    pub(super) async fn check(address: Arc<DatabaseAddress>) -> Result<()> {
-        let (connection, mut received) = listen(&address).await?;
+    /// Checks that notifications from another connection arrive. A pooler drops them if it gives a
+    /// connection of the server to other clients after each transaction. Settings and prepared
+    /// statements do not work there either.
+    pub(super) async fn check(address: &Arc<DatabaseAddress>, other: &Link) -> Result<()> {
+        let (_connection, mut received) = listen(address).await?;
         let sent = Uuid::new_v4().simple().to_string();
-        let notified = connection.client().execute("SELECT pg_notify('nuncio', $1)", &[&sent]).await;
-        notified.map_err(|error| super::failure::failed("notifying", address.shown(), error))?;
-        let arrived = async { while received.recv().await.is_some_and(|payload| payload != sent) {} };
-        if tokio::time::timeout(ECHO, arrived).await.is_err() {
+        let notified = other.open().await?.client().batch_execute(&format!("NOTIFY nuncio, '{sent}'")).await;
+        notified.map_err(|error| other.failed("notifying", error))?;
+        let arrived = async {
+            while let Some(payload) = received.recv().await {
+                if payload == sent {
+                    return true;
+                }
+            }
+            false
+        };
+        if tokio::time::timeout(ECHO, arrived).await != Ok(true) {
             let message = format!("{}: notifications (LISTEN) do not arrive", address.shown());
             let hint = "connect to the server directly, or through a pooler with session pooling";
             return Err(Error::new(Kind::Unsupported, message).hint(hint));
