@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::session::open::Session;
 use crate::session::sessions::{Sessions, ignore_busy};
@@ -51,7 +51,7 @@ impl Sessions {
 
 /// Polls until no session of another process is open and no client follows all sessions.
 async fn poll(sessions: &Weak<Sessions>, mut wakeups: Wakeups, shutdown: &CancellationToken) {
-    let (mut repeat, mut orphans_checked) = (false, None::<Instant>);
+    let (mut repeat, mut failed, mut orphans_checked) = (false, false, None::<Instant>);
     loop {
         let wakeup = tokio::select! {
             biased;
@@ -68,8 +68,11 @@ async fn poll(sessions: &Weak<Sessions>, mut wakeups: Wakeups, shutdown: &Cancel
         let find_orphans = orphans_checked.is_none_or(|checked| checked.elapsed() >= ORPHANS_CHECKED);
         orphans_checked = if find_orphans { Some(Instant::now()) } else { orphans_checked };
         let external = External::read(sessions.all_open(), &wakeup, find_orphans).await;
-        // While a session is being acquired, read it again in the next round.
-        repeat = external.acquiring;
+        repeat = external.incomplete;
+        if let Some(error) = external.failure.as_ref().filter(|_| !failed) {
+            tracing::warn!(%error, "reading sessions of other processes failed");
+        }
+        failed = external.failure.is_some();
         let open = external.open;
         for session in &external.answerable {
             sessions.start_registration(session).await;
@@ -89,8 +92,11 @@ struct External {
     open: bool,
     /// Sessions with a client in this process that can answer permission requests.
     answerable: Vec<Session>,
-    /// True if this process is acquiring or releasing one of the sessions.
-    acquiring: bool,
+    /// True if sessions must be read again in the next round: reading failed, or this process is
+    /// acquiring or releasing one of them.
+    incomplete: bool,
+    /// The last failure.
+    failure: Option<Error>,
     /// Sessions with an open turn, whose owner may have died.
     orphans: Vec<Session>,
     deleted: Vec<Session>,
@@ -106,10 +112,16 @@ impl External {
             match session.ownership.try_lock() {
                 Ok(lock) if lock.is_some() => continue,
                 Ok(_unowned) => {
+                    external.open = true;
                     if wakeup.may_concern(session.log.key)
                         && let Err(error) = session.log.catch_up(Seq::MAX).await
                     {
-                        tracing::warn!(session = %session.log.id, error = %error, "reading a session of another process failed");
+                        external.incomplete = true;
+                        let unreachable = error.kind == Kind::StoreUnavailable;
+                        external.failure = Some(error);
+                        if unreachable {
+                            break;
+                        }
                     }
                     if find_orphans && session.log.state(|state| state.turn.is_some()) {
                         external.orphans.push(session.clone());
@@ -120,9 +132,8 @@ impl External {
                         external.answerable.push(session.clone());
                     }
                 }
-                Err(_) => external.acquiring = true,
+                Err(_) => (external.open, external.incomplete) = (true, true),
             }
-            external.open = true;
         }
         external
     }
