@@ -2,6 +2,7 @@
 //! The client asserts that every line is a JSON-RPC message, that every answer has a request, and
 //! that no process is left after the end of the input.
 
+mod calls;
 mod collector;
 mod editor;
 mod events;
@@ -28,11 +29,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
+pub use calls::{changing_calls, reading_paths, session_routes};
 pub use collector::Collector;
 pub use editor::{Editor, Manner};
 pub use events::{Events, Frame, StreamEvent};
 pub use home::{CommandResult, Home, UNCONFINED};
-pub use http::{Answer, Ask, Bridge, Connection, changing_calls};
+pub use http::{Answer, Ask, Bridge, Connection};
 pub use poll::poll;
 pub use process_end::gone;
 pub use proxy::{Direction, Proxy};

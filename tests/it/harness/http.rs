@@ -302,28 +302,3 @@ impl Rest {
         length.map_or(Rest::Over, Rest::Length)
     }
 }
-
-/// Every call that changes a session, with a valid body: method, path and body.
-pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, String, Value)> {
-    let path = |rest: &str| format!("/v1/sessions/{session}{rest}");
-    let part = json!([{"type": "text", "text": "x"}]);
-    vec![
-        ("POST", path("/prompt"), json!({"prompt": part})),
-        ("POST", path("/messages"), json!({"parts": part})),
-        ("POST", path("/messages"), json!({"parts": part, "delivery": "steer"})),
-        ("POST", path("/turns/turn_1/retry"), json!({})),
-        ("PUT", path("/queue/msg_1"), json!({"parts": part})),
-        ("DELETE", path("/queue/msg_1"), json!({})),
-        ("POST", path("/cancel"), json!({})),
-        ("POST", path("/resume"), json!({})),
-        ("POST", path("/close"), json!({})),
-        ("POST", path("/fork"), json!({})),
-        ("POST", path("/archive"), json!({})),
-        ("POST", path("/unarchive"), json!({})),
-        ("POST", path("/attachments"), json!({"name": "a.txt", "data": "eA=="})),
-        ("PUT", path("/mode"), json!({"modeId": "auto"})),
-        ("PUT", path("/config/mode"), json!({"value": "auto"})),
-        ("POST", format!("/v1/permissions/{permission}"), json!({"outcome": "allow_once"})),
-        ("DELETE", path(""), json!({})),
-    ]
-}

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Ask, Bridge, Connection, Home, changing_calls};
+use crate::harness::{Answer, Ask, Bridge, Connection, Home, changing_calls, session_routes};
 
 /// Replaces headers of a request. An empty list of values removes the header.
 fn with_headers(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {
@@ -176,6 +176,19 @@ fn changes(session: &str) -> Vec<(&'static str, String, serde_json::Value)> {
     let mut calls = changing_calls(session, "perm_1");
     calls.push(("POST", "/v1/sessions".into(), json!({})));
     calls
+}
+
+/// The calls of these tests are all that the published document has.
+#[test]
+fn changing_calls_are_complete() {
+    let calls = changing_calls("sess_1", "perm_1");
+    for (method, template) in session_routes().into_iter().filter(|(method, _)| method != "GET") {
+        let fits = |path: &str| {
+            let (path, template): (Vec<_>, Vec<_>) = (path.split('/').collect(), template.split('/').collect());
+            path.len() == template.len() && path.iter().zip(template).all(|(part, name)| *part == name || name.starts_with('{'))
+        };
+        assert!(calls.iter().any(|(known, path, _)| *known == method && fits(path)), "no call of {method} {template}");
+    }
 }
 
 #[tokio::test]
