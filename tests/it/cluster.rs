@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, Server, bash, on_postgres, text};
+use crate::harness::{Agent, Bridge, Home, Reply, Server, bash, changing_calls, on_postgres, reading_paths, text};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const NEW_SECRET: &str = "fedcba9876543210fedcba9876543210";
@@ -47,6 +47,14 @@ impl Cluster {
     /// The error of a prompt at the other node.
     async fn refused(&self) -> String {
         self.other.prompt(&self.session, "go").expect(409).await["error"].to_string()
+    }
+
+    /// A client of the other node with a token of this role and this root.
+    async fn token(&self, role: &str, root: &str) -> Bridge {
+        let name = format!("{role}-{}", root.len());
+        let made = self.second.run(&["token", "new", &name, "--role", role, "--root", root], "").await;
+        assert_eq!(made.code, 0, "{made:?}");
+        self.other.with_token(made.stdout.trim())
     }
 
     async fn finish(self) {
@@ -176,21 +184,55 @@ async fn address_in_the_store_is_checked() {
     cluster.finish().await;
 }
 
-/// The owner's node checks the roles and the roots of tokens of another node.
+/// Each route × role × root at a node that forwards the calls: as at the owner's node.
 #[tokio::test]
 async fn rights_of_another_nodes_tokens_apply() {
-    let Some(cluster) = Cluster::with_model(json!([{"text": "one"}, {"text": "two"}])).await else { return };
-    let cases: [(&[&str], u16, u16); 3] =
-        [(&["--role", "observer"], 200, 403), (&["--root", "/usr"], 403, 403), (&["--role", "controller"], 200, 200)];
-    for (number, (flags, reads, prompts)) in cases.into_iter().enumerate() {
-        let name = format!("token{number}");
-        let made = cluster.second.run(&[&["token", "new", &name], flags].concat(), "").await;
-        assert_eq!(made.code, 0, "{made:?}");
-        let client = cluster.other.with_token(made.stdout.trim());
-        client.get(&format!("/v1/sessions/{}", cluster.session)).expect(reads).await;
-        client.prompt(&cluster.session, "go").expect(prompts).await;
+    let Some(mut cluster) = Cluster::with_model(json!([{"text": "one"}, bash("touch made")])).await else { return };
+    cluster.owner.otherwise = Reply::Never;
+    let session = cluster.session.clone();
+    cluster.other.prompt(&session, "go").expect(200).await;
+    cluster.other.begin(&session, "ask").await;
+    let mut events = cluster.other.follow(&session).events().await;
+    let asked = events.until("permission.requested").await.pop().unwrap();
+    let permission = asked.event["body"]["permissionId"].as_str().unwrap().to_owned();
+    let before = cluster.first.log(&session).await;
+    let work = cluster.first.work().to_str().unwrap().to_owned();
+    for (role, root, reads) in [("observer", &*work, true), ("observer", "/usr", false), ("controller", "/usr", false)] {
+        let client = cluster.token(role, root).await;
+        for path in reading_paths(&session) {
+            assert_eq!(is_allowed(&client, "GET", &path, &Value::Null).await, reads, "{role} {root} {path}");
+        }
+        for (method, path, body) in changing_calls(&session, &permission) {
+            // The role is checked first. A permission request outside the roots is not found.
+            let hidden = role == "controller" && path.contains(&permission);
+            let answer = client.ask(method, &path).json(&body).send().await;
+            let expected = if hidden { (404, "not_found".into()) } else { (403, "forbidden".into()) };
+            assert_eq!(answer.error(), expected, "{role} {root} {method} {path}");
+        }
+        assert_eq!(cluster.first.log(&session).await, before, "{role} {root}");
     }
+    let client = cluster.token("controller", &work).await;
+    client.post(&format!("/v1/permissions/{permission}"), &json!({"outcome": "reject_once"})).expect(200).await;
+    events.until("turn.completed").await;
+    drop(events);
+    for path in reading_paths(&session) {
+        assert!(is_allowed(&client, "GET", &path, &Value::Null).await, "{path}");
+    }
+    for (method, path, body) in changing_calls(&session, &permission) {
+        assert!(is_allowed(&client, method, &path, &body).await, "{method} {path}");
+    }
+    client.get(&format!("/v1/sessions/{session}")).expect(404).await;
     cluster.finish().await;
+}
+
+/// Returns whether the node does not refuse the call for the rights of the client.
+async fn is_allowed(client: &Bridge, method: &str, path: &str, body: &Value) -> bool {
+    let ask = client.ask(method, path);
+    let ask = if body.is_null() { ask } else { ask.json(body) };
+    let mut connection = ask.open().await;
+    let head = connection.head().await.unwrap();
+    assert!(head.status < 500 && head.status != 401, "{method} {path}: {head:?}");
+    head.status != 403
 }
 
 /// A prompt goes to a node that has the directory of the session.
@@ -212,6 +254,8 @@ async fn session_runs_at_a_node_that_has_its_directory() {
     let close = json!({"sessionId": session});
     cluster.owner.call("session/close", close.clone()).await;
     assert_eq!((&view().await["status"], &view().await["unavailable"]), (&json!("none"), &Value::Null));
+    // A client that opens the session before its prompt does not bind it to this node.
+    without.post(&format!("/v1/sessions/{session}/resume"), &json!({})).expect(200).await;
     without.prompt(session, "go").expect(200).await;
     assert_eq!(view().await["status"], "idle", "no node owns the session");
     // Now no node has it.

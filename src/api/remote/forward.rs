@@ -162,8 +162,10 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
         _ => {
             // Invalid params are refused before the session is opened.
             (row.check)(params.clone())?;
-            if row.adds_message {
-                placement::place(sessions, id).await?;
+            match placement::place(sessions, id).await {
+                Err(error) if row.adds_message => return Err(error),
+                // The other calls do not need the directory.
+                _ => {}
             }
             sessions.get(id).await?
         }
@@ -309,7 +311,7 @@ impl Call<'_> {
             }
             STARTED => {
                 if let Ok(started) = serde_json::from_value::<TurnStart>(params) {
-                    self.catch_up(Seq::MAX).await;
+                    self.catch_up(started.after).await;
                     self.cx.report_started(started);
                 }
             }
