@@ -4,7 +4,7 @@
 Run it by `tests/postgres/run -- tests/cluster/bench.py BINARY [SESSIONS]`. With SESSIONS, it also creates and prompts so many sessions at
 three nodes, and compares the first with the last ones. All figures are from one run on one machine; compare them with each other.
 """
-import json, os, statistics, subprocess, sys, threading, time
+import contextlib, itertools, json, os, statistics, subprocess, sys, threading, time
 
 sys.dont_write_bytecode = True
 from chaos import TOKEN, Node, psql, wait, workplace
@@ -13,6 +13,7 @@ PROMPTS = 300
 PARALLEL = 32
 # A node runs 64 turns at once.
 ABANDONED = 60
+IDLE = 1000
 
 
 class Client:
@@ -36,14 +37,15 @@ class Client:
         return self.request("POST", f"/v1/sessions/{session}/prompt", {"prompt": [{"type": "text", "text": "go"}]}, **headers)
 
 
-def prompts(client, session):
-    """The median duration of a prompt, in ms."""
-    times = []
+def prompts(*clients_with_sessions):
+    """The median duration of a prompt of each client in its session, in ms. The clients take turns."""
+    times = [[] for _ in clients_with_sessions]
     for _ in range(PROMPTS):
-        began = time.perf_counter()
-        client.prompt(session)
-        times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times)
+        for durations, (client, session) in zip(times, clients_with_sessions):
+            began = time.perf_counter()
+            client.prompt(session)
+            durations.append(1000 * (time.perf_counter() - began))
+    return [statistics.median(durations) for durations in times]
 
 
 def turns_per_second(node, cwd):
@@ -99,11 +101,33 @@ def take_over(owner, other, cwd, url):
     read = lambda: int(subprocess.run(["psql", "-qAtX", url, "-c", count], check=True, capture_output=True, text=True).stdout)
     open_turns = read()
     # The other node renews its own lease, and looks at the others, at most 5 s later.
-    psql(url, "UPDATE nodes SET lease_until = clock_timestamp() + interval '7 s' WHERE name = 'node-1'")
-    psql(url, "UPDATE nodes SET lease_until = clock_timestamp() + interval '20 s' WHERE name <> 'node-1'")
+    psql(url, f"UPDATE nodes SET lease_until = clock_timestamp() + interval '7 s' WHERE name = '{owner.name}'")
+    psql(url, f"UPDATE nodes SET lease_until = clock_timestamp() + interval '20 s' WHERE name <> '{owner.name}'")
     began = time.perf_counter()
     wait(lambda: read() == 0, 60, "the end of the turns")
     return open_turns, 1000 * (time.perf_counter() - began) - 7000
+
+
+def take_over_idle(owner, other, cwd, url):
+    """The time from the end of a lease until a prompt in one of the node's idle sessions is answered, and until another node has prompted
+    all of them, in ms."""
+    client, taker = Client(owner), Client(other)
+    taker.session(cwd)
+    sessions = [client.session(cwd) for _ in range(IDLE)]
+    owner.process.kill()
+    owner.process.wait()
+    end = time.time() + 3
+    psql(url, f"UPDATE nodes SET lease_until = to_timestamp({end}) WHERE name = '{owner.name}'")
+    while True:
+        try:
+            taker.prompt(sessions[0])
+            break
+        except AssertionError as error:
+            assert error.args[0]["error"]["code"] == "session_busy", error
+    first = time.time()
+    for session in sessions[1:]:
+        taker.prompt(session)
+    return 1000 * (first - end), 1000 * (time.time() - end)
 
 
 def many(nodes, cwd, url, count):
@@ -150,64 +174,55 @@ def many(nodes, cwd, url, count):
 
 def main():
     with workplace() as place:
-        measure(os.path.realpath(sys.argv[1]), place)
+        template = os.environ["NUNCIO_TEST_STORE"]
+        psql(template.replace("{database}", "postgres"), "CREATE DATABASE bench")
+        url, results, numbers = template.replace("{database}", "bench"), {}, itertools.count()
+
+        @contextlib.contextmanager
+        def nodes(steps, *stores):
+            """Nodes with these stores and a model with these steps. A model without steps always answers `done`."""
+            model = place / f"model{next(numbers)}.json"
+            model.write_text(json.dumps({"steps": steps}))
+            running = [Node(place, next(numbers), store, model, place, os.path.realpath(sys.argv[1])) for store in stores]
+            for node in running:
+                node.start()
+            yield running
+            for node in running:
+                node.process.terminate()
+                node.process.wait()
+
+        measure(nodes, place, url, results)
+        for name, value in results.items():
+            print(f"{value:12.1f}  {name}")
 
 
-def measure(binary, place):
-    template = os.environ["NUNCIO_TEST_STORE"]
-    psql(template.replace("{database}", "postgres"), "CREATE DATABASE bench")
-    url = template.replace("{database}", "bench")
-    short, long, endless = place / "short.json", place / "long.json", place / "endless.json"
-    short.write_text(json.dumps({"steps": [{"text": "An answer."}] * 20000}))
-    long.write_text(json.dumps({"steps": [{"text": "x" * 100_000, "chunk_chars": 1}] * 20}))
-    endless.write_text(json.dumps({"steps": [{"text": "word " * 5000, "chunk_chars": 5, "delay_ms": 20}] * 20}))
-    nodes, results = [], {}
-
-    def start(number, store, model):
-        node = Node(place / model.stem, number, store, model, place, binary)
-        node.start()
-        nodes.append(node)
-        return node
-
-    for model in (short, long, endless):
-        (place / model.stem).mkdir()
-    sqlite, first, second = start(0, "sqlite", short), start(1, url, short), start(2, url, short)
-    one, two = Client(first), Client(second)
-    for name, node in (("SQLite", sqlite), ("PostgreSQL", first)):
-        client = Client(node)
-        results[f"prompt, {name}, ms"] = prompts(client, client.session(place))
-        results[f"turns/s over {PARALLEL} sessions, {name}"] = turns_per_second(node, place)
+def measure(nodes, place, url, results):
+    with nodes([], "sqlite", url, url) as (sqlite, first, second):
+        client, one, two = map(Client, (sqlite, first, second))
+        results["prompt, SQLite, ms"], = prompts((client, client.session(place)))
+        results["prompt, PostgreSQL, ms"], results["… forwarded to another node, ms"] = prompts(
+            (one, one.session(place)), (two, one.session(place)))
+        for name, node in (("SQLite", sqlite), ("PostgreSQL", first)):
+            results[f"turns/s over {PARALLEL} sessions, {name}"] = turns_per_second(node, place)
+    with nodes([{"text": "x" * 100_000, "chunk_chars": 1}], "sqlite", url) as both:
+        for name, node in zip(("SQLite", "PostgreSQL"), both):
+            client = Client(node)
+            session, began = client.session(place), time.perf_counter()
+            client.prompt(session)
+            results[f"deltas/s in one session, {name}"] = 100_000 / (time.perf_counter() - began)
+    with nodes([{"text": "word " * 200, "chunk_chars": 5, "delay_ms": 10}], url, url) as (first, second):
+        median, high = follower_delays(first, second, place)
+        results["event seen at another node, ms, median"], results["event seen at another node, ms, p95"] = median, high
+    with nodes([], url, url) as (first, second):
+        prompted, all_prompted = take_over_idle(first, second, place, url)
+        results["prompt in a session of a dead node, after its lease, ms"] = prompted
+        results[f"… in all of its {IDLE} sessions, one after the other, ms"] = all_prompted
+    with nodes([{"text": "word " * 5000, "chunk_chars": 5, "delay_ms": 20}], url, url) as (first, second):
+        turns, duration = take_over(first, second, place, url)
+        results[f"{turns} turns of a dead node ended after its lease, ms"] = duration
     if len(sys.argv) > 2:
-        results |= many([first, second, start(10, url, short)], place, url, int(sys.argv[2]))
-    session = one.session(place)
-    results["prompt forwarded to another node, ms"] = prompts(two, session)
-    for name, node in (("SQLite", start(3, "sqlite", long)), ("PostgreSQL", start(4, url, long))):
-        client = Client(node)
-        session, began = client.session(place), time.perf_counter()
-        client.prompt(session)
-        results[f"deltas/s in one session, {name}"] = 100_000 / (time.perf_counter() - began)
-    for node in nodes:
-        node.process.terminate()
-        node.process.wait()
-    efirst, esecond = start(6, url, endless), start(7, url, endless)
-    medium = place / "medium.json"
-    medium.write_text(json.dumps({"steps": [{"text": "word " * 200, "chunk_chars": 5, "delay_ms": 10}] * 20}))
-    (place / "medium").mkdir()
-    mfirst, msecond = start(8, url, medium), start(9, url, medium)
-    median, high = follower_delays(mfirst, msecond, place)
-    results["event seen at another node, ms, median"], results["event seen at another node, ms, p95"] = median, high
-    for node in (mfirst, msecond, esecond):
-        node.process.terminate()
-        node.process.wait()
-    (efirst.home / "config.toml").write_text((efirst.home / "config.toml").read_text().replace("node-6", "node-1"))
-    efirst.process.terminate()
-    efirst.process.wait()
-    efirst.start()
-    esecond.start()
-    turns, duration = take_over(efirst, esecond, place, url)
-    results[f"{turns} turns of a dead node ended after its lease, ms"] = duration
-    for name, value in results.items():
-        print(f"{value:12.1f}  {name}")
+        with nodes([], url, url, url) as three:
+            results |= many(three, place, url, int(sys.argv[2]))
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ class Proxy(Address):
 class Node(Address):
     def __init__(self, place, number, url, model, work, binary):
         super().__init__()
-        self.home, self.work, self.binary = place / f"node{number}", work, binary
+        self.name, self.home, self.work, self.binary = f"node-{number}", place / f"node{number}", work, binary
         self.url, self.model, self.process = url, model, None
         self.home.mkdir()
         (self.home / "token").write_text(TOKEN + "\n")
@@ -130,7 +130,7 @@ class Node(Address):
         (self.home / "cluster.secret").write_text("0123456789abcdef0123456789abcdef\n")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=node",
                         "-keyout", self.home / "key.pem", "-out", self.home / "chain.pem"], check=True, capture_output=True)
-        cluster = f'[cluster]\nname = "node-{number}"\naddress = "https://127.0.0.1"\nsecret_file = "cluster.secret"\n'
+        cluster = f'[cluster]\nname = "{self.name}"\naddress = "https://127.0.0.1"\nsecret_file = "cluster.secret"\n'
         (self.home / "config.toml").write_text(
             f'[http]\ntls_certificate = "{self.home}/chain.pem"\ntls_key = "{self.home}/key.pem"\ndrain_s = 1\n'
             + (cluster if url != "sqlite" else ""))

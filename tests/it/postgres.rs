@@ -80,3 +80,30 @@ async fn unsuitable_databases_have_one_clear_error() {
     let (code, error) = listed(&home, &url).await;
     assert!(code == 2 && error.contains("update nuncio"), "{code}: {error}");
 }
+
+/// Writes are retried while the server's disk is full. After some time the turn fails.
+#[tokio::test]
+async fn full_disk_has_one_clear_error() {
+    let home = Home::new();
+    let Some(url) = url(&home) else { return };
+    assert_eq!(listed(&home, &url).await, (0, String::new()));
+    home.sql("CREATE SEQUENCE writes");
+    let model = home.script(serde_json::json!([]));
+    for (failures, code) in [(3, 0), (1_000_000, 3)] {
+        home.sql(&format!(
+            "CREATE OR REPLACE FUNCTION disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF nextval('writes') <= {failures} THEN \
+             RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END IF; RETURN NEW; END $$; \
+             CREATE OR REPLACE TRIGGER disk BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION disk()"
+        ));
+        let ran = home.run(&["run", "--model", &model, "hello"], "").await;
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.stderr.contains("the store cannot be written: retrying"), "{ran:?}");
+        let error = ran.stderr.split_once("nuncio:").map(|(_, error)| error);
+        let clear =
+            |error: &str| error.contains("No space left on device") && error.contains("free disk space on the database server");
+        assert_eq!(error.map(clear), (code != 0).then_some(true), "{ran:?}");
+    }
+    home.sql("DROP TRIGGER disk ON events");
+    let ran = home.run(&["run", "--model", &model, "hello again"], "").await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
+}

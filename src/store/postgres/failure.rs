@@ -36,7 +36,7 @@ fn of_code(code: &SqlState) -> (Kind, Option<&'static str>) {
         (code, _) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
             (Kind::StoreUnavailable, Some("name the primary server in the URL of the store"))
         }
-        (code, _) if *code == SqlState::DISK_FULL => (Kind::Internal, Some("free disk space on the database server")),
+        (code, _) if *code == SqlState::DISK_FULL => (Kind::StoreUnavailable, Some("free disk space on the database server")),
         // Conflicts with other transactions, and timeouts of locks.
         (_, "40" | "55") => (Kind::Overloaded, None),
         // Connection exceptions, too few resources, operator intervention.

@@ -79,12 +79,13 @@ impl PostgresStore {
         let (updated_ms, key) =
             after.map_or((i64::MAX, i64::MAX), |(updated, key)| (i64::try_from(updated).unwrap_or(i64::MAX), key));
         let cwd = cwd.map(|cwd| text(&cwd.to_string_lossy()).into_owned());
-        // The first message follows a few events after the creation of the session.
+        // The first message follows a few events after the creation of the session. A join would
+        // read those of all sessions.
         let sql = select_sessions!(
             "WHERE head > 0 AND (updated_s, updated_ms, key) < ($1::bigint / 1000, $1::bigint, $2::bigint) AND ($3::text IS NULL OR cwd = $3) \
-             AND ($5 OR parent IS NULL) AND ($6::boolean IS NULL OR archived = $6) AND ($7 OR EXISTS ( \
-               SELECT FROM events e WHERE e.session = sessions.key AND NOT e.delta \
-               AND e.kind IN ('message.completed', 'message.queued', 'messages.replaced'))) \
+             AND ($5 OR parent IS NULL) AND ($6::boolean IS NULL OR archived = $6) AND ($7 OR coalesce(( \
+               SELECT true FROM events e WHERE e.session = sessions.key AND NOT e.delta \
+               AND e.kind IN ('message.completed', 'message.queued', 'messages.replaced') LIMIT 1), false)) \
              ORDER BY updated_s DESC, updated_ms DESC, key DESC LIMIT $4"
         );
         let params: [&(dyn ToSql + Sync); 7] = [&updated_ms, &key, &cwd, &(limit as i64 + 1), &children, &archived, &empty];
