@@ -3,7 +3,7 @@
 //! [`limits::ARTIFACTS_BYTES_MAX`]. Empty directories are removed.
 
 use std::fs::{self, DirEntry};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::clock::now_ms;
@@ -19,18 +19,22 @@ use crate::toolkit::remove_orphans;
 const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
 
 /// Removes the artifacts of sessions without recent events, and of sessions that are not in the
-/// store. Blocks.
-pub(super) async fn remove_old(store: &Store, artifacts: &Path) {
+/// store. Of sessions that another node deleted, removes all files. `directories` has one directory
+/// for each kind of file, that of artifacts first, in which each session has one. Blocks.
+pub(super) async fn remove_old(store: &Store, directories: &[PathBuf]) {
     let before_ms = now_ms().saturating_sub(limits::ARTIFACTS_KEPT.as_millis() as u64);
     if let Err(error) = store.remove_old_files(ARTIFACTS, before_ms).await {
         return tracing::warn!(%error, "removing old artifacts failed");
     }
-    for entry in fs::read_dir(artifacts).into_iter().flatten().flatten() {
-        let removed = removed_if_old(store, &entry, before_ms).await;
-        if let Err(error) = removed {
-            tracing::warn!(path = %entry.path().display(), %error, "removing old artifacts failed");
-            if error.kind == Kind::StoreUnavailable {
-                return;
+    for (index, directory) in directories.iter().enumerate() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            // Attachments and drafts do not get old.
+            let before_ms = if index == 0 { before_ms } else { 0 };
+            if let Err(error) = removed_if_old(store, &entry, before_ms).await {
+                tracing::warn!(path = %entry.path().display(), %error, "removing old files failed");
+                if error.kind == Kind::StoreUnavailable {
+                    return;
+                }
             }
         }
     }
@@ -43,6 +47,8 @@ async fn removed_if_old(store: &Store, entry: &DirEntry, before_ms: u64) -> Resu
         return Ok(());
     }
     let used_ms = match store.session(&id).await? {
+        // Deleted.
+        Some(row) if row.head == 0 => return fs::remove_dir_all(entry.path()).map_err(failed),
         Some(row) => row.updated_ms,
         None => modified(entry).as_millis() as u64,
     };

@@ -140,9 +140,9 @@ impl Sessions {
             this: this.clone(),
         });
         if !sessions.store.is_read_only() {
-            let (store, artifacts) = (sessions.store.clone(), sessions.files[0].clone());
+            let (store, files) = (sessions.store.clone(), sessions.files.clone());
             let runtime = Handle::current();
-            sessions.tasks.spawn_blocking(move || runtime.block_on(artifacts::remove_old(&store, &artifacts)));
+            sessions.tasks.spawn_blocking(move || runtime.block_on(artifacts::remove_old(&store, &files)));
         }
         sessions.watch_external_writers();
         sessions.watch_nodes();

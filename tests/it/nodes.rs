@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, gone, on_postgres};
+use crate::harness::{Home, Server, gone, on_postgres, poll};
 use crate::process::{marked, marker};
 
 /// A session of one node whose turn runs a command, and another node.
@@ -64,7 +64,7 @@ impl Nodes {
                 let process = pidfd_open(Pid::from_raw(pid as i32).unwrap(), PidfdFlags::empty());
                 let Ok(process) = process else { continue };
                 let timeout = Timespec { tv_sec: 30, tv_nsec: 0 };
-                assert_eq!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout)), Ok(1), "the command runs");
+                assert_eq!(event::poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout)), Ok(1), "the command runs");
             }
         });
         ended.await.unwrap();
@@ -267,5 +267,12 @@ async fn files_of_a_session_are_at_each_node() {
     assert_eq!(on_disk(&second), on_disk(&first));
     other.ask("DELETE", &files).expect(200).await;
     assert_eq!(first.sql("SELECT path FROM files"), Vec::<String>::new());
+    // The node that did not run removes its copies when it opens the store again.
+    let copies = ["attachments", "artifacts"].map(|kind| first.data().join(kind).join(&session));
+    assert!(copies.iter().all(|copy| copy.exists()));
+    let owner = node(&first, &first, json!([])).await;
+    owner.get(&files).expect(404).await;
+    poll("the end of the copies", || !copies.iter().any(|copy| copy.exists())).await;
+    owner.stop().await;
     other.stop().await;
 }

@@ -14,7 +14,9 @@ use crate::event::{Body, Event};
 use crate::store::rows::{Append, CommitOutcome};
 
 /// Changes the rows of the sessions whose owner, generation and last event are the expected ones,
-/// and inserts their events. Returns the places of these appends in the batch.
+/// and inserts their events. Returns the places of these appends in the batch. The rows are found
+/// by their keys: `IS NOT DISTINCT FROM` leaves out the index of owners, which finds all open
+/// sessions.
 const COMMIT: &str = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)), appends AS ( \
        SELECT a.* FROM ordered, unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[], \
          $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY \
@@ -25,7 +27,7 @@ const COMMIT: &str = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock
          turn = CASE WHEN a.active THEN a.turn ELSE s.turn END, waiting = CASE WHEN a.active THEN a.waiting ELSE s.waiting END, \
          summary = CASE WHEN a.active THEN a.summary ELSE s.summary END, parent = coalesce(a.parent, s.parent), \
          title = coalesce(a.title, s.title), cwd = coalesce(a.cwd, s.cwd), directories = coalesce(a.directories, s.directories) \
-       FROM appends a WHERE s.key = a.key AND s.generation = a.generation AND s.owner = $23 AND s.head = a.first - 1 \
+       FROM appends a WHERE s.key = a.key AND s.generation = a.generation AND s.owner IS NOT DISTINCT FROM $23 AND s.head = a.first - 1 \
        RETURNING a.place, s.key \
      ), inserted AS ( \
        INSERT INTO events (session, seq, turn, at_ms, delta, kind, message, call, body) \

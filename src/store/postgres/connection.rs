@@ -24,8 +24,8 @@ const OPENING: Duration = Duration::from_secs(20);
 const SERVER_VERSION_MIN: u32 = 140_000;
 
 /// Settings of each connection. A commit is on the disk before it is reported. A stronger setting
-/// of the server, for replicas, stays. Compiling a statement takes longer than running it. Plans are
-/// kept, also those of tables that were empty: they must use the indexes.
+/// of the server, for replicas, stays. Compiling a statement takes longer than running it. Plans
+/// are kept, also those of tables that were empty: they must use the indexes.
 const SETTINGS: &str = "SET statement_timeout = '25s'; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'; \
      SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_mergejoin = off; \
      SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";

@@ -127,7 +127,7 @@ impl PostgresStore {
     pub(in crate::store) async fn release_sessions(&self, claims: &[(i64, i64)]) -> Result<()> {
         let (keys, generations): (Vec<i64>, Vec<i64>) = claims.iter().copied().unzip();
         let sql = "UPDATE sessions s SET owner = NULL FROM unnest($1::bigint[], $2::bigint[]) AS c(key, generation) \
-                   WHERE s.key = c.key AND s.generation = c.generation AND s.owner = $3";
+                   WHERE s.key = c.key AND s.generation = c.generation AND s.owner IS NOT DISTINCT FROM $3";
         self.rows("releasing sessions in", sql, &[&keys, &generations, &self.incarnation()]).await.map(drop)
     }
 }

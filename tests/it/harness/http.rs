@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
