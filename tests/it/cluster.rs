@@ -1,5 +1,7 @@
 //! Calls between the nodes of a cluster: each node answers for the sessions of the others.
 
+mod greeting;
+
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,6 +1,5 @@
 //! A pooler (`pgbouncer`) between nuncio and PostgreSQL: in its modes, and as a server with TLS.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -32,7 +31,8 @@ impl Pooler {
         let query = query.replace('&', " ").replace("%2F", "/");
         let directory = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
         let directory = directory.unwrap();
-        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        // Below the ports that the kernel gives to clients and to the servers of other tests.
+        let port = 10_000 + (uuid::Uuid::new_v4().as_u128() % 20_000) as u16;
         let at = directory.path().display();
         let text = format!(
             "[databases]\n{name} = {query} dbname={name} user=nuncio\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\

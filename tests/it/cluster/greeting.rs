@@ -1,0 +1,106 @@
+//! The greeting of nodes, by a client that knows the protocol: only a proof for this connection
+//! is accepted.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ring::{digest, hmac};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, crypto};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::{SECRET, certificate, configure};
+use crate::harness::{Home, bounded, on_postgres};
+
+/// A connection to a node, before the greeting.
+struct Caller {
+    stream: BufReader<TlsStream<TcpStream>>,
+    /// SHA-256 of the certificate.
+    certificate: String,
+}
+
+impl Caller {
+    async fn connect(address: SocketAddr, certificate: &CertificateDer<'static>) -> Caller {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).unwrap();
+        let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"nuncio-peer".to_vec()];
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = bounded("a handshake", TlsConnector::from(Arc::new(config)).connect(name, stream)).await.unwrap();
+        Caller { stream: BufReader::new(stream), certificate: hex(digest::digest(&digest::SHA256, certificate).as_ref()) }
+    }
+
+    async fn send(&mut self, line: &str) {
+        // The node may have closed the connection.
+        let _ = self.stream.write_all(format!("{line}\n").as_bytes()).await;
+        let _ = self.stream.flush().await;
+    }
+
+    /// The next message of the node; `Value::Null` if it has closed the connection.
+    async fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        let _ = bounded("an answer", self.stream.read_line(&mut line)).await;
+        serde_json::from_str(&line).unwrap_or(Value::Null)
+    }
+
+    /// The proof of one side for this connection.
+    fn proof(&self, side: &str, caller: &Value, answerer: &Value, secret: &str) -> Value {
+        let parts =
+            json!(["nuncio-peer", side, caller["name"], caller["nonce"], answerer["name"], answerer["nonce"], self.certificate]);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        json!({"proof": hex(hmac::sign(&key, parts.to_string().as_bytes()).as_ref())})
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn only_a_proof_for_this_connection_is_accepted() {
+    if !on_postgres() {
+        return eprintln!("skipped: {}: an SQLite store has no nodes", module_path!());
+    }
+    let home = Home::new();
+    let settings = certificate(&home.data());
+    configure(&home, SECRET, &format!("name = \"first\"\naddress = \"https://127.0.0.1\"\n{settings}"));
+    let certificate = CertificateDer::from_pem_file(home.data().join("chain.pem")).unwrap();
+    let server = home.serve_script(json!([]), &[]).await;
+    let introduction = json!({"name": "second", "nonce": "00".repeat(32)});
+    let mut recorded = None;
+    for case in ["correct", "repeated", "another secret", "own proof of the node", "proof of the other side"] {
+        let mut caller = Caller::connect(server.address, &certificate).await;
+        caller.send(&introduction.to_string()).await;
+        let (answerer, proof) = (caller.receive().await, caller.receive().await);
+        assert_eq!(answerer["name"], "first", "{case}");
+        assert_eq!(proof, caller.proof("answerer", &introduction, &answerer, SECRET), "{case}");
+        let sent = match case {
+            "correct" => recorded.insert(caller.proof("caller", &introduction, &answerer, SECRET)).clone(),
+            "repeated" => recorded.take().unwrap(),
+            "another secret" => caller.proof("caller", &introduction, &answerer, super::NEW_SECRET),
+            "own proof of the node" => proof,
+            _ => caller.proof("answerer", &answerer, &introduction, SECRET),
+        };
+        caller.send(&sent.to_string()).await;
+        assert_eq!(caller.receive().await, json!({"accepted": case == "correct"}), "{case}");
+        if case != "correct" {
+            assert_eq!(caller.receive().await, Value::Null, "{case}: the connection is still open");
+        }
+    }
+    for line in ["", "{", "GET / HTTP/1.1", r#"{"name": 1, "nonce": "00"}"#, &"x".repeat(2000)] {
+        let mut caller = Caller::connect(server.address, &certificate).await;
+        caller.send(line).await;
+        assert_eq!(caller.receive().await, Value::Null, "{line}");
+    }
+    let log = server.stop().await;
+    assert_eq!(log.matches("it has another cluster secret").count(), 4, "{log}");
+    assert_eq!(log.matches("the greeting is").count(), 5, "{log}");
+}
