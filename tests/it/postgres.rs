@@ -58,7 +58,7 @@ async fn unsuitable_databases_have_one_clear_error() {
 
     home.sql(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
     let (code, error) = listed(&home, &url).await;
-    assert!(code == 3 && error.contains("does not allow writes"), "{code}: {error}");
+    assert!(code == 3 && error.contains("does not allow writes") && error.contains("the primary server"), "{code}: {error}");
     home.sql(&format!(
         "SET default_transaction_read_only = off; ALTER DATABASE {name} RESET default_transaction_read_only; DROP ROLE {guest}"
     ));

@@ -10,12 +10,13 @@ use crate::error::{Error, Kind};
 /// Converts an error of an operation. `place` is the address without the password.
 pub(super) fn failed(doing: &str, place: &str, error: PostgresError) -> Error {
     let reason = reason(&error);
-    let message = format!("{doing} {place}: {reason}");
     let (kind, hint) = match error.code() {
+        // From the client, which asks the server.
+        None if reason == "database does not allow writes" => of_code(&SqlState::READ_ONLY_SQL_TRANSACTION),
         None => (Kind::StoreUnavailable, None),
         Some(code) => of_code(code),
     };
-    let failed = Error::new(kind, message).source(error);
+    let failed = Error::new(kind, format!("{doing} {place}: {reason}")).source(error);
     match hint {
         Some(hint) => failed.hint(hint),
         None => failed,
