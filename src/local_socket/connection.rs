@@ -14,7 +14,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::HELLO;
+use super::{HELLO, PeerAddress};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::rpc::message::error_from;
@@ -60,6 +60,8 @@ pub(crate) type CallNotification = (String, Value);
 ///
 /// [`Peers`]: super::Peers
 pub(crate) struct PeerConnection {
+    /// The other process.
+    pub address: PeerAddress,
     connection: Connection<()>,
     calls: Arc<CallListeners>,
     closed: CancellationToken,
@@ -109,13 +111,14 @@ impl PeerConnection {
     /// Starts the connection that `open` opens and sends [`HELLO`] with `version`. Requests may be
     /// sent at once: the other process handles them after the greeting.
     pub(super) fn start<S: AsyncRead + AsyncWrite + Send + 'static>(
+        address: PeerAddress,
         open: impl Future<Output = Result<S>> + Send + 'static,
         version: u32,
     ) -> Arc<PeerConnection> {
         let (connection, reader, mut writer) = crate::rpc::connection::<()>(PEER);
         let (calls, closed) = (Arc::new(CallListeners::default()), CancellationToken::new());
         let (ends, refusal) = (closed.clone(), OnceLock::new());
-        let peer = Arc::new(PeerConnection { connection, calls: calls.clone(), closed, version, refusal });
+        let peer = Arc::new(PeerConnection { address, connection, calls: calls.clone(), closed, version, refusal });
         // The task does not keep the connection open.
         let started = Arc::downgrade(&peer);
         crate::task::spawn(async move {

@@ -94,7 +94,7 @@ impl Peers {
             unreachable(&versions).hint("use the same version of nuncio, or close the session there")
         });
         if let Some(node) = &address.remote {
-            return self.connect_to_node(node, version?);
+            return self.connect_to_node(address, node, version?);
         }
         let Some(socket) = &address.socket else { return Err(unreachable("does not accept calls of other processes")) };
         let version = version?;
@@ -112,7 +112,7 @@ impl Peers {
             _ => Error { kind: Kind::NotFound, ..error },
         })?;
         let stream = UnixStream::from_std(stream).map_err(|error| Error::io("using a local socket", error))?;
-        let connection = PeerConnection::start(std::future::ready(Ok(stream)), version);
+        let connection = PeerConnection::start(address.clone(), std::future::ready(Ok(stream)), version);
         connections.insert(socket.clone(), connection.clone());
         Ok(connection)
     }
@@ -120,7 +120,7 @@ impl Peers {
     /// Returns a connection to a node, which may not be open yet. Returns `session_busy` if there
     /// can be none.
     #[cfg(feature = "postgres")]
-    fn connect_to_node(&self, node: &RemoteNode, version: u32) -> Result<Arc<PeerConnection>> {
+    fn connect_to_node(&self, process: &PeerAddress, node: &RemoteNode, version: u32) -> Result<Arc<PeerConnection>> {
         let unreachable = |why: &str, hint: &str| Error::new(Kind::SessionBusy, format!("node {} {why}", node.name)).hint(hint);
         let Some(cluster) = self.cluster.clone() else {
             return Err(unreachable("is on another machine", "set cluster.secret_file on both machines"));
@@ -132,14 +132,14 @@ impl Peers {
         nodes.retain(|_, connection| !connection.is_closed());
         let connection = nodes.entry(node.incarnation).or_insert_with(|| {
             let open = async move { crate::cluster::connect(&cluster, &address).await };
-            PeerConnection::start(open, version)
+            PeerConnection::start(process.clone(), open, version)
         });
         Ok(connection.clone())
     }
 
     /// Returns `session_busy`: a build without PostgreSQL has no other nodes.
     #[cfg(not(feature = "postgres"))]
-    fn connect_to_node(&self, node: &RemoteNode, _: u32) -> Result<Arc<PeerConnection>> {
+    fn connect_to_node(&self, _: &PeerAddress, node: &RemoteNode, _: u32) -> Result<Arc<PeerConnection>> {
         Err(Error::new(Kind::SessionBusy, format!("node {} is on another machine", node.name)))
     }
 

@@ -190,7 +190,8 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
         Outcome::Reply(reply) => call.finish(*reply).await.map(Attempt::done),
         Outcome::NotOwner { accepted } => Ok(Attempt::NotOwner { accepted }),
         Outcome::Failed(PeerFailure::Closed) if call.connection.refusal().is_none() => {
-            let recovered = if row.adds_message { recover::outcome(cx, row, id, before).await? } else { None };
+            let called = &call.connection.address;
+            let recovered = if row.adds_message { recover::outcome(cx, row, id, called, before).await? } else { None };
             Ok(recovered.map_or(Attempt::NotOwner { accepted: true }, Attempt::done))
         }
         Outcome::Failed(failure) => Err(call.failed(failure)),

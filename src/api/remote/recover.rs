@@ -10,25 +10,27 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
+use crate::local_socket::PeerAddress;
 use crate::session::Session;
 
-/// Finds out what became of the message that the call adds to the session. `before` is a seq that
-/// precedes the call. Returns `None` if the message is not in the session, and never will be: then
-/// the call can be repeated.
+/// Finds out what became of the message that the call adds to the session. `called` is the process
+/// that was the owner, and `before` a seq that precedes the call. Returns `None` if the message is
+/// not in the session, and never will be: then the call can be repeated.
 pub(in crate::api) async fn outcome(
     cx: &CallContext,
     row: &MethodRow,
     id: &SessionId,
+    called: &PeerAddress,
     before: Seq,
 ) -> Result<Option<Reply<Value>>> {
-    let has_nodes = cx.app.sessions().await?.store().has_nodes();
-    let deadline = Instant::now() + if has_nodes { limits::NODE_TAKEOVER } else { limits::FORWARD_SEARCH };
+    let sessions = cx.app.sessions().await?;
+    let deadline = Instant::now() + if sessions.store().has_nodes() { limits::NODE_TAKEOVER } else { limits::FORWARD_SEARCH };
     let (session, turn) = loop {
-        // Taking the session ends the turn that the dead owner left open, and stops that process
-        // from writing if it is alive. The lock of a dead owner is released shortly after its
-        // connections end, the claim of a dead node when its lease ends.
-        let session = cx.app.sessions().await?.get(id).await?;
-        let taken = session.is_owned();
+        // A process that takes the session ends the turn that the dead owner left open, and stops
+        // the owner from writing if it is alive. The lock of a dead owner is released shortly after
+        // its connections end, the claim of a dead node when its lease ends.
+        let session = sessions.get(id).await?;
+        let taken = session.is_owned() || sessions.other_owner(id).await?.is_some_and(|owner| owner != *called);
         session.catch_up(Seq::MAX).await?;
         match find(cx, &session, before).await? {
             Some(turn) => break (session, turn),

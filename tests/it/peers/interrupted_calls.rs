@@ -1,5 +1,6 @@
 //! Calls to the owner of a session that is killed, or that ends, while the call is on its way.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -37,6 +38,31 @@ async fn cancel_applies_to_a_prompt_whose_owner_dies() {
     let log = home.log(&session).await;
     assert_complete(&log);
     assert!(!log.iter().any(|event| event["body"]["parts"][0]["text"] == "go"), "the cancelled prompt ran");
+}
+
+/// A process that has taken the session of a dead owner runs the call that the owner did not get.
+#[tokio::test]
+async fn prompt_runs_in_the_process_that_took_the_session() {
+    let (home, owner, proxy, mut other, session) = behind_proxy(json!([says("base")])).await;
+    proxy.hold(Direction::ToOwner);
+    let sent = other.prompt(&session, "go").await;
+    // The prompt is on its way before this call.
+    other.call("session/list", json!({})).await;
+    let pid = Pid::from_raw(other.pid as i32).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    owner.kill().await;
+    let mut third = editor(&home, &home.script(json!([says("taken"), says("gone on")])), &[]).await;
+    third.load(&home, &session).await;
+    assert_eq!(third.turn(&session, "take").await.0, "end_turn");
+    drop(proxy);
+    kill_process(pid, Signal::CONT).unwrap();
+    let answer = other.answer(&sent).await.unwrap();
+    assert_eq!(answer["stopReason"], "end_turn", "{answer}");
+    other.finish().await;
+    third.finish().await;
+    let log = home.log(&session).await;
+    assert_complete(&log);
+    assert_eq!(log.iter().filter(|event| event["body"]["parts"][0]["text"] == "go").count(), 1, "{:?}", super::kinds(&log));
 }
 
 #[tokio::test]
