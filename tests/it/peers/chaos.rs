@@ -167,7 +167,21 @@ impl Processes {
     /// Reads what the processes have written, so that none of them waits for its reader.
     async fn drain(&mut self) {
         self.editor().call("session/list", json!({})).await;
-        assert!(self.run.as_mut().unwrap().drain(), "run ended by itself");
+        assert!(self.run.as_mut().is_none_or(RunningCommand::drain), "run ended by itself");
+    }
+
+    /// Ends the input of `run`, and answers the questions of its last turns.
+    async fn end_run(&mut self) {
+        let mut run = self.run.take().unwrap();
+        run.end_input();
+        let ended = async {
+            while run.drain() {
+                self.drain().await;
+                self.answer().await;
+            }
+        };
+        assert!(tokio::time::timeout(LIMIT, ended).await.is_ok(), "run does not end after {:#?}", self.actions);
+        run.end().await;
     }
 
     /// Answers questions until no turn runs and no prompt waits.
@@ -220,6 +234,7 @@ async fn session_survives_random_prompts_cancels_answers_and_kills() {
         processes.round().await;
     }
     processes.settle().await;
+    processes.end_run().await;
     // Messages that wait after a cancelled turn are delivered first in the next turn.
     let session = processes.session.clone();
     loop {
@@ -227,7 +242,7 @@ async fn session_survives_random_prompts_cancels_answers_and_kills() {
         if answer.status == 202 {
             break;
         }
-        // A prompt of `run` came first.
+        // A prompt of the editor came first.
         assert_eq!(answer.status, 409, "{answer:?}");
         processes.settle().await;
     }
@@ -239,8 +254,7 @@ async fn session_survives_random_prompts_cancels_answers_and_kills() {
     for reader in readers {
         seen.push(bounded("the end of a reader", reader).await.unwrap());
     }
-    let Processes { home, editor, server, run, acknowledged, actions, .. } = processes;
-    run.unwrap().end().await;
+    let Processes { home, editor, server, acknowledged, actions, .. } = processes;
     editor.unwrap().finish().await;
     server.unwrap().stop().await;
     let log = home.log(&session).await;
