@@ -19,8 +19,8 @@ use crate::toolkit::remove_orphans;
 const ARTIFACTS_EMPTY_KEPT: Duration = Duration::from_secs(86_400);
 
 /// Removes the artifacts of sessions without recent events, and of sessions that are not in the
-/// store. Of sessions that another node deleted, removes all files. `directories` has one directory
-/// for each kind of file, that of artifacts first, in which each session has one. Blocks.
+/// store. Removes the files of deleted sessions from all `directories`. The first one is that of
+/// artifacts; each has a directory for each session with such files. Blocks.
 pub(super) async fn remove_old(store: &Store, directories: &[PathBuf]) {
     let before_ms = now_ms().saturating_sub(limits::ARTIFACTS_KEPT.as_millis() as u64);
     if let Err(error) = store.remove_old_files(ARTIFACTS, before_ms).await {

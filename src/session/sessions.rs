@@ -140,7 +140,9 @@ impl Sessions {
             this: this.clone(),
         });
         if !sessions.store.is_read_only() {
-            let (store, files) = (sessions.store.clone(), sessions.files.clone());
+            // Only another node can delete a session and leave its attachments and drafts here.
+            let checked = if sessions.store.has_nodes() { &sessions.files[..] } else { &sessions.files[..1] };
+            let (store, files) = (sessions.store.clone(), checked.to_vec());
             let runtime = Handle::current();
             sessions.tasks.spawn_blocking(move || runtime.block_on(artifacts::remove_old(&store, &files)));
         }

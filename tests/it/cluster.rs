@@ -51,7 +51,7 @@ impl Cluster {
         self.other.prompt(&self.session, "go").expect(409).await["error"].to_string()
     }
 
-    /// A client of the other node with a token of this role and this root.
+    /// Creates a token with this role and root. Returns a client of the other node that uses it.
     async fn token(&self, role: &str, root: &str) -> Bridge {
         let name = format!("{role}-{}", root.len());
         let made = self.second.run(&["token", "new", &name, "--role", role, "--root", root], "").await;
@@ -227,7 +227,7 @@ async fn rights_of_another_nodes_tokens_apply() {
     cluster.finish().await;
 }
 
-/// Returns whether the node does not refuse the call for the rights of the client.
+/// Returns whether the role and the roots of the client allow the call.
 async fn is_allowed(client: &Bridge, method: &str, path: &str, body: &Value) -> bool {
     let ask = client.ask(method, path);
     let ask = if body.is_null() { ask } else { ask.json(body) };

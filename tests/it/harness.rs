@@ -30,7 +30,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 pub use calls::{changing_calls, reading_paths, session_routes};
-pub use collector::Collector;
+pub use collector::{Collector, hex};
 pub use editor::{Editor, Manner};
 pub use events::{Events, Frame, StreamEvent};
 pub use home::{CommandResult, Home, UNCONFINED};

@@ -1,4 +1,4 @@
-//! A pooler (`pgbouncer`) between nuncio and PostgreSQL: in its modes, and as a server with TLS.
+//! Connections to PostgreSQL through a connection pooler (`pgbouncer`): its pool modes, and TLS.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ impl Pooler {
         );
         let file = directory.path().join("pgbouncer.ini");
         std::fs::write(&file, text).unwrap();
-        // It refuses to run as root.
+        // pgbouncer refuses to run as root.
         let mut command = if rustix::process::getuid().is_root() {
             assert!(std::process::Command::new("chown").args(["-R", "nobody"]).arg(directory.path()).status().unwrap().success());
             let mut command = Command::new("setpriv");
@@ -55,7 +55,7 @@ impl Pooler {
         Some(Pooler { child, directory, port })
     }
 
-    /// The URL of the store of this home at the pooler, with the name of its host or without.
+    /// Returns the URL of the home's database at the pooler: over TCP to `host`, or its socket.
     fn url(&self, home: &Home, host: Option<&str>) -> String {
         let TestStore::Postgres(url) = home.store() else { unreachable!() };
         let name = url.split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();

@@ -164,7 +164,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
             (row.check)(params.clone())?;
             match placement::place(sessions, id).await {
                 Err(error) if row.adds_message => return Err(error),
-                // The other calls do not need the directory.
+                // Calls that add no message also work in a process without the directory.
                 _ => {}
             }
             sessions.get(id).await?

@@ -95,7 +95,7 @@ struct External {
     /// True if sessions must be read again in the next round: reading failed, or this process is
     /// acquiring or releasing one of them.
     incomplete: bool,
-    /// The last failure.
+    /// Why reading a session failed.
     failure: Option<Error>,
     /// Sessions with an open turn, whose owner may have died.
     orphans: Vec<Session>,

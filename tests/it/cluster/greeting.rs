@@ -15,12 +15,12 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::{SECRET, certificate, configure};
-use crate::harness::{Home, bounded, on_postgres};
+use crate::harness::{Home, bounded, hex, on_postgres};
 
 /// A connection to a node, before the greeting.
 struct Caller {
     stream: BufReader<TlsStream<TcpStream>>,
-    /// SHA-256 of the certificate.
+    /// SHA-256 of the node's certificate, in hexadecimal.
     certificate: String,
 }
 
@@ -44,24 +44,20 @@ impl Caller {
         let _ = self.stream.flush().await;
     }
 
-    /// The next message of the node; `Value::Null` if it has closed the connection.
+    /// Returns the next message of the node, or `Value::Null` after the connection has ended.
     async fn receive(&mut self) -> Value {
         let mut line = String::new();
         let _ = bounded("an answer", self.stream.read_line(&mut line)).await;
         serde_json::from_str(&line).unwrap_or(Value::Null)
     }
 
-    /// The proof of one side for this connection.
+    /// Returns the proof of one side for this connection.
     fn proof(&self, side: &str, caller: &Value, answerer: &Value, secret: &str) -> Value {
         let parts =
             json!(["nuncio-peer", side, caller["name"], caller["nonce"], answerer["name"], answerer["nonce"], self.certificate]);
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
         json!({"proof": hex(hmac::sign(&key, parts.to_string().as_bytes()).as_ref())})
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[tokio::test]

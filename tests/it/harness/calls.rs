@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Every call that changes a session, with a valid body: method, path and body.
-/// The last one deletes it.
+/// Returns a call of each route that changes a session: method, path and a valid body. The last
+/// call deletes the session.
 pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, String, Value)> {
     let path = |rest: &str| format!("/v1/sessions/{session}{rest}");
     let part = json!([{"type": "text", "text": "x"}]);
@@ -32,13 +32,13 @@ pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, Str
     ]
 }
 
-/// The path of each route that reads a session.
+/// Returns the path of each route that reads a session.
 pub fn reading_paths(session: &str) -> Vec<String> {
     let routes = session_routes().into_iter().filter(|(method, _)| method == "GET");
     routes.map(|(_, path)| path.replace("{sessionId}", session).replace("{name}", "a.txt")).collect()
 }
 
-/// Method and path of each published route of one session or permission request.
+/// Returns the method and the path of each published route of one session or permission request.
 pub fn session_routes() -> Vec<(String, String)> {
     let published: Value = serde_json::from_str(include_str!("../../../schema/openapi.json")).unwrap();
     let paths = published["paths"].as_object().unwrap().iter();

@@ -178,7 +178,7 @@ fn changes(session: &str) -> Vec<(&'static str, String, serde_json::Value)> {
     calls
 }
 
-/// The calls of these tests are all that the published document has.
+/// `changing_calls` has a call of each changing route in the published OpenAPI document.
 #[test]
 fn changing_calls_are_complete() {
     let calls = changing_calls("sess_1", "perm_1");

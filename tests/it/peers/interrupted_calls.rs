@@ -46,7 +46,7 @@ async fn prompt_runs_in_the_process_that_took_the_session() {
     let (home, owner, proxy, mut other, session) = behind_proxy(json!([says("base")])).await;
     proxy.hold(Direction::ToOwner);
     let sent = other.prompt(&session, "go").await;
-    // The prompt is on its way before this call.
+    // `other` handles messages in order: it has sent the prompt when it answers this call.
     other.call("session/list", json!({})).await;
     let pid = Pid::from_raw(other.pid as i32).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
