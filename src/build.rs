@@ -4,7 +4,6 @@
 #![allow(clippy::print_stdout)]
 
 fn main() {
-    println!("cargo::rerun-if-changed=src/build.rs");
     println!("cargo::rerun-if-env-changed=NUNCIO_POSIX");
     println!("cargo::rustc-check-cfg=cfg(posix)");
     let is_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");

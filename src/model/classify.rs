@@ -1,5 +1,5 @@
 //! Classifies the errors of providers by status, error codes and message. Providers do not agree on
-//! codes, so most rules are patterns of messages; tests/it/cases/errors.jsonl has an example of
+//! codes, so most rules are patterns of messages; tests/library/cases/errors.jsonl has an example of
 //! each.
 
 use regex::Regex;

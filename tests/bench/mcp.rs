@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stdout)]
 
+mod process;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use nuncio::internal::web::HttpClients;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../it/mcp/server.py");
 const ROUNDS: usize = 1000;
 
 /// The server without nuncio.
@@ -54,7 +56,7 @@ fn median(times: &mut [Duration]) -> Duration {
 #[tokio::main]
 async fn main() {
     let tokens = McpTokens::new(&std::env::temp_dir().join("no-tokens"));
-    let servers = McpServers::new(ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio")), HttpClients::default(), tokens);
+    let servers = McpServers::new(ProcessLauncher::new(process::binary()), HttpClients::default(), tokens);
     let command = vec!["python3".into(), SERVER.into()];
     let (env, env_removed) = (Vec::new(), Vec::new());
     let transport = McpTransport::Stdio { command, env, env_removed, cwd: "/".into(), confined: None, hint: None };

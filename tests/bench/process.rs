@@ -5,9 +5,10 @@
 use std::ffi::OsString;
 use std::process::Child;
 
-/// The binary to measure: the built one, unless `NUNCIO_BENCH_BINARY` names another.
+/// The binary to measure: the one of packages, unless `NUNCIO_BENCH_BINARY` names another.
 pub fn binary() -> OsString {
-    std::env::var_os("NUNCIO_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_nuncio").into())
+    let built = || harness::current_program("../dist", "cargo build --profile dist").into();
+    std::env::var_os("NUNCIO_BENCH_BINARY").unwrap_or_else(built)
 }
 
 fn read(child: &Child, file: &str) -> String {

@@ -7,6 +7,9 @@
 
 #![allow(clippy::print_stdout)]
 
+#[path = "process.rs"]
+mod measured;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -43,11 +46,8 @@ impl World {
     fn new() -> World {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let workspace = Arc::new(Workspace::new(directory.path(), [], &directory.path().join("artifacts")));
-        let context = ToolContext::new(
-            workspace.clone(),
-            Arc::new(Shell::new(&workspace)),
-            ProcessLauncher::new(env!("CARGO_BIN_EXE_nuncio")),
-        );
+        let context =
+            ToolContext::new(workspace.clone(), Arc::new(Shell::new(&workspace)), ProcessLauncher::new(measured::binary()));
         World { runtime: Runtime::new().expect("a runtime"), tools: Tools::native(), context, directory }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home, kinds};
+use harness::{CommandResult, Home, kinds};
 
 /// A repository with a change, an ignored file and a few manifests.
 fn repository(settings: &str) -> Home {

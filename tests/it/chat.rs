@@ -13,7 +13,7 @@ mod sessions;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Terminal};
+use harness::{Home, Terminal};
 
 const SIZE: (u16, u16) = (24, 80);
 

@@ -22,7 +22,7 @@ mod update;
 
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home};
+use harness::{CommandResult, Home};
 
 /// Asserts the exit code, and that each word is in standard output or standard error.
 fn check(ran: &CommandResult, code: i32, words: &[&str]) {

@@ -7,7 +7,8 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Bridge, Home, Reply, Server, bash, changing_calls, on_postgres, reading_paths, text};
+use harness::steps::bash;
+use harness::{Agent, Bridge, Home, Reply, Server, changing_calls, on_postgres, reading_paths, text};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const NEW_SECRET: &str = "fedcba9876543210fedcba9876543210";

@@ -4,10 +4,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::harness::Home;
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
-use crate::providers;
+use harness::Home;
+use harness::provider::Exchange;
+use harness::provider::session;
+use harness::wires::WIRES;
 
 /// Maximum duration of a run; a longer run hangs.
 const BOUND: Duration = Duration::from_secs(8);
@@ -15,7 +15,7 @@ const BOUND: Duration = Duration::from_secs(8);
 /// Returns the first request of a prompt in `cwd` as text. `prepare` creates the files.
 async fn request(cwd: &str, prepare: impl FnOnce(&Home)) -> String {
     let wire = &WIRES[0];
-    let (home, provider, _) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
+    let (home, provider, _) = session::home(wire, vec![Exchange::events(wire.plain)]).await;
     home.put(".git/HEAD", "ref: refs/heads/main\n");
     home.put(&format!("{cwd}/a.txt"), "");
     prepare(&home);

@@ -1,13 +1,11 @@
 //! Durability: killed processes, two processes on one data directory, logs without deltas.
 
 mod artifacts;
-mod killed_turn;
 mod lists;
 mod locked_store;
 mod lost_log;
 mod newer_events;
 mod owners;
-mod pruned_deltas;
 mod read_only;
 mod store;
 
@@ -16,7 +14,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Random, session_updates, text};
+use harness::log::{assert_gap_free, types};
+use harness::{Home, Random, session_updates, text};
 
 /// Returns the text of each message in a log, from its completion or from its deltas.
 fn messages(log: &[Value]) -> HashMap<String, String> {
@@ -38,11 +37,6 @@ fn messages(log: &[Value]) -> HashMap<String, String> {
         }
     }
     messages
-}
-
-fn assert_gap_free(log: &[Value]) {
-    let seqs: Vec<u64> = log.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
 }
 
 /// Asserts that all shown updates are in the log.
@@ -69,10 +63,6 @@ fn assert_kept(shown: &[Value], log: &[Value]) {
         let kept = messages.get(id).map_or("", String::as_str);
         assert!(kept.starts_with(&said), "shown {said:?}, kept {kept:?}");
     }
-}
-
-fn types(log: &[Value]) -> Vec<&str> {
-    log.iter().map(|event| event["body"]["type"].as_str().unwrap()).collect()
 }
 
 /// Kills an agent after `moment`, during a turn with streams and a running command, and reopens its

@@ -12,7 +12,7 @@ mod view;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, literal};
+use harness::{Agent, Home, literal};
 
 /// Asserts that each call fails with its error code and a message with its word.
 async fn refused(agent: &mut Agent, cases: &[(&str, Value, i64, &str)]) {

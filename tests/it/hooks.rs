@@ -9,7 +9,7 @@ mod trust;
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// A hook in the settings whose command is a shell script, which runs in the workspace. `more` has
 /// further settings.

@@ -6,7 +6,6 @@ mod drain;
 mod eviction;
 pub mod exactly_once;
 mod external_reads;
-mod fields;
 mod prompts;
 mod routes;
 mod rpc;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 mod acp;
 mod agents_add;
@@ -31,7 +31,7 @@ mod turn_review;
 mod turn_size;
 mod untrusted_projects;
 
-const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/agent.py");
+const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/agent.py");
 
 /// The kinds of agents that scripts play, with the scripts. All scripts know these words of a
 /// prompt: `say` text, `run` a command after a question, `wait` and `fork` until a cancel, `error`,

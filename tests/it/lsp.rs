@@ -2,19 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, tool};
+use harness::{Agent, Home, Reply, tool};
 
 mod clangd;
 mod confinement;
 mod edits;
-mod frames;
 mod server_choice;
 mod server_faults;
 
 /// A home whose settings configure the test server, with these modes, for `*.x`.
 fn home(modes: &[&str]) -> Home {
     let home = Home::new();
-    home.config(&setting("own", &[&["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py")], modes].concat()));
+    home.config(&setting("own", &[&["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/lsp/server.py")], modes].concat()));
     home
 }
 
@@ -34,7 +33,7 @@ fn diagnostics(path: &str) -> Value {
 /// Starts a session whose model writes. Its servers are confined; if the system cannot confine
 /// them, the directory is trusted and the user allows each write.
 async fn writing_session(home: &Home, steps: Value) -> (Agent, String) {
-    if cfg!(not(posix)) {
+    if !harness::POSIX {
         return home.session(steps, &["--mode", "auto"]).await;
     }
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);

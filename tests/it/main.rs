@@ -1,25 +1,9 @@
-//! The integration test binary: tests through the public interfaces.
+//! Tests of the program through its public interfaces. They do not link the library, so that an edit
+//! in `src` compiles none of them.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-/// Skips a test of a feature that the POSIX calls do not provide, in a build with NUNCIO_POSIX=1.
-macro_rules! needs_linux {
-    ($feature:literal) => {
-        if cfg!(posix) {
-            eprintln!("skipped: {}: the POSIX calls have no {}", module_path!(), $feature);
-            return;
-        }
-    };
-}
-
-/// Skips a test of SQLite's files if the store is PostgreSQL (`NUNCIO_TEST_STORE`).
-macro_rules! needs_sqlite {
-    ($reason:literal) => {
-        if crate::harness::on_postgres() {
-            eprintln!("skipped: {}: {}", module_path!(), $reason);
-            return;
-        }
-    };
-}
+#[macro_use]
+extern crate harness;
 
 mod budget;
 mod bundle;
@@ -30,42 +14,28 @@ mod context;
 mod docs;
 mod durability;
 mod extension_methods;
-mod frames;
-mod harness;
-mod history;
 mod hooks;
 mod http;
 mod hub;
-mod library;
 mod lsp;
 mod mcp;
 mod mcp_serve;
-mod models;
 mod nodes;
-mod openapi;
-mod patch;
 mod peers;
 mod permission;
 mod pooler;
 mod postgres;
-mod process;
 mod processes;
 mod prompts;
-mod provider;
 mod providers;
 mod queue;
 mod review;
-mod rpc;
 mod sandbox;
 mod schema;
-mod session_core;
 mod stdio;
 mod store_copy;
 mod subagents;
-mod terminal_text;
 mod tidy;
-mod tools;
-mod transcript;
 mod trust;
 mod verify;
 mod window;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Watch, WatchFlags, tool};
+use harness::{Agent, Home, Watch, WatchFlags, tool};
 
 mod calls;
 mod client_servers;
@@ -22,7 +22,7 @@ mod requests;
 mod steering;
 mod terminal;
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp/server.py");
 
 /// Settings for the test server `[mcp.NAME]` with these modes.
 fn setting(name: &str, modes: &[&str]) -> String {

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use crate::harness::{Home, bounded, gone};
-use crate::process::marker;
-use crate::subagents::{bash, define, says};
+use harness::marker;
+use harness::steps::{bash, says};
+use harness::subagents::define;
+use harness::{Home, bounded, gone};
 
 /// The tools for hosted agents.
 pub const WORKSPACE_TOOLS: [&str; 7] = [
@@ -153,7 +154,7 @@ async fn delegate_returns_answer_and_continues_session() {
     assert!(!ids.is_empty() && client.progress.iter().all(|progress| progress["progressToken"] == 7), "{:?}", client.progress);
     client.finish().await;
     let log = home.log(session).await;
-    assert_eq!(crate::subagents::bodies(&log, "turn.completed").len(), 2);
+    assert_eq!(harness::log::bodies(&log, "turn.completed").len(), 2);
 }
 
 #[tokio::test]
@@ -257,7 +258,7 @@ async fn elicitation_shows_the_diff_of_a_change() {
     let home = Home::new();
     home.put("a.txt", "old line\n");
     let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": "new line\n"}});
-    let model = home.script(json!([crate::subagents::calls(&[write]), {"text": "finished"}]));
+    let model = home.script(json!([harness::steps::calls(&[write]), {"text": "finished"}]));
     let mut client = Client::start(&home, json!({"elicitation": {}}), &["--model", &model]).await;
     client.answers.push_back(json!({"action": "decline"}));
     client.delegate(json!({"prompt": "work"})).await;
@@ -285,7 +286,7 @@ async fn cancel_and_end_of_input_end_the_turn() {
         let listed = home.run(&["sessions", "list", "--json"], "").await.lines();
         assert_eq!(listed.len(), 1, "{listed:?}");
         let log = home.log(listed[0]["sessionId"].as_str().unwrap()).await;
-        assert_eq!(crate::subagents::bodies(&log, "turn.cancelled").len(), 1, "{log:#?}");
+        assert_eq!(harness::log::bodies(&log, "turn.cancelled").len(), 1, "{log:#?}");
     }
 }
 

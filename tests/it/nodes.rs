@@ -6,8 +6,8 @@ use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, gone, on_postgres, poll};
-use crate::process::{marked, marker};
+use harness::{Home, Server, gone, on_postgres, poll};
+use harness::{marked, marker};
 
 /// A session of one node whose turn runs a command, and another node.
 struct Nodes {

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 /// A step with a call that requires permission in the default mode.
 fn asks() -> Value {
@@ -55,13 +55,13 @@ fn home() -> Home {
 async fn release(home: &Home) {
     let pipe = home.work().join("pipe");
     let written = tokio::task::spawn_blocking(move || std::fs::write(pipe, "released\n"));
-    crate::harness::bounded("a reader of the pipe", written).await.unwrap().unwrap();
+    harness::bounded("a reader of the pipe", written).await.unwrap().unwrap();
 }
 
 /// Starts `nuncio acp` and initializes it. Permission requests stay open.
 async fn editor(home: &Home, model: &str, flags: &[&str]) -> Agent {
     let mut agent = home.start(&[&["--model", model], flags].concat()).await;
-    agent.otherwise = crate::harness::Reply::Never;
+    agent.otherwise = harness::Reply::Never;
     agent.may_cross = true;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     agent

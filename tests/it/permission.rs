@@ -1,8 +1,6 @@
 //! Permission decisions for tool calls: modes, rules, client answers, and untrusted projects.
 
 mod answers;
-mod hostile;
-mod oracle;
 mod rule_bypass;
 mod scope;
 mod secrets;
@@ -12,30 +10,9 @@ mod web;
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
-
-/// The permission verdict for a `nuncio tool` call. Without a terminal, `nuncio tool` denies calls
-/// that require permission; the error message distinguishes `Ask` from `Deny`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Verdict {
-    Allow,
-    Ask,
-    Deny,
-}
-use Verdict::{Allow, Ask, Deny};
-
-async fn verdict(home: &Home, mode: &str, tool: &str, input: &Value) -> Verdict {
-    let input = input.to_string();
-    let ran = home.run(&["tool", tool, "--mode", mode, &input], "").await;
-    let line = ran.lines().pop().unwrap_or_else(|| panic!("{ran:?}"));
-    let said = line["output"].as_str().unwrap();
-    match ran.code {
-        0 if line["ok"] == true => Allow,
-        4 if said.contains("requires permission") => Ask,
-        4 if line["ok"] == false => Deny,
-        _ => panic!("{mode} {tool} {input}: {ran:?}"),
-    }
-}
+use harness::Home;
+use harness::verdict::Verdict::{Allow, Ask, Deny};
+use harness::verdict::{Verdict, verdict};
 
 fn calls(home: &Home) -> Vec<(&'static str, Value)> {
     home.put("in.txt", "text\n");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::process::{Child, Command};
 
-use crate::harness::{Home, TestStore, on_postgres, poll};
+use harness::{Home, TestStore, on_postgres, poll};
 
 /// A running pooler for the database of a home.
 struct Pooler {

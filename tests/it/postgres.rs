@@ -1,7 +1,7 @@
 //! PostgreSQL as the store: errors that a wrong address, missing rights or another state of the
 //! database cause. `NUNCIO_TEST_STORE` (tests/postgres/run) names the server.
 
-use crate::harness::{Home, TestStore, on_postgres};
+use harness::{Home, TestStore, on_postgres};
 
 /// The URL of the home's database, unless the store is SQLite.
 fn url(home: &Home) -> Option<String> {

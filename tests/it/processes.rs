@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Reply, bounded, gone, text, tool};
-use crate::process::{marked, marker};
+use harness::{Home, Reply, bounded, gone, text, tool};
+use harness::{marked, marker};
 
 /// A command that leaves child processes running in several ways. Each has `marker` in its
 /// arguments; one has no environment.
@@ -20,7 +20,7 @@ fn bash(command: &str) -> Value {
 }
 
 /// A running session whose command has printed `started`.
-async fn started(home: &Home, command: &str) -> (crate::harness::Agent, String, Value) {
+async fn started(home: &Home, command: &str) -> (harness::Agent, String, Value) {
     let (mut agent, session) = home.session(json!([{"tool_calls": [bash(command)]}, {"text": "after"}]), &["--mode", "auto"]).await;
     let id = agent.prompt(&session, "go").await;
     let shown = |frame: &Value| frame["params"]["update"]["content"].to_string().contains("started\\n");
@@ -75,7 +75,7 @@ async fn closed_session_leaves_no_processes() {
 }
 
 /// A session without a turn, with a background job that has started all its processes.
-async fn with_job(home: &Home, marker: &str) -> (crate::harness::Agent, String) {
+async fn with_job(home: &Home, marker: &str) -> (harness::Agent, String) {
     let line = tree(marker).replace("echo started", "echo started > pipe");
     let start = json!({"name": "bash", "input": {"command": line, "background": true}});
     let steps = json!([{"tool_calls": [start]}, {"tool_calls": [bash("cat pipe")]}, {"text": "over"}]);
@@ -235,21 +235,9 @@ async fn failed_call_does_not_affect_others_and_results_stay_in_order() {
     assert_eq!(text(&updates, "agent_message_chunk"), "seen");
     agent.finish().await;
     // The results are in the order of the calls, not in the order of completion.
-    let events: Vec<nuncio::event::Event> =
-        home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
-    let mut history = nuncio::internal::context::history::History::default();
-    events.iter().for_each(|event| history.apply(event));
-    let results: Vec<String> = history
-        .messages()
-        .iter()
-        .filter_map(|message| match message.as_ref() {
-            nuncio::internal::model::Message::ToolResults(results) => {
-                Some(results.iter().map(|result| nuncio::content::plain_text(&result.output)))
-            }
-            _ => None,
-        })
-        .flatten()
-        .collect();
+    let messages = harness::provider::session::messages(&home, &session).await;
+    let results: Vec<&str> =
+        messages.iter().filter(|message| message["role"] == "tool").map(|message| message["content"].as_str().unwrap()).collect();
     let beginnings = ["first", "", "third", "there is no tool no_such_tool", "edit: missing field", "last"];
     assert_eq!(results.len(), 6);
     for (result, beginning) in results.iter().zip(beginnings) {

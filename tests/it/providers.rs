@@ -10,7 +10,6 @@ mod incomplete_turns;
 mod interrupted_answers;
 mod list_formats;
 pub mod lists;
-mod local;
 mod overflow;
 mod overload;
 mod prefix;
@@ -18,45 +17,15 @@ mod repetition;
 mod secrets;
 mod settings;
 mod sources;
-mod table;
 mod vertex;
 
-use nuncio::internal::config::Protocol;
-use serde_json::{Value, json};
+use harness::provider::Protocol;
+use serde_json::json;
 
-use crate::harness::{Agent, Home, notices, text, tool};
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
-
-/// A home with the model of the provider. The key comes from a command, because the environment of
-/// a test has no key.
-pub async fn home(wire: &Wire, exchanges: Vec<Exchange>) -> (Home, Provider, String) {
-    let provider = Provider::start(wire.protocol, exchanges).await;
-    let home = Home::new();
-    home.config(&format!(
-        "model = \"test/{}\"\n[providers.test]\nprotocol = \"{}\"\nbase_url = \"{}\"\napi_key_command = [\"echo\", \"{KEY}\"]\n",
-        wire.model,
-        wire.protocol.as_str(),
-        provider.base_url
-    ));
-    home.put("a", "what stands in a\n");
-    home.put("b", "what stands in b\n");
-    (home, provider, wire.model.into())
-}
-
-pub async fn connect(home: &Home) -> Agent {
-    let mut agent = home.start(&["--thinking", "low"]).await;
-    let capabilities = json!({ "session": { "notices": {} } });
-    agent.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities })).await;
-    agent
-}
-
-/// Returns the conversation in a request body of any protocol.
-pub fn conversation(received: &ReceivedRequest) -> Vec<Value> {
-    let body = &received.body;
-    let list = ["messages", "input", "contents"].iter().find_map(|name| body[*name].as_array());
-    list.unwrap_or_else(|| panic!("no conversation in {body}")).clone()
-}
+use harness::provider::session::{connect, conversation, home, unmarked};
+use harness::provider::{Exchange, KEY};
+use harness::wires::{WIRES, Wire};
+use harness::{notices, text, tool};
 
 /// State of the provider's reasoning that later requests must contain.
 fn handed_back(wire: &Wire) -> &'static [&'static str] {
@@ -68,22 +37,6 @@ fn handed_back(wire: &Wire) -> &'static [&'static str] {
         Protocol::Ollama => &["\"thinking\":\"Two files.\""],
         Protocol::Bedrock => unreachable!("not in WIRES"),
     }
-}
-
-/// Removes the cache markers at the end of the conversation.
-fn unmarked(mut value: Value) -> Value {
-    fn walk(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.remove("cache_control");
-                fields.values_mut().for_each(walk);
-            }
-            Value::Array(values) => values.iter_mut().for_each(walk),
-            _ => {}
-        }
-    }
-    walk(&mut value);
-    value
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ mod retry;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply};
+use harness::{Agent, Home, Reply};
 
 pub const QUEUE: &str = "_nuncio/session/queue";
 pub const EDIT: &str = "_nuncio/session/queue/edit";
@@ -92,5 +92,5 @@ pub async fn until_idle(agent: &mut Agent, session: &str) {
             }
         }
     };
-    crate::harness::bounded("the session is idle", wait).await;
+    harness::bounded("the session is idle", wait).await;
 }

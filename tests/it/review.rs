@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// Thirty lines, of which `change` replaces some.
 fn lines(change: &[(usize, &str)]) -> String {

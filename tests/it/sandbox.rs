@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use seccompiler::{SeccompAction, SeccompFilter};
 use serde_json::{Value, json};
 
-use crate::harness::{Home, tool};
+use harness::{Home, tool};
 
 mod git_control;
 mod private;
@@ -113,7 +113,7 @@ async fn commands_have_no_terminal() {
     let input = json!({ "command": line }).to_string();
     // In the foreground of a terminal.
     let mut command = std::process::Command::new("python3");
-    command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", env!("CARGO_BIN_EXE_nuncio"), "tool", "bash"]);
+    command.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])", harness::program(), "tool", "bash"]);
     command.args(["--mode", "auto", "--sandbox", "off", &input]).stdin(std::process::Stdio::null());
     let output = command.current_dir(home.work()).envs(home.variables()).output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -137,7 +137,7 @@ fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch).unwrap();
     let filter: seccompiler::BpfProgram = filter.try_into().unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nuncio"));
+    let mut command = std::process::Command::new(harness::program());
     command.args(arguments).stdin(std::process::Stdio::null());
     command.current_dir(home.work()).envs(home.variables());
     // SAFETY: two system calls, and nothing is allocated unless they fail.
@@ -149,7 +149,7 @@ fn output_without(call: libc::c_long, errno: i32, home: &Home, arguments: &[&str
 fn without_landlock_confined_commands_do_not_run() {
     let told = run_without(libc::SYS_landlock_create_ruleset, libc::ENOSYS, &["--sandbox", "workspace-write"]);
     let missing =
-        if cfg!(posix) { "this system cannot confine commands" } else { "this kernel has no Landlock, or it is turned off" };
+        if harness::POSIX { "this system cannot confine commands" } else { "this kernel has no Landlock, or it is turned off" };
     let hint = "--sandbox off, or `mode = \"off\"` under [sandbox], runs commands without one";
     let why = format!("the command was not run: the sandbox cannot be applied: {missing} ({hint})");
     assert_eq!(told, json!({"ok": false, "output": why, "details": null}));

@@ -2,12 +2,12 @@
 //! committed files.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply};
+use harness::{Agent, Home, Reply};
 
 /// ACP's schema with one validator per definition; unknown fields are errors.
 struct Acp {
@@ -256,7 +256,7 @@ async fn all_frames_of_session_conform_to_acp_schema() {
 /// `schema/NAME.json` is the output of `nuncio schema NAME`; `NUNCIO_UPDATE=1` rewrites the files.
 #[tokio::test]
 async fn committed_schemas_are_current() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
+    let dir = harness::package("schema");
     let home = Home::new();
     let listed = home.run(&["schema"], "").await.stdout;
     let names: Vec<String> = listed.lines().map(|line| line.split(' ').next().unwrap().to_string()).collect();
@@ -277,14 +277,4 @@ async fn committed_schemas_are_current() {
         std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let stray: Vec<&String> = kept.iter().filter(|file| !names.contains(&file.replace(".json", ""))).collect();
     assert!(stray.is_empty(), "nothing generates {stray:?}");
-}
-
-/// The list of known event types and the event schema name the same types.
-#[test]
-fn known_event_types_are_those_of_the_schema() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/event.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let variants = schema["$defs"]["Body"]["oneOf"].as_array().unwrap();
-    let names: Vec<&str> = variants.iter().map(|variant| variant["properties"]["type"]["const"].as_str().unwrap()).collect();
-    assert_eq!(names, nuncio::event::TYPES);
 }

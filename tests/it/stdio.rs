@@ -18,7 +18,7 @@ mod waiting_prompts;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, on_postgres};
+use harness::{Agent, Home, on_postgres};
 
 /// The expected answer to a bad line: id, code and a word of the message. None: no answer.
 type ExpectedAnswer = Option<(Value, i64, &'static str)>;

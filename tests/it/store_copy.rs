@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home, TestStore, on_postgres, poll};
+use harness::{CommandResult, Home, TestStore, on_postgres, poll};
 
 /// A store, as the command and other commands name it.
 struct Place {

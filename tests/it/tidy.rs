@@ -51,7 +51,9 @@ fn restricted_calls_stay_in_their_modules() {
 fn tests_neither_sleep_nor_are_ignored() {
     let words = ["thread::sleep", "time::sleep", "#[ignore", "time::interval"];
     let mut findings = Vec::new();
-    for source in sources("tests/it").iter().filter(|source| source.path != "tests/it/harness/poll.rs") {
+    for source in
+        sources("tests/it").iter().chain(&sources("tests/library")).filter(|source| source.path != "tests/it/harness/poll.rs")
+    {
         for (number, line) in source.lines().filter(|(_, line)| words.iter().any(|word| line.contains(word))) {
             findings.push(format!("{}:{number}: {}", source.path, line.trim()));
         }

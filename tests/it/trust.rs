@@ -10,7 +10,7 @@ mod report;
 
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home};
+use harness::{CommandResult, Home};
 
 const CONFIG: &str = ".nuncio/config.toml";
 

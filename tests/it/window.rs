@@ -6,11 +6,11 @@ mod overflow;
 mod prefix;
 mod report;
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home};
-use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::{Agent, Home};
 
 /// Bytes per token of the test model.
 const BYTES_PER_TOKEN: usize = 4;

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 pub const CREATE: &str = "_nuncio/workspace/create";
 pub const LIST: &str = "_nuncio/workspace/list";

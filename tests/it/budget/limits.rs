@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::cost::{PRICE, bodies};
-use crate::harness::{Home, Reply};
-use crate::subagents::{calls as step, children, define, says, task};
+use super::cost::PRICE;
+use harness::log::bodies;
+use harness::steps::{calls as step, says, task};
+use harness::subagents::{children, define};
+use harness::{Home, Reply};
 
 /// Steps with a call each.
 fn calls(count: usize) -> Value {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::cost::bodies;
-use crate::harness::{Agent, Home, Reply, tool};
+use harness::log::bodies;
+use harness::{Agent, Home, Reply, tool};
 
 fn calls(count: usize) -> Value {
     let step = |number: usize| json!({"tool_calls": [{"name": "plan", "input": {"entries": [{"content": number.to_string()}]}}]});

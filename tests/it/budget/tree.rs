@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::cost::{PRICE, bodies};
-use crate::harness::{Agent, Home, Reply, session_updates};
-use crate::subagents::{calls, children, define, says, task};
+use super::cost::PRICE;
+use harness::log::bodies;
+use harness::steps::{calls, says, task};
+use harness::subagents::{children, define};
+use harness::{Agent, Home, Reply, session_updates};
 
 fn plan(number: usize) -> Value {
     json!({"tool_calls": [{"name": "plan", "input": {"entries": [{"content": number.to_string()}]}}]})
@@ -158,7 +160,7 @@ async fn shown_cost_includes_subagents() {
     let list = home.run(&["sessions", "list", "--json"], "").await;
     assert_eq!(nanos(&list.lines()[0]["cost"]), all);
     let show = home.run(&["sessions", "show", &session], "").await;
-    let dollars = nuncio::content::Cost::from(all as f64 / 1e9).to_string();
+    let dollars = format!("${:.4}", all as f64 / 1e9);
     assert!(format!("{}{}", show.stdout, show.stderr).contains(&dollars), "{dollars}: {show:?}");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SIZE, chat, completed, end};
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn commands_show_and_change_the_session() {

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{SIZE, chat, completed, end};
-use crate::harness::{Home, poll};
+use harness::{Home, poll};
 
 #[tokio::test]
 async fn commands_arguments_and_paths_are_completed() {

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{SIZE, chat, end, waiting};
-use crate::harness::{Home, Terminal, poll};
+use harness::{Home, Terminal, poll};
 
 fn signal(terminal: &Terminal, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(terminal.pid).unwrap()).unwrap(), signal).unwrap();
@@ -39,7 +39,7 @@ async fn closed_terminal_ends_the_chat_and_its_commands() {
     terminal.say("go\r").await;
     terminal.until_screen("s  started", SIZE).await;
     let mut child = terminal.hang_up();
-    crate::harness::bounded("the exit", child.wait()).await.unwrap();
+    harness::bounded("the exit", child.wait()).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The first start without a model, the demo in the chat, and the help.
 
 use super::SIZE;
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn without_a_model_the_chat_says_what_to_do_and_offers_the_demo() {
@@ -25,7 +25,7 @@ async fn without_a_model_the_chat_says_what_to_do_and_offers_the_demo() {
 }
 
 /// Allows each call of the demo, and ends the chat.
-async fn demo(terminal: &mut crate::harness::Terminal) {
+async fn demo(terminal: &mut harness::Terminal) {
     let mut asked = 0;
     loop {
         let shown = terminal.until_any(&["[1] Allow", "tokens in"], asked).await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bash;
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn plain_chat_reads_lines_and_redraws_nothing() {

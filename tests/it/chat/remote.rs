@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SIZE, bash, end, session};
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn chat_works_on_a_server_elsewhere() {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SIZE, bash, chat, end, session};
-use crate::harness::{Home, Reply, poll};
+use harness::{Home, Reply, poll};
 
 #[tokio::test]
 async fn rejection_gives_the_model_a_reason() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bash, chat_in, waiting};
-use crate::harness::Home;
+use harness::Home;
 
 const SIZES: [(u16, u16); 3] = [(20, 40), (24, 80), (30, 200)];
 
@@ -55,7 +55,7 @@ async fn check(cases: &[Case<'_>]) {
             // Ends the waiting command and the chat.
             home.put("go", "");
             let mut child = terminal.hang_up();
-            crate::harness::bounded("the exit", child.wait()).await.unwrap();
+            harness::bounded("the exit", child.wait()).await.unwrap();
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SIZE, chat, end, session};
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn chat_changes_between_sessions() {

@@ -4,8 +4,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Home, RunningCommand};
-use crate::subagents::{bash, calls, define, says};
+use harness::steps::{bash, calls, says};
+use harness::subagents::define;
+use harness::{Home, RunningCommand};
 
 fn in_background(command: &str) -> Value {
     json!({"tool_calls": [{"name": "bash", "input": {"command": command, "background": true}}]})

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 /// Number of commands that run at the same moment.
 const COMMANDS: usize = 12;

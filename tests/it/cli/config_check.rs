@@ -1,7 +1,7 @@
 //! `nuncio config check` reports settings that are well-formed and have no effect.
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 const AGENT: &str = "[agents.codex]\nkind = \"codex\"\n";
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::harness::Home;
+use harness::Home;
 
 /// The settings before, the arguments after `config`, and the settings afterwards.
 const CHANGES: &[(&str, &[&str], &str)] = &[

@@ -1,10 +1,10 @@
 //! `nuncio doctor`, and `nuncio tool` without a name.
 
 use super::check;
-use crate::harness::Home;
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
-use crate::providers;
+use harness::Home;
+use harness::provider::Exchange;
+use harness::provider::session;
+use harness::wires::WIRES;
 
 #[tokio::test]
 async fn doctor_reports_unreachable_model() {
@@ -24,11 +24,11 @@ async fn doctor_reports_unreachable_model() {
 async fn doctor_reports_refused_key() {
     for wire in WIRES {
         let refused = Exchange::error(401, r#"{"error":{"message":"wrong key"}}"#);
-        let (home, provider, name) = providers::home(wire, vec![refused]).await;
+        let (home, provider, name) = session::home(wire, vec![refused]).await;
         check(&home.run(&["doctor"], "").await, 1, &["FAIL model", "key was refused", "api_key_command"]);
         assert_eq!(provider.finish().await.len(), 1, "{name}");
 
-        let (home, provider, name) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
+        let (home, provider, name) = session::home(wire, vec![Exchange::events(wire.plain)]).await;
         let well = home.run(&["doctor"], "").await;
         check(&well, 0, &["ok   model", &name, "answers"]);
         assert!(!well.stdout.contains("FAIL"), "{well:?}");
@@ -40,7 +40,7 @@ async fn doctor_reports_refused_key() {
 #[tokio::test]
 async fn doctor_does_not_retry_busy_provider() {
     let busy = Exchange::error(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "60");
-    let (home, provider, _) = providers::home(&WIRES[1], vec![busy]).await;
+    let (home, provider, _) = session::home(&WIRES[1], vec![busy]).await;
     check(&home.run(&["doctor"], "").await, 1, &["FAIL model", "slow down"]);
     provider.finish().await;
 }
@@ -63,7 +63,7 @@ fn ready(settings: &str) -> Home {
 
 #[tokio::test]
 async fn doctor_reports_programs_of_the_settings_with_remedies() {
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/server.py");
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp/server.py");
     let home = ready(&format!(
         r#"
         [mcp.good]
@@ -161,7 +161,7 @@ async fn tool_without_name_lists_tools() {
 #[tokio::test]
 async fn doctor_names_protections_of_system() {
     let said = ready("").run(&["doctor"], "").await.stdout;
-    let words = if cfg!(posix) {
+    let words = if harness::POSIX {
         ["POSIX: commands end with their processes, except", "not provided: confinement of commands", "daemon"]
     } else {
         ["Linux: commands end with all their processes", "memory", "commands can be confined (Landlock)"]

@@ -1,15 +1,13 @@
 //! `nuncio config editor` prints the snippets of `editors/` with the path of the program, and
 //! writes them into the configuration of editors.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
 use super::check;
-use crate::harness::{CommandResult, Home};
+use harness::{CommandResult, Home};
+use std::os::unix::fs::PermissionsExt;
 
 /// The path of the program under test, as it appears in snippets.
 fn program() -> String {
-    std::fs::canonicalize(env!("CARGO_BIN_EXE_nuncio")).unwrap().display().to_string()
+    std::fs::canonicalize(harness::program()).unwrap().display().to_string()
 }
 
 /// Runs the command with a home directory of its own.
@@ -38,7 +36,7 @@ async fn snippets_start_this_program() {
     for (name, snippet, file, load) in EDITORS {
         let printed = editor(&home, &[name]).await;
         check(&printed, 0, &[&format!("\"{}\"", program())]);
-        let source = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("editors").join(snippet)).unwrap();
+        let source = std::fs::read_to_string(harness::package("editors").join(snippet)).unwrap();
         let changed: Vec<(&str, &str)> = source.lines().zip(printed.stdout.lines()).filter(|(one, other)| one != other).collect();
         assert_eq!((changed.len(), source.lines().count()), (1, printed.stdout.lines().count()), "{name}: {changed:?}");
         assert_eq!(changed[0].0.replace("\"nuncio\"", &format!("\"{}\"", program())), changed[0].1, "{name}");

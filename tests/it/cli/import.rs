@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn imported_mode_is_ignored() {
@@ -31,7 +31,7 @@ async fn imported_mode_is_ignored() {
 }
 
 /// Imports a file with this metadata line and one message. Returns the id of the new session.
-async fn import(home: &Home, session: serde_json::Value) -> (String, crate::harness::CommandResult) {
+async fn import(home: &Home, session: serde_json::Value) -> (String, harness::CommandResult) {
     let message = json!({"type": "message", "id": "m", "turnId": "t", "role": "user", "parts": [{"type": "text", "text": "hi"}], "createdAtMs": 1});
     let imported = home.run(&["sessions", "import", "-"], &format!("{session}\n{message}\n")).await;
     check(&imported, 0, &["sess_"]);

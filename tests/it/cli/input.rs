@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 /// Returns the prompts of the last session.
 async fn prompts(home: &Home) -> Vec<String> {

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use super::check;
-use crate::harness::{Home, Site};
 use crate::providers::lists::OK;
+use harness::{Home, Site};
 
 /// A home whose provider `work` is this site, with the keys that it accepts.
 async fn home() -> (Home, Site) {

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 /// Returns the names of the commands in the help of the program.
 async fn commands(home: &Home) -> Vec<String> {

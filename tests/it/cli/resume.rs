@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Agent, Home, Reply, bash};
 use crate::mcp_serve::Client;
+use harness::steps::bash;
+use harness::{Agent, Home, Reply};
 
 /// A session in another process whose call waits for permission, with the request of its prompt.
 async fn waiting(home: &Home) -> (Agent, String, Value) {

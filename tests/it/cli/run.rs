@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Home, RunningCommand};
+use harness::{Home, RunningCommand};
 
 fn types(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["body"]["type"].as_str().unwrap()).collect()

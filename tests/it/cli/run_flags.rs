@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Home, RunningCommand};
+use harness::{Home, RunningCommand};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn script_must_be_regular_file_of_bounded_size() {
@@ -11,7 +11,7 @@ async fn script_must_be_regular_file_of_bounded_size() {
     let pipe = home.work().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let large = home.work().join("large");
-    std::fs::File::create(&large).unwrap().set_len(nuncio::internal::limits::SCRIPT_BYTES_MAX + 1).unwrap();
+    std::fs::File::create(&large).unwrap().set_len(harness::limits::SCRIPT_BYTES_MAX + 1).unwrap();
     let link = home.work().join("link");
     std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
     let cases = [

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 fn bash(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command}})

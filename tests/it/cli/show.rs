@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::check;
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn session_is_listed_shown_and_removed() {
@@ -86,7 +86,7 @@ async fn closed_output_pipe_ends_process_without_panic() {
     let id = home.run(&["sessions", "list", "--json"], "").await.lines()[0]["sessionId"].as_str().unwrap().to_string();
     let mut child = home.spawn(&["sessions", "show", &id]);
     drop(child.stdout.take());
-    let status = crate::harness::bounded("the exit", child.wait()).await.unwrap();
+    let status = harness::bounded("the exit", child.wait()).await.unwrap();
     assert_ne!(status.code(), None, "killed by a signal");
     assert_ne!(status.code(), Some(101), "a panic");
 }

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::check;
-use crate::harness::{Home, Terminal};
+use harness::{Home, Terminal};
 
 /// Control sequences and characters of a terminal.
 const HOSTILE: &[&str] = &[
@@ -313,7 +313,7 @@ async fn serve_logs_readable_lines_on_a_terminal() {
     let (place, url) = shown.trim_end().split_once('\n').unwrap();
     assert!(place.contains(home.data().join("token").to_str().unwrap()), "{shown}");
     let address = url.strip_prefix("nuncio listens on http://").and_then(|rest| rest.split('/').next()).unwrap();
-    let bridge = crate::harness::Bridge { address: address.parse().unwrap(), token: home.token() };
+    let bridge = harness::Bridge { address: address.parse().unwrap(), token: home.token() };
     assert_eq!(bridge.get("/console/app.js").send().await.status, 200);
     bridge.get("/v1/sessions").expect(200).await;
     let shown = terminal.until("GET /v1/sessions 200").await;

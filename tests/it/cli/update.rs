@@ -1,7 +1,7 @@
 //! `nuncio update --check` requests the address of the settings, and nothing without it.
 
 use super::check;
-use crate::harness::{Home, Site};
+use harness::{Home, Site};
 
 const JSON: &str = "200 OK\ncontent-type: application/json";
 

@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::{SECRET, certificate, configure};
-use crate::harness::{Home, bounded, hex, on_postgres};
+use harness::{Home, bounded, hex, on_postgres};
 
 /// A connection to a node, before the greeting.
 struct Caller {

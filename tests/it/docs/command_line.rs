@@ -1,7 +1,7 @@
 //! docs/CLI.md has the help of every command.
 
-use super::check_generated;
-use crate::harness::Home;
+use harness::Home;
+use harness::pages::check_generated;
 
 /// Begins the options that all commands have. The page has them once.
 const COMMON: &str = "\nCommon options:\n";

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{check_generated, package, wrap};
+use harness::package;
+use harness::pages::check_generated;
+
+use super::wrap;
 
 /// The page, while it is written.
 struct Page<'a> {

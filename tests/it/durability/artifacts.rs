@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::harness::Home;
+use harness::Home;
 
 fn artifacts(home: &Home, session: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(home.data().join("artifacts").join(session)).into_iter().flatten().flatten();
@@ -29,7 +29,7 @@ async fn artifacts_of_unused_session_are_removed() {
     let home = Home::new();
     let (old, young) = (drawn(&home).await, drawn(&home).await);
     let gone = drawn(&home).await;
-    let kept_ms = nuncio::internal::limits::ARTIFACTS_KEPT.as_millis() as i64;
+    let kept_ms = harness::limits::ARTIFACTS_KEPT.as_millis() as i64;
     let age = |session: &str, ms: i64| {
         home.sql(&format!("UPDATE sessions SET updated_ms = updated_ms - {ms} WHERE id = '{session}'"));
     };
@@ -39,7 +39,7 @@ async fn artifacts_of_unused_session_are_removed() {
     home.sql(&format!("DELETE FROM sessions WHERE id = '{gone}'"));
     std::fs::create_dir_all(home.data().join("artifacts/sess_new")).unwrap();
     std::fs::write(home.data().join("artifacts/sess_new/a.txt"), "a").unwrap();
-    let long_ago = SystemTime::now() - nuncio::internal::limits::ARTIFACTS_KEPT - Duration::from_secs(1);
+    let long_ago = SystemTime::now() - harness::limits::ARTIFACTS_KEPT - Duration::from_secs(1);
     std::fs::File::open(home.data().join("artifacts").join(&gone)).unwrap().set_modified(long_ago).unwrap();
 
     let model = home.script(json!([]));
@@ -70,7 +70,7 @@ async fn oldest_artifacts_are_removed_when_session_is_closed() {
     let drawn = artifacts(&home, &session);
     // Older files; only the newest of them fits within the limit.
     let dir = home.data().join("artifacts").join(&session);
-    let half = nuncio::internal::limits::ARTIFACTS_BYTES_MAX / 2;
+    let half = harness::limits::ARTIFACTS_BYTES_MAX / 2;
     for (name, hours) in [("bash-1.log", 3), ("bash-2.log", 2), ("bash-3.log", 1)] {
         let file = std::fs::File::create(dir.join(name)).unwrap();
         file.set_len(half).unwrap();

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Bridge, Home, Reply, Server, on_postgres};
+use harness::{Agent, Bridge, Home, Reply, Server, on_postgres};
 
 fn bash(command: &str) -> Value {
     json!({"name": "bash", "input": {"command": command}})

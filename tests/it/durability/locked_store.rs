@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::{Value, json};
 
-use super::{assert_gap_free, types};
-use crate::harness::{Home, notices, text};
+use harness::log::{assert_gap_free, types};
+use harness::{Home, notices, text};
 
 /// A read lock on all of `nuncio.db-shm`. Any process of the user can take the lock, and it blocks
 /// all writers.
@@ -49,9 +49,7 @@ async fn store_locked_for_seconds_loses_nothing() {
     let locked = lock(&home).await;
     // Longer than the wait of one write.
     let ended = agent.answer(&id);
-    tokio::time::timeout(nuncio::internal::limits::STORE_BUSY + Duration::from_secs(2), ended)
-        .await
-        .expect_err("it waits for the store");
+    tokio::time::timeout(harness::limits::STORE_BUSY + Duration::from_secs(2), ended).await.expect_err("it waits for the store");
     locked.release();
     assert_eq!(agent.answer(&id).await.expect("nothing was lost")["stopReason"], "end_turn");
     let shown = agent.updates(&session);
@@ -82,7 +80,7 @@ async fn turn_fails_if_store_stays_locked_and_session_recovers() {
     // The model streams for minutes: the turn ends because its log cannot be written.
     let error = agent.answer(&id).await.unwrap_err();
     assert_eq!(error["data"]["code"], "overloaded", "{error}");
-    assert!(asked.elapsed() >= nuncio::internal::limits::STORE_LOCKED_MAX, "too soon: {error}");
+    assert!(asked.elapsed() >= harness::limits::STORE_LOCKED_MAX, "too soon: {error}");
     locked.release();
     // Open events are closed without a request; then every session is usable.
     let seen = events.until("turn.failed").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// Makes the store refuse the events of the session's owner.
 fn take_away(home: &Home, session: &str) {
@@ -39,7 +39,7 @@ async fn settings_changed_while_the_log_is_lost_do_not_continue_the_turn() {
         assert_eq!(stop, "end_turn", "{method}");
         agent.finish().await;
         let log = home.log(&session).await;
-        super::assert_gap_free(&log);
+        harness::log::assert_gap_free(&log);
         let mut open = None;
         for event in &log {
             let (turn, kind) = (event["turnId"].as_str(), event["body"]["type"].as_str().unwrap());
@@ -71,5 +71,5 @@ async fn events_are_refused_if_the_stored_ones_end_elsewhere() {
     agent.call("session/resume", json!({"sessionId": session, "cwd": home.work(), "mcpServers": []})).await;
     assert_eq!(agent.turn(&session, "again").await.0, "end_turn");
     agent.finish().await;
-    super::assert_gap_free(&home.log(&session).await);
+    harness::log::assert_gap_free(&home.log(&session).await);
 }

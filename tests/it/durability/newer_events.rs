@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, literal};
+use harness::{Home, literal};
 
 /// Appends an event with this body to the only session of a store.
 fn append(home: &Home, body: &str) {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, session_updates, text};
+use harness::{Agent, Home, session_updates, text};
 
 /// A slow first answer; later processes have their own script.
 fn slow() -> Value {
@@ -50,7 +50,7 @@ async fn takes_over(killed: bool) {
     let said = text(&updates, "agent_message_chunk");
     assert!(stop == "end_turn" && said.ends_with("taken over"), "{stop}: {said}");
     second.finish().await;
-    super::assert_gap_free(&home.log(&session).await);
+    harness::log::assert_gap_free(&home.log(&session).await);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{CommandResult, Home};
+use harness::{CommandResult, Home};
 
 async fn worked() -> (Home, String) {
     let home = Home::new();

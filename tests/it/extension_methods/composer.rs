@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn commands_of_a_session_are_listed() {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
 

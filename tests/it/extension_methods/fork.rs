@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{fill, refused};
-use crate::harness::{Agent, Home, Reply, text};
+use harness::{Agent, Home, Reply, text};
 
 async fn fork(agent: &mut Agent, session: &str, more: Value) -> String {
     let mut params = json!({"sessionId": session});

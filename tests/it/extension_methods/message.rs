@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::harness::{Agent, Home, Reply, bounded};
+use harness::{Agent, Home, Reply, bounded};
 
 /// A step with a call that requires permission.
 fn asks() -> Value {

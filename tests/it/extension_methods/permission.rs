@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::harness::{Agent, Home, Reply, tool};
+use harness::{Agent, Home, Reply, tool};
 
 /// Starts an agent whose turn waits for a permission. Returns the id of the prompt and the listed
 /// permission request too.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::harness::{Home, Reply};
+use harness::{Home, Reply};
 
 #[tokio::test]
 async fn status_tools_agents_and_models_are_listed() {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 /// The events of a log that show the order within a turn, one word each: steps with their number
 /// and outcome, completed messages with their role, tool calls, usage, and the end of the turn.

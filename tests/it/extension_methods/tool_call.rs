@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Home, Reply, literal};
+use harness::{Home, Reply, literal};
 
 /// The calls of one turn and the category of each.
 fn calls() -> Vec<(Value, &'static str)> {
@@ -91,7 +91,7 @@ async fn completed_calls_are_messages() {
     ]);
     let (mut agent, session) = home.session(steps, &[]).await;
     agent.turn(&session, "go").await;
-    let listed = async |agent: &mut crate::harness::Agent, limit: usize| {
+    let listed = async |agent: &mut harness::Agent, limit: usize| {
         let (mut messages, mut cursor) = (Vec::new(), Value::Null);
         loop {
             let params = json!({"sessionId": session, "cursor": cursor, "limit": limit});

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{fill, refused};
-use crate::harness::{Agent, Home, Reply, on_postgres};
+use harness::{Agent, Home, Reply, on_postgres};
 
 async fn get(agent: &mut Agent, session: &str) -> Value {
     agent.call("_nuncio/session/get", json!({"sessionId": session})).await

@@ -40,10 +40,22 @@ pub fn reading_paths(session: &str) -> Vec<String> {
 
 /// Returns the method and the path of each published route of one session or permission request.
 pub fn session_routes() -> Vec<(String, String)> {
+    let of_session = |path: &String| path.contains("{sessionId}") || path.contains("{permissionId}");
+    routes().into_iter().filter(|(_, path, _)| of_session(path)).map(|(verb, path, _)| (verb, path)).collect()
+}
+
+/// Returns the method and the path of the first published route of a JSON-RPC method.
+pub fn route(method: &str) -> Option<(String, String)> {
+    routes().into_iter().find(|(_, _, name)| name == method).map(|(verb, path, _)| (verb, path))
+}
+
+/// Returns HTTP method, path and JSON-RPC method of each published route.
+fn routes() -> Vec<(String, String, String)> {
     let published: Value = serde_json::from_str(include_str!("../../../schema/openapi.json")).unwrap();
     let paths = published["paths"].as_object().unwrap().iter();
-    let paths = paths.filter(|(path, _)| path.contains("{sessionId}") || path.contains("{permissionId}"));
-    paths
-        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone())))
+    let operations =
+        paths.flat_map(|(path, verbs)| verbs.as_object().unwrap().iter().map(move |(verb, route)| (path, verb, route)));
+    operations
+        .map(|(path, verb, route)| (verb.to_uppercase(), path.clone(), route["x-method"].as_str().unwrap_or_default().to_owned()))
         .collect()
 }

@@ -14,8 +14,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use super::store::PostgresDatabase;
-use super::{Agent, Watch, WatchFlags, bounded};
-use crate::process::marker;
+use super::{Agent, POSIX, Watch, WatchFlags, bounded};
+use crate::marker::marker;
 
 pub struct Home {
     dir: TempDir,
@@ -40,7 +40,7 @@ impl CommandResult {
 }
 
 /// Settings of all tests where nothing confines commands: mode auto runs them.
-pub const UNCONFINED: &str = if cfg!(posix) { "sandbox.mode = \"off\"\n" } else { "" };
+pub const UNCONFINED: &str = if POSIX { "sandbox.mode = \"off\"\n" } else { "" };
 
 impl Home {
     pub fn new() -> Home {
@@ -99,9 +99,9 @@ impl Home {
         std::fs::write(self.data().join("config.toml"), toml).unwrap();
     }
 
-    /// The settings of the user, as written by [`Home::config`].
+    /// The settings of the user, as written by [`Home::config`]; empty without a file.
     pub fn config_text(&self) -> String {
-        let text = std::fs::read_to_string(self.data().join("config.toml")).unwrap();
+        let text = std::fs::read_to_string(self.data().join("config.toml")).unwrap_or_default();
         text.strip_prefix(UNCONFINED).unwrap_or(&text).to_owned()
     }
 
@@ -136,7 +136,7 @@ impl Home {
     }
 
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nuncio"));
+        let mut command = Command::new(super::program());
         command.args(arguments).current_dir(self.work()).env_clear().kill_on_drop(true);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.dir.path()).env("TMPDIR", self.dir.path()).envs(self.variables());

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::process::marked;
+use crate::marker::marked;
 
 /// Maximum time that a started process may run after a cancel or after the end of nuncio.
 const BOUND: Duration = Duration::from_secs(2);

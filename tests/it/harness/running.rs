@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use super::{Home, bounded, gone};
-use crate::process::marker;
+use crate::marker::marker;
 
 pub struct RunningCommand {
     child: Child,

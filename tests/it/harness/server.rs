@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::{Agent, Ask, Bridge, Home, bounded, gone};
-use crate::process::{marked, marker};
+use crate::marker::{marked, marker};
 
 pub struct Server {
     bridge: Bridge,

@@ -58,11 +58,6 @@ impl Agent {
     }
 }
 
-/// A step of a scripted model with one call of `bash`.
-pub fn bash(command: &str) -> Value {
-    json!({"tool_calls": [{"name": "bash", "input": {"command": command}}]})
-}
-
 /// The updates of one session in `frames`.
 pub fn session_updates(frames: &[Value], session: &str) -> Vec<Value> {
     let of_session = |frame: &&Value| frame["method"] == "session/update" && frame["params"]["sessionId"] == session;

@@ -1,16 +1,14 @@
 //! The examples of docs/HOOKS.md, run as they are.
 
-use std::path::Path;
-
 use serde_json::json;
 
 use super::{Events, home, one_call, read_a};
-use crate::harness::Home;
+use harness::Home;
 
 /// A home with the examples of the document: their settings, and their scripts next to the
 /// settings. A block of code belongs to the file that its first line names in a comment.
 fn documented() -> Home {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/HOOKS.md")).unwrap();
+    let text = std::fs::read_to_string(harness::package("docs/HOOKS.md")).unwrap();
     let (mut settings, mut scripts) = (String::new(), Vec::new());
     for block in text.split("```").skip(1).step_by(2) {
         let (language, code) = block.split_once('\n').unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Events, home, hook, one_call, read_a};
-use crate::harness::{Home, Reply};
+use harness::{Home, Reply};
 
 /// A hook on a call that reads `a.txt`, and what must follow.
 struct Case {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Ask, Bridge, Connection, Home, changing_calls, session_routes};
+use harness::{Answer, Ask, Bridge, Connection, Home, changing_calls, session_routes};
 
 /// Replaces headers of a request. An empty list of values removes the header.
 fn with_headers(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {

@@ -4,7 +4,7 @@
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Value, json};
 
-use crate::harness::{Connection, Home, Server, bounded};
+use harness::{Connection, Home, Server, bounded};
 
 /// Limit of the server's resident memory after an attack, without the pages of the program.
 const RESIDENT_KIB_MAX: u64 = 56 << 10;

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Connection, Events, Home, Server, bounded};
+use harness::{Connection, Events, Home, Server, bounded};
 
 /// Steps of a turn that runs a command until a line is written to the FIFO `go`.
 fn steps_until_go(home: &Home) -> Value {

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Connection, Home, Reply, Server, bounded, session_updates, text};
-use crate::process::{marked, marker};
+use harness::{Connection, Home, Reply, Server, bounded, session_updates, text};
+use harness::{marked, marker};
 
 fn text_step(text: &str) -> Value {
     json!({ "text": text })

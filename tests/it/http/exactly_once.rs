@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::harness::{Bridge, Frame, Home, Random, StreamEvent, bounded};
+use harness::{Bridge, Frame, Home, Random, StreamEvent, bounded};
 
 const KILLS: u64 = 20;
 const DELTAS: usize = 50_000;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Events, Home, Server};
+use harness::{Agent, Events, Home, Server};
 
 /// Maximum number of requests before a wait fails.
 const LOOKS_MAX: usize = 2000;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use crate::harness::{Ask, Home, Server, StreamEvent};
+use harness::{Ask, Home, Server, StreamEvent};
 
 /// Number of turns started in a session.
 async fn turns(home: &Home, session: &str) -> usize {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Bridge, Connection, Home};
+use harness::{Answer, Bridge, Connection, Home};
 
 /// Fields of a request: method, path (`{s}` is a session), headers, body. Fields of the result:
 /// status, code, words of the message.

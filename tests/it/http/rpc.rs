@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, Socket, bounded};
+use harness::{Home, Server, Socket, bounded};
 
 const FOLLOW: &str = "_nuncio/events/follow";
 const EVENT: &str = "_nuncio/events/event";

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Bridge, Events, Home, Reply, StreamEvent, text};
+use harness::{Agent, Bridge, Events, Home, Reply, StreamEvent, text};
 
 /// An editor that does not answer permission requests by default, the HTTP API of the same process,
 /// a session, and the streams of a controller and an observer.

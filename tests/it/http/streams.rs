@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Events, Home, StreamEvent};
+use harness::{Events, Home, StreamEvent};
 
 fn slow_text(text: &str) -> Value {
     json!({"text": text, "chunk_chars": 1, "delay_ms": 15})

@@ -4,11 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-use nuncio::internal::limits;
+use harness::limits;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::harness::{Ask, Bridge, Collector, Home};
+use harness::{Ask, Bridge, Collector, Home};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";

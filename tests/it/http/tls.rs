@@ -8,7 +8,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use crate::harness::{Home, bounded};
+use harness::{Home, bounded};
 
 #[tokio::test]
 async fn server_with_certificate_accepts_only_tls() {

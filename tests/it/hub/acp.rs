@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, session};
-use crate::harness::{Agent, Home, session_updates, text, tool};
+use harness::{Agent, Home, session_updates, text, tool};
 
 #[tokio::test]
 async fn result_has_the_last_answer_and_the_denials() {

@@ -1,6 +1,6 @@
 //! `nuncio agents add` and `nuncio agents list`: from nothing to an agent that can be used.
 
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn list_without_agents_shows_what_could_be_added() {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::native::native;
 use super::turn_ends::running;
 use super::{PLAYED, allowed, bodies, played, trust};
-use crate::harness::{Agent, Bridge, Home, Reply, bash};
+use harness::steps::bash;
+use harness::{Agent, Bridge, Home, Reply};
 
 /// The kinds, each with a word in the command line of its process.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {

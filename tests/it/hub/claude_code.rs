@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home_of, session};
-use crate::harness::{Agent, Home, Reply, gone, session_updates, text, tool};
+use harness::{Agent, Home, Reply, gone, session_updates, text, tool};
 
-pub const CLAUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/claude.py");
+pub const CLAUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/claude.py");
 
 async fn home(flags: &[&str]) -> Home {
     home_of("claude-code", CLAUDE, flags, "").await

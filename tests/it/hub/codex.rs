@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::turn_ends::running;
 use super::{bodies, home_of, session};
-use crate::harness::{Agent, Home, Reply, text, tool};
+use harness::{Agent, Home, Reply, text, tool};
 
-pub const CODEX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/codex.py");
+pub const CODEX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/codex.py");
 
 async fn home(flags: &[&str]) -> Home {
     home_of("codex", CODEX, flags, "").await
@@ -291,7 +291,7 @@ async fn message_steers_the_running_turn_or_follows_it() {
         agent.call("_nuncio/session/message", params).await;
         agent.answer(&prompt).await.unwrap();
         crate::queue::until_idle(&mut agent, &session).await;
-        let text = text(&crate::harness::session_updates(&agent.frames[before..], &session), "agent_message_chunk");
+        let text = text(&harness::session_updates(&agent.frames[before..], &session), "agent_message_chunk");
         assert!(text.starts_with(said), "{text}");
         agent.finish().await;
         assert_eq!(bodies(&home, &session, &["turn.started"]).await.len(), turns, "{flags:?}");

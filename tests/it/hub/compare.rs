@@ -33,7 +33,7 @@ async fn several_agents_run_the_prompt_in_workspaces_of_their_own() {
 }
 
 /// Runs a comparison of nuncio's own agent, which changes `a`, and of one that changes nothing.
-async fn compared(home: &crate::harness::Home, flags: &[&str]) -> crate::harness::CommandResult {
+async fn compared(home: &harness::Home, flags: &[&str]) -> harness::CommandResult {
     home.config(&super::native::inner(home, json!([{"text": "nothing to do"}])));
     super::trust(home).await;
     let command = json!({"tool_calls": [{"name": "bash", "input": {"command": "echo two >> a"}}]});
@@ -137,7 +137,7 @@ async fn exit_code_is_that_of_a_run_with_one_agent() {
 
 #[tokio::test]
 async fn options_of_one_session_are_refused() {
-    let home = crate::harness::Home::new();
+    let home = harness::Home::new();
     let options =
         ["--max-cost=1", "--max-tokens=1", "--max-requests=1", "--plain", "--continue", "--resume=sess_01kaqhg1e2f3g4h5j6k7m8n9p0"];
     for option in options {
@@ -149,7 +149,7 @@ async fn options_of_one_session_are_refused() {
 
 #[tokio::test]
 async fn only_run_takes_several_agents() {
-    let home = crate::harness::Home::new();
+    let home = harness::Home::new();
     let ran = home.run(&["serve", "--agent", "a", "--agent", "b"], "").await;
     assert_eq!((ran.code, ran.stderr.contains("only run takes several agents")), (2, true), "{ran:?}");
 }

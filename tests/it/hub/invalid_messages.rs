@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{home, session};
-use crate::harness::text;
+use harness::text;
 
 #[tokio::test]
 async fn response_that_cannot_be_read_fails_its_call_and_the_agent_continues() {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::claude_code::CLAUDE;
 use super::codex::CODEX;
 use super::{AGENT, allowed, bodies, home, home_of, hosted, played, session};
-use crate::harness::{Home, text};
+use harness::{Home, text};
 
 #[tokio::test]
 async fn check_reports_the_login() {

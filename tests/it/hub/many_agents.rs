@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::native::native;
 use super::{PLAYED, allowed, bodies, hosted, played, trust};
-use crate::harness::{Agent, Home, Reply, bash, bounded, on_postgres, poll, text};
-use crate::process::marked;
+use harness::marked;
+use harness::steps::bash;
+use harness::{Agent, Home, Reply, bounded, on_postgres, poll, text};
 
 /// Turns of a session between two comparisons. The last word of [`FAILING`] is then "say".
 const TURNS: usize = 7;

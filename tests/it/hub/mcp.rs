@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, session, setting, trust};
-use crate::harness::{Agent, Home, Reply, session_updates, text};
 use crate::mcp_serve::Client;
+use harness::{Agent, Home, Reply, session_updates, text};
 
 async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
     let (_, updates) = agent.turn(session, prompt).await;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, trust};
-use crate::harness::{Agent, Answer, Ask, Bridge, Home, Reply, text};
 use crate::mcp_serve::WORKSPACE_TOOLS;
+use harness::{Agent, Answer, Ask, Bridge, Home, Reply, text};
 
 /// Starts nuncio with an HTTP server, and creates a session of the agent `other`.
 async fn start(home: &Home, flags: &[&str]) -> (Agent, Bridge, String) {
@@ -114,7 +114,7 @@ async fn commands_run_under_the_rules_and_the_mode_of_the_session() {
     let mut asked = 0;
     for (mode, command, answer, expected) in cases {
         // Nothing would prevent that write.
-        if cfg!(posix) && command.contains("/etc") {
+        if harness::POSIX && command.contains("/etc") {
             continue;
         }
         agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
@@ -137,7 +137,7 @@ async fn commands_run_under_the_rules_and_the_mode_of_the_session() {
     assert_eq!(home.get("made"), None);
     assert_eq!(bodies(&home, &session, &["permission.requested"]).await.len(), asked);
     let calls = bodies(&home, &session, &["tool.started"]).await;
-    let count = if cfg!(posix) { 9 } else { 10 };
+    let count = if harness::POSIX { 9 } else { 10 };
     assert_eq!((calls.len(), &calls[0]["name"], &calls[0]["input"]), (count, &json!("bash"), &json!({"command": "echo one"})));
     assert_eq!(bodies(&home, &session, &["tool.completed"]).await.len(), count);
 }

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::turn_ends::running;
 use super::{allowed, bodies, hosted, trust};
-use crate::harness::{Agent, Home, Reply, bash, poll, text, tool};
+use harness::steps::bash;
+use harness::{Agent, Home, Reply, poll, text, tool};
 
 /// Settings for nuncio as the hosted agent `[agents.NAME]`, with a scripted model.
 pub fn native(home: &Home, name: &str, steps: Value) -> String {
     let script = home.script(steps);
     let script = script.strip_prefix("scripted:").unwrap();
-    let program = env!("CARGO_BIN_EXE_nuncio");
+    let program = harness::program();
     format!("[agents.{name}]\nkind = \"fake\"\ncommand = [\"{program}\"]\nconfig = \"{script}\"\n")
 }
 

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{bodies, hosted, session, trust};
-use crate::harness::{Agent, Home, Reply, gone, text, tool};
+use harness::{Agent, Home, Reply, gone, text, tool};
 
-pub const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/opencode.py");
+pub const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/opencode.py");
 
 /// A home with the test server as the agent `other`, and these settings of it.
 pub async fn home(flags: &[&str], settings: &str) -> Home {
@@ -264,7 +264,7 @@ async fn models_agents_and_commands_are_offered() {
         let answer = said(&mut agent, &session, prompt).await;
         assert!(answer == expected || expected.is_empty() && answer.ends_with("/none"), "{prompt}: {answer}");
     }
-    let updates = crate::harness::session_updates(&agent.frames, &session);
+    let updates = harness::session_updates(&agent.frames, &session);
     let commands = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
     assert_eq!(commands["availableCommands"][0]["name"], "greet");
     agent.finish().await;
@@ -292,7 +292,7 @@ pub async fn turns(agent: &mut Agent, session: &str, count: usize) -> Vec<Value>
             }
         }
     };
-    crate::harness::bounded("the turns have ended", wait).await
+    harness::bounded("the turns have ended", wait).await
 }
 
 #[tokio::test]
@@ -308,14 +308,13 @@ async fn turn_of_another_client_is_recorded() {
         let last = list.last().unwrap();
         assert_eq!((&last["by"], &last["stopReason"]), (&json!("opencode-tui"), &json!("end_turn")), "{words}");
         // The updates may follow the answer about the turns.
-        let shown =
-            |agent: &Agent| text(&crate::harness::session_updates(&agent.frames[before..], &session), "agent_message_chunk");
+        let shown = |agent: &Agent| text(&harness::session_updates(&agent.frames[before..], &session), "agent_message_chunk");
         let wait = async {
             while shown(&agent) != expected {
                 agent.frame().await.expect("the output ended");
             }
         };
-        crate::harness::bounded(expected, wait).await;
+        harness::bounded(expected, wait).await;
     }
     assert_eq!(said(&mut agent, &session, "say it").await, "Hello, world");
     // The other client may be faster than nuncio after a turn.

@@ -2,7 +2,7 @@
 
 use super::opencode::{home, said, terminal_client, turns};
 use super::session;
-use crate::harness::Reply;
+use harness::Reply;
 
 #[tokio::test]
 async fn subagents_of_the_session_ask_for_permission() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::claude_code::CLAUDE;
 use super::codex::CODEX;
 use super::{AGENT, bodies, home, home_of, session, setting, trust};
-use crate::harness::{Agent, Home, Reply, text};
+use harness::{Agent, Home, Reply, text};
 
 /// Runs a turn that asks once. Returns the agent's answer in its text, and the number of questions
 /// that reached the client.

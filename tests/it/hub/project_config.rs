@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::opencode::{SERVER, said};
 use super::{AGENT, allowed, home_of, played, session, trust};
-use crate::harness::{Home, Reply};
+use harness::{Home, Reply};
 
 /// Returns the answer of the agent to `prompt`, in a home with these settings and files.
 async fn answer(kind: &str, script: &str, flags: &[&str], more: &str, files: &[&str], prompt: &str) -> String {

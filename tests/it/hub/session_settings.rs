@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, allowed, bodies, claude_code, codex, home_of, hosted, opencode, played, session, trust};
-use crate::harness::{Agent, Home, Reply, text};
+use harness::{Agent, Home, Reply, text};
 
 const DOCUMENT: &str = include_str!("../../../docs/AGENTS.md");
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, home, setting, trust};
-use crate::harness::{Home, text};
+use harness::{Home, text};
 
 async fn new_session_error(home: &Home, name: &str) -> Value {
     let mut agent = home.start(&[]).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Events, Home, Reply};
+use harness::{Events, Home, Reply};
 
 const ASKS: &str = "until [ -e go ]; do sleep 0.01; done";
 
@@ -61,7 +61,7 @@ async fn changes_are_pushed_and_a_new_subscriber_gets_everything() {
     let mut other = server.get("/v1/events?types=turn.*").events().await;
     server.stop().await;
     while let Some(frame) = other.frame().await {
-        assert!(!matches!(frame, crate::harness::Frame::Status(_)), "{frame:?}");
+        assert!(!matches!(frame, harness::Frame::Status(_)), "{frame:?}");
     }
 }
 

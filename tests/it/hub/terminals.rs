@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::home_of;
-use crate::harness::{Answer, Bridge, Events, Home};
+use harness::{Answer, Bridge, Events, Home};
 
-const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hub/terminal.py");
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/terminal.py");
 
 /// Calls a hook of the session `claude-1` in the work directory.
 async fn hook(server: &Bridge, home: &Home, mut body: Value) -> Answer {

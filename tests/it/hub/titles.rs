@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bodies, session, setting, trust};
-use crate::harness::{Home, Reply, text};
+use harness::{Home, Reply, text};
 
 const RULES: &str = r#"[permissions]
 rules = [

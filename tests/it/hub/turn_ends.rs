@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, bodies, home, hosted, session, setting, trust};
-use crate::harness::{Home, gone, poll, text, tool};
+use harness::{Home, gone, poll, text, tool};
 
 /// Runs a prompt whose turn fails. Returns the error's code, message and hint.
 async fn failure(flags: &[&str], prompt: &str) -> (String, String, String) {
@@ -87,7 +87,7 @@ async fn lost_session_is_not_replaced() {
 /// The processes with `marker` in their environment and `word` in their command line.
 pub fn running(marker: &str, word: &str) -> Vec<u32> {
     let line = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let processes = crate::process::marked(marker).into_iter();
+    let processes = harness::marked(marker).into_iter();
     processes.filter(|pid| String::from_utf8_lossy(&line(pid)).replace('\0', " ").contains(word)).collect()
 }
 

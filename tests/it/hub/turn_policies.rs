@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bodies, claude_code, codex, home_of, opencode, session};
-use crate::harness::{Home, Reply, text};
+use harness::{Home, Reply, text};
 
 async fn home(more: &str) -> Home {
     home_of("claude-code", claude_code::CLAUDE, &[], more).await

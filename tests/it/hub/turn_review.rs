@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{bodies, claude_code, home_of, session};
-use crate::harness::{Home, Reply, text};
+use harness::{Home, Reply, text};
 
 /// Changes files in all ways: `tracked`, `dirty`, `untracked` and `run.sh` get other content,
 /// `run.sh` and `gone` other modes.

@@ -1,9 +1,9 @@
 //! Limits on the size of what a hosted agent sends in one turn.
 
-use nuncio::internal::limits::MODEL_ANSWER_BYTES_MAX;
+use harness::limits::MODEL_ANSWER_BYTES_MAX;
 
 use super::{PLAYED, bodies, home, home_of, session};
-use crate::harness::text;
+use harness::text;
 
 #[tokio::test]
 async fn turn_with_too_much_text_fails_and_its_rest_is_not_recorded() {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::native::native;
 use super::{PLAYED, allowed, played, trust};
-use crate::harness::{Home, Reply};
 use crate::workspaces::{CREATE, git, hook, repository};
+use harness::{Home, Reply};
 
 /// Files of the repository. `{ran}` is a script that records its argument.
 const FILES: &[(&str, &str)] = &[

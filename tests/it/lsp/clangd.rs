@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{diagnostics, outputs, write};
-use crate::harness::Home;
+use harness::Home;
 
 /// A trusted home, or `None` if clangd is not installed.
 async fn home() -> Option<Home> {
@@ -49,9 +49,9 @@ async fn killed_nuncio_leaves_no_clangd() {
     home.put("a.c", "int x = y;\n");
     let (mut agent, session) = home.session(json!([diagnostics("a.c")]), &[]).await;
     agent.turn(&session, "go").await;
-    let runs = |agent: &crate::harness::Agent| {
+    let runs = |agent: &harness::Agent| {
         let command = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        crate::process::marked(&agent.marker).into_iter().filter(|pid| command(*pid).starts_with("clangd")).count()
+        harness::marked(&agent.marker).into_iter().filter(|pid| command(*pid).starts_with("clangd")).count()
     };
     assert_eq!(runs(&agent), 1);
     agent.kill().await;

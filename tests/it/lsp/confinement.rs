@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{diagnostics, home, said, setting};
-use crate::harness::{Agent, Home, tool};
+use harness::{Agent, Home, tool};
 
 /// What a server of the mode `probe` reports without and with confinement.
 const ALL: &str = "open: ../probe-outside probe-inside";

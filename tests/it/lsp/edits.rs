@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{diagnostics, home, outputs, said, write, writing_session};
-use crate::harness::{Agent, Home, tool};
+use harness::{Agent, Home, tool};
 
 #[tokio::test]
 async fn edit_result_shows_new_diagnostics() {

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::harness::{CommandResult, Home};
+use harness::{CommandResult, Home};
 
 /// A home whose PATH has the test server as `rust-analyzer` and `pylsp`. The server reports its
 /// root directory as a diagnostic.
 fn home() -> Home {
     let home = Home::new();
-    let script = concat!("#!/bin/sh\nexec python3 ", env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py root\n");
+    let script = concat!("#!/bin/sh\nexec python3 ", env!("CARGO_MANIFEST_DIR"), "/lsp/server.py root\n");
     for name in ["rust-analyzer", "pylsp"] {
         let path = home.put(&format!("../bin/{name}"), script);
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -1,11 +1,11 @@
 //! Language servers that crash, hang, flood the client or send invalid output. Edits still succeed,
 //! and no processes remain.
 
-use nuncio::internal::limits;
+use harness::limits;
 use serde_json::json;
 
 use super::{diagnostics, home, outputs, said, setting, write, writing_session};
-use crate::harness::{Home, tool};
+use harness::{Home, tool};
 
 #[tokio::test]
 async fn broken_server_is_reported_once() {
@@ -77,7 +77,7 @@ async fn cancel_ends_the_wait_for_a_server() {
 #[tokio::test]
 async fn number_of_running_servers_is_limited() {
     let home = Home::new();
-    let server = json!(["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/lsp/server.py")]);
+    let server = json!(["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/lsp/server.py")]);
     let names: Vec<String> = (0..=limits::LSP_SERVERS_MAX).map(|number| format!("x{number}")).collect();
     // Different arguments make each entry a separate server.
     let setting = |name: &String| {
@@ -108,7 +108,7 @@ async fn killed_nuncio_leaves_no_servers() {
         let home = home(&[mode]);
         let (mut agent, session) = writing_session(&home, json!([write("a.x", "one")])).await;
         agent.turn(&session, "go").await;
-        assert!(crate::process::marked(&agent.marker).len() > 2, "{mode}: no server runs");
+        assert!(harness::marked(&agent.marker).len() > 2, "{mode}: no server runs");
         agent.kill().await;
     }
 }

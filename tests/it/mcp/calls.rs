@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{call, calls, home, setting, text, turn};
-use crate::harness::{Home, tool};
+use harness::{Home, tool};
 
 #[tokio::test]
 async fn results_of_all_kinds_reach_the_model_and_the_client() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{SERVER, call, setting, text, turn};
-use crate::harness::Home;
+use harness::Home;
 
 fn given(name: &str) -> Value {
     json!({"name": name, "command": "/usr/bin/env", "args": ["python3", SERVER], "env": [{"name": "GIVEN", "value": "$HOME"}]})

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{SERVER, setting};
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn servers_are_added_listed_checked_and_removed() {

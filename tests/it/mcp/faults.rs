@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{call, calls, home, session, setting, text, turn};
-use crate::harness::{Home, gone, notices, tool};
+use harness::{Home, gone, notices, tool};
 
 #[tokio::test]
 async fn server_that_dies_during_a_call_fails_the_call_and_is_started_again() {

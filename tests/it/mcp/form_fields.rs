@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{call, setting, text};
-use crate::harness::{Home, notices, tool};
+use harness::{Home, notices, tool};
 
 /// Shows the form `schema` to a client that accepts with each of the contents. Returns the form that
 /// the client saw, the answers that the server got, and the titles of the notices.

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{call, calls, setting, text};
-use crate::harness::{Home, notices, tool};
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
-use crate::providers;
+use harness::provider::Exchange;
+use harness::provider::session;
+use harness::wires::WIRES;
+use harness::{Home, notices, tool};
 
 /// Runs one prompt, and returns the names of the tools in its request.
 async fn offered(config: &str) -> Vec<String> {
     let wire = &WIRES[0];
-    let (home, provider, _) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
+    let (home, provider, _) = session::home(wire, vec![Exchange::events(wire.plain)]).await;
     home.config(&(home.config_text() + config));
     let ran = home.run(&["run", "go"], "").await;
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -146,8 +146,8 @@ async fn subagent_gets_the_tools_of_its_definition_from_a_large_list() {
     let home = Home::new();
     home.config(&setting("docs", &["many=200"]));
     let steps = json!([call("mcp__docs__add", json!({"a": 1, "b": 2})), {"expect": "sum", "text": "it is three"}]);
-    crate::subagents::define(&home, "adder", "tools: mcp__docs__add\n", steps);
-    let task = json!({"tool_calls": [crate::subagents::task("adder", "add")]});
+    harness::subagents::define(&home, "adder", "tools: mcp__docs__add\n", steps);
+    let task = json!({"tool_calls": [harness::steps::task("adder", "add")]});
     let (mut agent, session) = home.session(json!([task, {"expect": "it is three", "text": "end"}]), &["--mode", "auto"]).await;
     let (stop, updates) = agent.turn(&session, "go").await;
     assert_eq!(stop, "end_turn", "{updates:?}");

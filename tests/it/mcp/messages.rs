@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{call, calls, home, session, setting, text};
-use crate::harness::{Home, bounded};
+use harness::{Home, bounded};
 
 fn raw(line: &str) -> Value {
     call("mcp__docs__raw", json!({ "line": line }))

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{call, home, text, turn};
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn server_without_initialize_is_used() {

@@ -9,9 +9,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::{call, calls, session, text, turn};
-use crate::harness::{Agent, Answer, Bridge, Home, bounded};
+use harness::{Agent, Answer, Bridge, Home, bounded};
 
-const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/oauth.py");
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp/oauth.py");
 
 /// The server with its authorization server, which ends with this value.
 pub(super) struct OauthServer {

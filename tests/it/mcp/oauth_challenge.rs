@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::oauth::{Login, OauthServer, get};
 use super::{call, calls, text};
-use crate::harness::Home;
+use harness::Home;
 
 /// Signs in. Returns the scopes for which the browser asked, in order.
 async fn sign_in(home: &Home) -> Vec<String> {

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{home, session, setting};
-use crate::harness::{Agent, Home, notices};
 use crate::mcp_serve::Client;
-use crate::subagents::{children, define, says, task};
+use harness::steps::{says, task};
+use harness::subagents::{children, define};
+use harness::{Agent, Home, notices};
 
 /// The commands of servers in the last update: name, description, hint.
 fn announced(agent: &Agent, session: &str) -> Vec<[String; 3]> {

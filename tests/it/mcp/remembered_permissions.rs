@@ -1,12 +1,9 @@
 //! Remembered permissions for MCP tools: valid only for the same server and the same definition.
 
-use nuncio::internal::config::{AccessKind, Policy, Rule};
-use nuncio::internal::options::Mode;
-use nuncio::internal::permission::rules::{PermissionRequest, Rules, decide};
 use serde_json::{Value, json};
 
 use super::{SERVER, call};
-use crate::harness::{Home, Reply};
+use harness::{Home, Reply};
 
 /// One call per turn.
 fn turns(calls: &[Value]) -> Value {
@@ -56,30 +53,5 @@ async fn other_server_of_the_same_name_requires_permission() {
         agent.turn(&session, "go").await;
         assert_eq!(agent.questions(), questions, "{argument} {path}");
         agent.finish().await;
-    }
-}
-
-#[test]
-fn remembered_rule_without_a_definition_does_not_apply() {
-    let rule = |pattern: Option<&str>, policy| Rule {
-        tool: Some("mcp__docs__echo".into()),
-        kind: Some(AccessKind::Mcp),
-        path: None,
-        pattern: pattern.map(Into::into),
-        policy,
-    };
-    let cases = [
-        (rule(None, Policy::Allow), Policy::Ask),
-        (rule(Some("sha256:1"), Policy::Allow), Policy::Allow),
-        (rule(Some("sha256:2"), Policy::Allow), Policy::Ask),
-        (rule(None, Policy::Deny), Policy::Deny),
-    ];
-    for (rule, expected) in cases {
-        let request =
-            PermissionRequest { definition: Some("sha256:1"), ..PermissionRequest::new("mcp__docs__echo", AccessKind::Mcp) };
-        let rules = Rules { session: vec![rule.clone()], ..Rules::default() };
-        assert_eq!(decide(&rules, Mode::Ask, Policy::Ask, &request).policy, expected, "{rule:?}");
-        let settings = Rules { user: vec![Rule { pattern: None, ..rule.clone() }], ..Rules::default() };
-        assert_eq!(decide(&settings, Mode::Ask, Policy::Ask, &request).policy, rule.policy, "rules of the settings apply");
     }
 }

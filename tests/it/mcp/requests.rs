@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{call, setting, text};
-use crate::harness::{Agent, Home, Reply, notices, tool};
-use crate::subagents::{bodies, define, says, task};
+use harness::log::bodies;
+use harness::steps::{says, task};
+use harness::subagents::define;
+use harness::{Agent, Home, Reply, notices, tool};
 
 fn home(more: &str) -> Home {
     let home = Home::new();

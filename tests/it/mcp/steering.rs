@@ -8,8 +8,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
 use super::{logged, setting};
-use crate::harness::{Agent, Home};
 use crate::queue::{EDIT, REMOVE, allow_call, asks, busy, said, says, send};
+use harness::{Agent, Home};
 
 /// A session whose turn waits for a permission, and a server that waits before it returns a
 /// resource.

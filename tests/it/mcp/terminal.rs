@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{call, home, setting};
-use crate::harness::{Home, Terminal};
-use crate::subagents::bodies;
+use harness::log::bodies;
+use harness::{Home, Terminal};
 
 /// Starts `nuncio run` with these steps on a terminal, in mode auto.
 fn run(home: &Home, steps: Value) -> Terminal {

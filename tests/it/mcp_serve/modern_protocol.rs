@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::Client;
-use crate::harness::Home;
-use crate::subagents::{bash, bodies};
+use harness::Home;
+use harness::log::bodies;
+use harness::steps::bash;
 
 const VERSION: &str = "2026-07-28";
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{asks, assert_complete, editor, prompt, says};
-use crate::harness::{Agent, Bridge, Home, Server, changing_calls};
+use harness::{Agent, Bridge, Home, Server, changing_calls};
 
 /// An editor whose session asks for a permission, and a server in another process.
 async fn asking_editor(cwd: &str, flags: &[&str]) -> (Home, Agent, Value, String, Server) {

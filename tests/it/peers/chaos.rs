@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{asks, assert_complete, editor, says};
-use crate::harness::{Agent, Home, LIMIT, Random, RunningCommand, Server, bounded};
 use crate::http::exactly_once::{Stage, assert_same, read};
+use harness::{Agent, Home, LIMIT, Random, RunningCommand, Server, bounded};
 
 /// Number of rounds, unless `NUNCIO_ROUNDS` gives another one.
 const ROUNDS: u64 = 30;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// Fields whose values differ between runs: times, and positions that depend on how adjacent
 /// deltas were merged.

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::{assert_complete, editor, prompt, says, sockets};
-use crate::harness::{Agent, Home, LIMIT, Server, bounded};
+use harness::{Agent, Home, LIMIT, Server, bounded};
 
 /// The only socket of the home.
 fn socket(home: &Home) -> PathBuf {
@@ -34,7 +34,7 @@ async fn assert_forwards(home: &Home, session: &str) {
     let mut agent = editor(home, &home.script(json!([says("taken over")])), &[]).await;
     agent.load(home, session).await;
     let (stop, updates) = agent.turn(session, "go").await;
-    let said = crate::harness::text(&updates, "agent_message_chunk");
+    let said = harness::text(&updates, "agent_message_chunk");
     assert!(stop == "end_turn" && said.starts_with("answer"), "{said}");
     agent.finish().await;
 }

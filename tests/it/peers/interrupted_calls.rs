@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::peer::{Kind, Peer};
 use super::{assert_complete, editor, home, kind, message, prompt, says, sockets, waits};
-use crate::harness::{Agent, Direction, Home, Proxy, bounded, poll};
+use harness::{Agent, Direction, Home, Proxy, bounded, poll};
 
 /// A session of an editor, behind a proxy, and another editor that has loaded it.
 async fn behind_proxy(steps: Value) -> (Home, Agent, Proxy, Agent, String) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{assert_complete, editor, endless, kind, message};
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 /// Makes the store refuse the events of the session's owner.
 fn lose(home: &Home, session: &str) {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{asks, assert_complete, editor, endless, kinds, prompt, says};
-use crate::harness::{Agent, Home, session_updates, text};
+use harness::{Agent, Home, session_updates, text};
 
 fn frame(id: u64, method: &str, params: Value) -> String {
     let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});

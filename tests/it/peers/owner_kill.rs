@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
 use super::{assert_complete, endless, home, kind, message, prompt, says, waits};
-use crate::harness::{Agent, Home, bounded};
+use harness::{Agent, Home, bounded};
 
 /// The script of the owner's model: the first turn ends, the second one does not.
 fn owners() -> Value {
@@ -25,7 +25,7 @@ async fn started(owner: Kind, caller: Kind, steps: Value, flags: &[&str]) -> (Ho
 /// The prompt that is in progress.
 enum SentPrompt {
     Stdio(Value),
-    Http(tokio::task::JoinHandle<crate::harness::Answer>),
+    Http(tokio::task::JoinHandle<harness::Answer>),
 }
 
 /// Sends a prompt without waiting for its answer.
@@ -203,7 +203,7 @@ async fn call_of_a_killed_owner_fails_with_unknown_effect() {
 
 fn assert_call_failed(agent: &Agent, session: &str) {
     let updates = agent.updates(session);
-    let call = crate::harness::tool(&updates, 0);
+    let call = harness::tool(&updates, 0);
     assert_eq!(call["status"], "failed", "{call}");
 }
 

@@ -1,11 +1,10 @@
 //! One client, whatever the process it talks to: `nuncio acp` over stdio, `nuncio serve` over REST
 //! or /rpc, `nuncio run` over its JSON lines.
 
-use nuncio::internal::api::METHODS;
 use serde_json::{Map, Value, json};
 
 use super::{editor, prompt};
-use crate::harness::{Agent, Bridge, Events, Home, RunningCommand, Server, Socket, bounded};
+use harness::{Agent, Bridge, Events, Home, RunningCommand, Server, Socket, bounded};
 
 /// How a client reaches a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +107,7 @@ impl Peer {
                 tokio::task::yield_now().await;
             }
         };
-        let waited = tokio::time::timeout(crate::harness::LIMIT, wait).await;
+        let waited = tokio::time::timeout(harness::LIMIT, wait).await;
         assert!(waited.is_ok(), "{session} is not {what}: {last:#}");
         last
     }
@@ -164,11 +163,10 @@ impl Peer {
 
 /// Calls a method by its REST route. Params that are not in the path are the query or the body.
 async fn rest(server: &Server, method: &str, params: Value) -> Option<Result<Value, Value>> {
-    let row = METHODS.iter().find(|row| row.name == method).unwrap_or_else(|| panic!("no method {method}"));
-    let route = row.routes.first()?;
+    let (verb, route) = harness::route(method)?;
     let Value::Object(mut params) = params else { panic!("not an object: {params}") };
     let mut path = String::new();
-    for part in route.path.split('/').skip(1) {
+    for part in route.split('/').skip(1) {
         let field = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
         path += "/";
         path += &field.map_or(part.to_string(), |field| plain(&params.remove(field).unwrap_or_default()));
@@ -178,8 +176,8 @@ async fn rest(server: &Server, method: &str, params: Value) -> Option<Result<Val
         let history = events.history().await;
         return Some(Ok(history.into_iter().map(|shown| shown.event).collect()));
     }
-    let ask = match route.verb {
-        "GET" | "DELETE" => server.ask(route.verb, &format!("{path}{}", query(&params))),
+    let ask = match verb.as_str() {
+        "GET" | "DELETE" => server.ask(&verb, &format!("{path}{}", query(&params))),
         verb => server.ask(verb, &path).json(&Value::Object(params)),
     };
     let answer = ask.header("accept", "application/json").send().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
 use super::{asks, assert_complete, editor, says};
-use crate::harness::{Agent, Bridge, Events, Home, Reply, Server};
+use harness::{Agent, Bridge, Events, Home, Reply, Server};
 
 const ASKED: &str = "session/request_permission";
 
@@ -26,7 +26,7 @@ async fn listed(bridge: &Bridge, session: &str) -> Value {
     open[0].clone()
 }
 
-fn answer(bridge: &Bridge, permission: &Value, outcome: &str) -> crate::harness::Ask {
+fn answer(bridge: &Bridge, permission: &Value, outcome: &str) -> harness::Ask {
     let id = permission["permissionId"].as_str().unwrap();
     bridge.post(&format!("/v1/permissions/{id}"), &json!({"outcome": outcome, "reason": "because"}))
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
 use super::{asks, editor, endless, home, message, says, waits};
-use crate::harness::Home;
+use harness::Home;
 
 /// The processes that read one session: the owner, an editor, a server, and a WebSocket client of
 /// a server.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
 use super::{assert_complete, home, kind, message, prompt, release, says, waits};
-use crate::harness::{Agent, Editor, Home, Manner, text, tool};
+use harness::{Agent, Editor, Home, Manner, text, tool};
 
 /// A server that owns an idle session, and an editor with an unsaved buffer of `a.txt`. The model of
 /// the editor's process reads the file in each turn of the editor.

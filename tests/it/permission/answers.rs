@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Reply, bash, tool};
+use harness::steps::bash;
+use harness::{Home, Reply, tool};
 
 /// A model script with one call per turn, in this order. Each turn takes two steps.
 fn script(calls: &[Value]) -> Value {

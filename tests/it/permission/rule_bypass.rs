@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// The result of a `nuncio tool` call: `ok`, `denied`, or the exit code with the output.
 async fn outcome(home: &Home, mode: &str, tool: &str, input: Value) -> String {
@@ -93,7 +93,7 @@ async fn search_of_an_allowed_directory_includes_its_files() {
     let grep = json!([{ "tool_calls": [{ "name": "grep", "input": { "pattern": "needle", "path": "src" } }] }, { "expect": "a.rs", "text": "seen" }]);
     let (mut agent, session) = home.session(grep, &[]).await;
     let (stop, updates) = agent.turn(&session, "look").await;
-    assert_eq!((stop.as_str(), crate::harness::text(&updates, "agent_message_chunk").as_str()), ("end_turn", "seen"));
+    assert_eq!((stop.as_str(), harness::text(&updates, "agent_message_chunk").as_str()), ("end_turn", "seen"));
     agent.finish().await;
     // A search of the whole work directory makes no permission request and omits the file.
     let ran = home.run(&["tool", "grep", r#"{"pattern":"needle"}"#], "").await;

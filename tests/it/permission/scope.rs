@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::Verdict::{Allow, Ask};
-use super::verdict;
-use crate::harness::{Agent, Home, Reply, tool};
+use harness::verdict::Verdict::{Allow, Ask};
+use harness::verdict::verdict;
+use harness::{Agent, Home, Reply, tool};
 
 const GIT_STATUS: &str = "[permissions]\nrules = [ { tool = \"bash\", pattern = \"git status *\", policy = \"allow\" } ]\n";
 

@@ -5,9 +5,9 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use super::Verdict::{Allow, Ask, Deny};
-use super::verdict;
-use crate::harness::Home;
+use harness::Home;
+use harness::verdict::Verdict::{Allow, Ask, Deny};
+use harness::verdict::verdict;
 
 /// A home with a directory whose files `policy` protects from reading. File names and contents
 /// contain words that must not appear in tool output.

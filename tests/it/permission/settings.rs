@@ -1,7 +1,7 @@
 //! Rules that can never match are configuration errors. The error message suggests the nearest
 //! name.
 
-use crate::harness::Home;
+use harness::Home;
 
 /// Invalid rules, and the words that the error message must contain.
 const FAULTS: &[(&str, &[&str])] = &[

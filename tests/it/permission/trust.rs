@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::Verdict::{self, Allow, Ask, Deny};
-use super::verdict;
-use crate::harness::{Home, Reply, notices, tool};
+use harness::verdict::Verdict::{self, Allow, Ask, Deny};
+use harness::verdict::verdict;
+use harness::{Home, Reply, notices, tool};
 
 const TRUE: &str = r#"{ tool = "bash", pattern = "true", policy = "#;
 

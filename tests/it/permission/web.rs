@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::Verdict::{Allow, Ask, Deny};
-use super::verdict;
-use crate::harness::{Home, Reply, Site, tool};
+use harness::verdict::Verdict::{Allow, Ask, Deny};
+use harness::verdict::verdict;
+use harness::{Home, Reply, Site, tool};
 
 #[tokio::test]
 async fn fetch_patterns_match_urls() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::bodies;
-use crate::harness::{Home, tool};
+use harness::{Home, tool};
 
 #[tokio::test]
 async fn command_file_is_expanded() {

@@ -3,16 +3,17 @@
 use serde_json::json;
 
 use super::bodies;
-use crate::harness::Home;
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
-use crate::providers::{self, connect, conversation};
+use harness::Home;
+use harness::provider::Exchange;
+use harness::provider::session;
+use harness::provider::session::{connect, conversation};
+use harness::wires::WIRES;
 
 #[tokio::test]
 async fn environment_is_in_first_message_and_does_not_change() {
     let wire = &WIRES[0];
     let answers = vec![Exchange::events(wire.plain), Exchange::events(wire.plain), Exchange::events(wire.plain)];
-    let (home, provider, _) = providers::home(wire, answers).await;
+    let (home, provider, _) = session::home(wire, answers).await;
     home.put(".git/HEAD", "ref: refs/heads/first\n");
     home.put("AGENTS.md", "Always whistle.\n");
     let mut agent = connect(&home).await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bodies;
-use crate::harness::Home;
+use harness::Home;
 
 /// Prompts once; the system prompt must contain `expected`. Returns standard error.
 async fn system_prompt_contains(home: &Home, expected: &str) -> bool {

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// Reports which of some directories and files were opened or read.
 struct OpenWatch {

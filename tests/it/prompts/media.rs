@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
-use crate::providers::{self, bedrock, connect, conversation};
+use crate::providers::bedrock;
+use harness::Home;
+use harness::provider::Exchange;
+use harness::provider::session;
+use harness::provider::session::{connect, conversation};
+use harness::wires::WIRES;
 
 /// The parts of a prompt with a PDF document and with audio.
 fn prompt(session: &str, pdf: bool, audio: bool) -> Value {
@@ -19,7 +21,7 @@ fn prompt(session: &str, pdf: bool, audio: bool) -> Value {
 /// Sends a prompt to a model with all abilities. Returns the last parts of the first message.
 async fn sent(index: usize, pdf: bool, audio: bool) -> Result<Value, Value> {
     let wire = &WIRES[index];
-    let (home, provider, name) = providers::home(wire, vec![Exchange::events(wire.plain)]).await;
+    let (home, provider, name) = session::home(wire, vec![Exchange::events(wire.plain)]).await;
     let abilities = "abilities = [\"tools\", \"images\", \"pdf\", \"audio\"]";
     home.config(&format!("{}\n[models.\"test/{name}\"]\n{abilities}\n", home.config_text()));
     let mut agent = connect(&home).await;

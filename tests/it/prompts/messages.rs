@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::Home;
+use harness::Home;
 
 #[tokio::test]
 async fn custom_message_is_stored_and_not_sent_to_the_model() {
@@ -109,6 +109,6 @@ async fn message_between_turns_is_shown_to_the_client_of_the_last_turn() {
     let parts = json!([{"type": "text", "text": "by the way"}]);
     agent.call("_nuncio/session/message", json!({"sessionId": session, "parts": parts, "autoRun": false})).await;
     agent.call("_nuncio/session/get", json!({"sessionId": session})).await;
-    assert_eq!(crate::harness::text(&agent.updates(&session), "user_message_chunk"), "by the way");
+    assert_eq!(harness::text(&agent.updates(&session), "user_message_chunk"), "by the way");
     agent.finish().await;
 }

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::bodies;
-use crate::harness::{Home, text};
-use crate::subagents::{calls, define, says, task};
+use harness::steps::{calls, says, task};
+use harness::subagents::define;
+use harness::{Home, text};
 
 /// A model that answers whatever it is asked.
 fn any() -> Value {

@@ -3,8 +3,8 @@
 use ring::{digest, hmac};
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home};
-use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::{CommandResult, Home};
 
 const MODEL: &str = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
@@ -78,7 +78,7 @@ fn events(events: &[(&str, &str)]) -> Exchange {
 
 /// A home with an API key for Bedrock at this server.
 async fn keyed(exchanges: Vec<Exchange>) -> (Home, Provider) {
-    let server = Provider::start(nuncio::internal::config::Protocol::Bedrock, exchanges).await;
+    let server = Provider::start(harness::provider::Protocol::Bedrock, exchanges).await;
     let home = Home::new();
     home.env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", &server.base_url);
     home.env("AWS_BEARER_TOKEN_BEDROCK", KEY);
@@ -241,7 +241,7 @@ async fn requests_are_signed_with_keys_of_the_environment_or_a_profile() {
         (vec![("AWS_PROFILE", "work")], "AKIDWORK", "eu-north-1"),
     ];
     for (variables, key, region) in environment {
-        let server = Provider::start(nuncio::internal::config::Protocol::Bedrock, vec![events(HELLO)]).await;
+        let server = Provider::start(harness::provider::Protocol::Bedrock, vec![events(HELLO)]).await;
         let home = Home::new();
         home.env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", &server.base_url);
         home.env("AWS_SHARED_CREDENTIALS_FILE", home.put("../aws/credentials", credentials).to_str().unwrap());

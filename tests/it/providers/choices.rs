@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Site};
+use harness::{Home, Site};
 
 fn ids(options: &Value) -> Vec<String> {
     let model = options.as_array().unwrap().iter().find(|option| option["id"] == "model");

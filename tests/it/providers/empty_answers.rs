@@ -1,12 +1,12 @@
 //! Answers without text and calls.
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use serde_json::json;
 
-use super::{connect, conversation, home};
-use crate::harness::{notices, text};
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::Exchange;
+use harness::provider::Exchange;
+use harness::provider::session::{connect, conversation, home};
+use harness::wires::{WIRES, Wire};
+use harness::{notices, text};
 
 /// The events of an answer that has only thoughts, or nothing.
 fn without_text(wire: &Wire, thinks: bool) -> Exchange {

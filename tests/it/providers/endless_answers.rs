@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{connect, home};
-use crate::harness::{notices, text};
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::Exchange;
+use harness::provider::Exchange;
+use harness::provider::session::{connect, home};
+use harness::wires::{WIRES, Wire};
+use harness::{notices, text};
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 
 /// The first events of an answer, and the events that repeat endlessly.
 struct Case {
@@ -124,7 +124,7 @@ async fn ends(wire: &Wire) {
         assert_eq!(calls, 0, "{what}: a call of an answer that was cut ran");
         for kind in ["agent_message_chunk", "agent_thought_chunk"] {
             let length = text(&updates, kind).len();
-            assert!(length <= nuncio::internal::limits::MODEL_ANSWER_BYTES_MAX, "{what}: {length} bytes of {kind}");
+            assert!(length <= harness::limits::MODEL_ANSWER_BYTES_MAX, "{what}: {length} bytes of {kind}");
         }
         // The session is idle, and the endless answer is not retried.
         let (stop, updates) = agent.turn(&session, "and now?").await;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{connect, home};
-use crate::harness::{notices, text};
-use crate::models::wires::WIRES;
-use crate::provider::{Exchange, KEY, Provider};
+use harness::provider::session::{connect, home};
+use harness::provider::{Exchange, KEY, Provider};
+use harness::wires::WIRES;
+use harness::{notices, text};
 
 /// The model and the outcome of each request.
 fn steps(log: &[Value]) -> Vec<(&str, &str)> {

@@ -1,13 +1,13 @@
 //! Faults between the model and nuncio, end to end: a turn completes with each tool call run once,
 //! or it fails with the cause. A failure that is the same again is repeated at most once.
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Site, text};
-use crate::models::faults::{body, document, event_stream, gzip};
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, KEY, Provider};
+use harness::provider::answers::{body, document, event_stream, gzip};
+use harness::provider::{Exchange, KEY, Provider};
+use harness::wires::{WIRES, Wire};
+use harness::{Agent, Home, Site, text};
 
 /// An answer with thinking, a text and two calls of `bash`, which append a line to a file each.
 struct Answer {
@@ -146,7 +146,7 @@ const FAULTS: &[Fault] = &[
 
 /// A home with `settings` and a provider with these exchanges.
 async fn start(wire: &Wire, exchanges: Vec<Exchange>, settings: &str) -> (Home, Provider) {
-    let (home, provider, _) = super::home(wire, exchanges).await;
+    let (home, provider, _) = harness::provider::session::home(wire, exchanges).await;
     home.config(&format!("{}{settings}", home.config_text()));
     (home, provider)
 }

@@ -1,12 +1,12 @@
 //! Cancelled requests, truncated answers and retried turns in the conversation sent to the model.
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use serde_json::{Value, json};
 
-use super::{connect, conversation, home, unmarked};
-use crate::harness::Agent;
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, ReceivedRequest};
+use harness::Agent;
+use harness::provider::session::{connect, conversation, home, unmarked};
+use harness::provider::{Exchange, ReceivedRequest};
+use harness::wires::{WIRES, Wire};
 
 /// The plain events of a protocol up to "Hel".
 fn beginning(wire: &Wire) -> &'static [&'static str] {

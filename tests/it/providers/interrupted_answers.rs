@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{connect, conversation, home, unmarked};
-use crate::harness::text;
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
+use harness::provider::Exchange;
+use harness::provider::session::{connect, conversation, home, unmarked};
+use harness::text;
+use harness::wires::WIRES;
 
 const START: &str = r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"output_tokens":1}}}"#;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::lists::{OK, listed};
-use crate::harness::{Home, Site};
+use harness::{Home, Site};
 
 /// A provider, the pages of its list, and the expected models as `NAME PROPERTY…`.
 struct Case {

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::local::LOCAL;
-use crate::harness::{Agent, CommandResult, Home, Site, Watch, WatchFlags, bounded};
+use harness::provider::session::LOCAL;
+use harness::{Agent, CommandResult, Home, Site, Watch, WatchFlags, bounded};
 
 pub const OK: &str = "200 OK\ncontent-type: application/json";
 

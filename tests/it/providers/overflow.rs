@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{connect, conversation, home};
-use crate::harness::text;
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, ReceivedRequest};
+use harness::provider::session::{connect, conversation, home};
+use harness::provider::{Exchange, ReceivedRequest};
+use harness::text;
+use harness::wires::{WIRES, Wire};
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 
 /// The size of a conversation that the provider accepts, in bytes.
 const WINDOW: usize = 6000;

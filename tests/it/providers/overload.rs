@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{connect, home};
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
+use harness::provider::Exchange;
+use harness::provider::session::{connect, home};
+use harness::wires::WIRES;
 
 fn busy(seconds: &str) -> Exchange {
     Exchange::error(503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#)

@@ -1,14 +1,14 @@
 //! A request starts with the bytes of the previous request, so that providers find it in their
 //! cache.
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{connect, conversation, home};
-use crate::models::wires::WIRES;
-use crate::provider::{Exchange, ReceivedRequest};
+use harness::provider::session::{connect, conversation, home};
+use harness::provider::{Exchange, ReceivedRequest};
+use harness::wires::WIRES;
 
 /// The conversation of a request body, each item as it was sent, without marks of the cache.
 fn items(received: &ReceivedRequest) -> Vec<String> {

@@ -3,10 +3,10 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{connect, conversation, home};
-use crate::harness::{Home, text};
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
+use harness::provider::Exchange;
+use harness::provider::session::{connect, conversation, home};
+use harness::wires::WIRES;
+use harness::{Home, text};
 
 /// The model's answers and the notices of a turn in order, one word each: an answer with calls or
 /// with text, a note to the model, a notice without a note, and the end.
@@ -270,8 +270,10 @@ async fn note_stays_in_the_conversation() {
         let received = provider.finish().await;
         let noted = |index: usize| received[index].text.contains("[read: called 3 times in a row");
         assert!(!noted(2) && noted(3) && noted(4) && noted(5), "{name}");
-        let (before, after) =
-            (super::unmarked(json!(conversation(&received[3]))), super::unmarked(json!(conversation(&received[5]))));
+        let (before, after) = (
+            harness::provider::session::unmarked(json!(conversation(&received[3]))),
+            harness::provider::session::unmarked(json!(conversation(&received[5]))),
+        );
         let (before, after) = (before.as_array().unwrap(), after.as_array().unwrap());
         assert_eq!(&after[..before.len()], &before[..], "{name}");
     }
@@ -314,14 +316,12 @@ async fn steps(home: &Home, session: &str) -> Vec<Value> {
 async fn tokens_of_every_attempt_are_counted() {
     for wire in WIRES {
         let usage = match wire.protocol {
-            nuncio::internal::config::Protocol::Anthropic => wire.plain[0],
-            nuncio::internal::config::Protocol::OpenaiChat => {
-                r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1}}"#
-            }
-            nuncio::internal::config::Protocol::Ollama | nuncio::internal::config::Protocol::Bedrock => continue,
-            nuncio::internal::config::Protocol::Gemini => r#"{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#,
+            harness::provider::Protocol::Anthropic => wire.plain[0],
+            harness::provider::Protocol::OpenaiChat => r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1}}"#,
+            harness::provider::Protocol::Ollama | harness::provider::Protocol::Bedrock => continue,
+            harness::provider::Protocol::Gemini => r#"{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#,
             // Reported at the end of an answer.
-            nuncio::internal::config::Protocol::OpenaiResponses => continue,
+            harness::provider::Protocol::OpenaiResponses => continue,
         };
         let text = wire.plain.iter().position(|event| event.contains("Hel")).expect("there");
         let events: Vec<&str> =
@@ -363,7 +363,7 @@ async fn terminal_shows_countdown_while_run_waits() {
     provider.finish().await;
 
     // Other output has only the notice.
-    let (home, provider, _) = super::home(wire, vec![busy("2"), Exchange::events(wire.plain)]).await;
+    let (home, provider, _) = harness::provider::session::home(wire, vec![busy("2"), Exchange::events(wire.plain)]).await;
     let ran = home.run(&["run", "hi"], "").await;
     assert!(ran.code == 0 && ran.stderr.contains("attempt 2 in") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
     provider.finish().await;

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{connect, home};
-use crate::harness::{Home, notices};
-use crate::models::wires::WIRES;
-use crate::provider::{Exchange, KEY, Provider};
+use harness::provider::session::{connect, home};
+use harness::provider::{Exchange, KEY, Provider};
+use harness::wires::WIRES;
+use harness::{Home, notices};
 
 const PASSWORD: &str = "hunter2-is-secret";
 

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{ServerConfig, crypto};
 
-use crate::harness::Home;
-use crate::models::wires::WIRES;
-use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::Home;
+use harness::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::wires::WIRES;
 
 /// Runs one prompt with a provider of the first chat model and with additional settings. `provider`
 /// extends `[providers.test]`; `rest` follows it.

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, text, tool};
-use crate::models::wires::WIRES;
-use crate::process::marker;
-use crate::provider::{Exchange, KEY, Provider};
+use harness::marker;
+use harness::provider::{Exchange, KEY, Provider};
+use harness::wires::WIRES;
+use harness::{Home, text, tool};
 
 fn value<'a>(options: &'a Value, id: &str) -> &'a Value {
     options.as_array().unwrap().iter().find(|option| option["id"] == id).unwrap_or_else(|| panic!("no {id}: {options}"))

@@ -2,16 +2,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nuncio::internal::config::Protocol;
+use harness::provider::Protocol;
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
-use super::connect;
-use crate::harness::{CommandResult, Home, text};
-use crate::models::wires::{WIRES, Wire};
-use crate::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::provider::session::connect;
+use harness::provider::{Exchange, KEY, Provider, ReceivedRequest};
+use harness::wires::{WIRES, Wire};
+use harness::{CommandResult, Home, text};
 
 fn wire(protocol: Protocol) -> &'static Wire {
     WIRES.iter().find(|wire| wire.protocol == protocol).expect("a wire")

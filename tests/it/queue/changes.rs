@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{EDIT, QUEUE, REMOVE, allow, asks, busy, queue, said, says, send, until_idle};
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])

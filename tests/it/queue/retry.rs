@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{asks, busy, said, says, send, until_idle};
-use crate::harness::{Agent, Home};
-use crate::models::wires::WIRES;
-use crate::provider::Exchange;
-use crate::providers::{connect, conversation, home};
+use harness::provider::Exchange;
+use harness::provider::session::{connect, conversation, home};
+use harness::wires::WIRES;
+use harness::{Agent, Home};
 
 const RETRY: &str = "_nuncio/session/retry";
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::harness::{Bridge, Reply, bounded, notices};
+use harness::{Bridge, Reply, bounded, notices};
 
 /// A reply with an option, and decisions about parts.
 fn pick(option: &str, parts: Value) -> Reply {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply};
+use harness::{Agent, Home, Reply};
 
 /// Twenty lines, of which these are changed.
 fn lines(changed: &[(usize, &str)]) -> String {

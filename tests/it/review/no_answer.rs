@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::harness::Reply;
+use harness::Reply;
 
 async fn run(home: &Home, steps: &[Value]) -> Vec<Value> {
     let model = home.script(json!(steps));
@@ -72,7 +72,7 @@ async fn files_that_only_commands_changed_are_named() {
 }
 
 /// Starts a turn and waits for its review, which is not answered.
-async fn waiting(home: &Home) -> (crate::harness::Agent, String, Value) {
+async fn waiting(home: &Home) -> (harness::Agent, String, Value) {
     let (mut agent, session) = home.session(json!(steps()), &["--mode", "accept-edits"]).await;
     agent.otherwise = Reply::Never;
     let id = agent.prompt(&session, "go").await;
@@ -116,11 +116,7 @@ async fn history_has_no_call_for_a_review() {
     let home = home("auto");
     run(&home, &steps()).await;
     let listed = home.run(&["sessions", "list", "--json"], "").await.lines();
-    let mut history = nuncio::internal::context::history::History::default();
-    for event in home.log(listed[0]["sessionId"].as_str().unwrap()).await {
-        history.apply(&serde_json::from_value(event).unwrap());
-    }
-    let messages = format!("{:?}", history.messages());
+    let messages = json!(harness::provider::session::messages(&home, listed[0]["sessionId"].as_str().unwrap()).await).to_string();
     assert!(messages.contains("\"apply_patch\"") && !messages.contains("\"review\""), "{messages}");
 }
 

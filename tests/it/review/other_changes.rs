@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::harness::Reply;
 use crate::window::{calls, home as home_with_provider, says};
+use harness::Reply;
 
 const OWN: &str = "the user's own work\n";
 

@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::output_without;
-use crate::harness::Home;
 use crate::workspaces::{git, repository};
+use harness::Home;
 
 /// Each command makes the user's next git command in the repository, its linked worktree or its
 /// submodule run `evil`. `fake` is a copy of the repository's git directory that names the program.
@@ -271,7 +271,7 @@ fn control_files_are_read_only_for_other_users_too() {
         let input = json!({ "command": attack }).to_string();
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
         let mut command = Command::new("setpriv");
-        command.args(user).arg(env!("CARGO_BIN_EXE_nuncio")).args(["tool", "bash", "--mode", "auto", &input]);
+        command.args(user).arg(harness::program()).args(["tool", "bash", "--mode", "auto", &input]);
         let ran = command.current_dir(home.work()).envs(home.variables()).env("HOME", &top).output().unwrap();
         let told = output(&serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}")));
         assert_eq!(!told.ends_with("exit code: 0"), denied, "{attack}: {told}");

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use harness::Home;
 
 /// A home whose data directory contains the files of an earlier session.
 fn home(settings: &str) -> Home {
@@ -177,7 +177,7 @@ async fn command_can_read_saved_output_of_its_session() {
     ]);
     let (mut agent, session) = home.session(calls, &["--mode", "auto"]).await;
     let (_, updates) = agent.turn(&session, "go").await;
-    let told = crate::harness::tool(&updates, 1)["content"].to_string();
+    let told = harness::tool(&updates, 1)["content"].to_string();
     assert!(told.contains("100000"), "{told}");
     agent.finish().await;
 }

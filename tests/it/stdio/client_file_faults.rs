@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client_files::{said, session};
-use crate::harness::{Editor, Home, Manner, notices};
+use harness::{Editor, Home, Manner, notices};
 
 const UNUSED: &str = "The client's files are not used";
 const READ: &str = "fs/read_text_file";

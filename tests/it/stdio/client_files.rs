@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Editor, Home, Manner, notices, tool};
+use harness::{Agent, Editor, Home, Manner, notices, tool};
 
 /// Creates a session for an editor with files and terminals. The model makes these calls one after
 /// another.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, text};
+use harness::{Agent, Home, text};
 
 /// Toad and other clients print `error.data.details` unchanged.
 #[tokio::test]

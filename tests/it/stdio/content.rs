@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, text};
+use harness::{Home, text};
 
 async fn check(block: Value, reaches: &str) {
     let home = Home::new();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, kinds, session_updates, text};
+use harness::{Agent, Home, Reply, kinds, session_updates, text};
 
 fn frame(id: u64, method: &str, params: Value) -> String {
     let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, Reply, tool};
+use harness::{Agent, Home, Reply, tool};
 
 const BOUND: Duration = Duration::from_secs(5);
 

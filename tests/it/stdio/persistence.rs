@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, LIMIT, bounded, literal, text, tool};
+use harness::{Home, LIMIT, bounded, literal, text, tool};
 
 #[tokio::test]
 async fn store_locked_too_long_fails_only_one_prompt() {

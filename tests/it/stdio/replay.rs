@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, kinds, session_updates, text, tool};
+use harness::{Home, kinds, session_updates, text, tool};
 
 /// A turn with a thought, messages, a plan and tool calls, and the answer of a second turn.
 fn steps() -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, text};
+use harness::{Agent, Home, text};
 
 /// The ids of the listed sessions.
 async fn listed(agent: &mut Agent, params: Value) -> Vec<String> {

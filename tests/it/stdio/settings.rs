@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, kinds, notices};
+use harness::{Agent, Home, kinds, notices};
 
 /// The current value of an option.
 fn value(options: &Value, id: &str) -> Value {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::io::AsyncBufReadExt;
 
-use crate::harness::{Home, bounded, session_updates, text};
+use harness::{Home, bounded, session_updates, text};
 
 #[tokio::test]
 async fn end_of_input_ends_turn() {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, bash, kinds, session_updates};
+use harness::steps::bash;
+use harness::{Agent, Home, kinds, session_updates};
 
 const EVENT: &str = "_nuncio/events/event";
 const FOLLOW: &str = "_nuncio/events/follow";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, bounded, session_updates, text};
+use harness::{Agent, Home, bounded, session_updates, text};
 
 /// Maximum time of each wait.
 const BOUND: Duration = Duration::from_secs(8);

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Home, bash, kinds, session_updates, text, tool};
+use harness::steps::bash;
+use harness::{Agent, Home, kinds, session_updates, text, tool};
 
 /// Starts a client with these capabilities, and a session.
 async fn client(home: &Home, steps: Value, capabilities: Value, arguments: &[&str]) -> (Agent, String) {

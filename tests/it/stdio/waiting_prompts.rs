@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Bridge, Home, Reply, bounded, text};
+use harness::{Agent, Bridge, Home, Reply, bounded, text};
 
 /// Maximum number of waiting prompts of a session; `PROMPTS_WAITING_MAX` in limits.rs.
 const WAITING_MAX: usize = 16;

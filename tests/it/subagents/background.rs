@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{bash, bodies, calls, define, says};
-use crate::harness::{Agent, Home, text};
+use harness::log::bodies;
+use harness::steps::{bash, calls, says};
+use harness::subagents::define;
+use harness::{Agent, Home, text};
 
 /// A call of `task` in the background.
 fn background(agent: &str, prompt: &str) -> Value {

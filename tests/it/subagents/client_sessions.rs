@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{bash, calls, define, says, task};
-use crate::harness::{Agent, Home, Reply, session_updates, text, tool};
+use harness::steps::{bash, calls, says, task};
+use harness::subagents::define;
+use harness::{Agent, Home, Reply, session_updates, text, tool};
 
 /// Starts a client with these capabilities, and a session.
 async fn client(home: &Home, steps: Value, capabilities: &Value) -> (Agent, String) {
@@ -95,7 +96,7 @@ async fn client_without_the_capability_sees_only_the_call() {
     assert_eq!(sessions(&agent.frames), std::slice::from_ref(&session));
     assert!(updates_of(&updates, "subagent_update").is_empty());
     let linked = tool(&updates, 0)["_meta"]["session"]["sessionId"].clone();
-    assert_eq!(vec![linked], super::children(&mut agent, &session).await);
+    assert_eq!(vec![linked], harness::subagents::children(&mut agent, &session).await);
     agent.finish().await;
 }
 

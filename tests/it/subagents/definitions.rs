@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{calls, define, says, task};
-use crate::harness::{Agent, Home};
+use harness::steps::{calls, says, task};
+use harness::subagents::define;
+use harness::{Agent, Home};
 
 async fn subagents(agent: &mut Agent, home: &Home) -> Vec<Value> {
     agent.call("_nuncio/agent/list", json!({"cwd": home.work()})).await["subagents"].as_array().unwrap().clone()
@@ -43,7 +44,12 @@ async fn definitions_of_project_and_user_are_listed() {
 async fn tools_of_a_definition_are_all_that_its_subagent_has() {
     let home = Home::new();
     let refused = "there is no tool bash; available: grep, read";
-    define(&home, "reader", "tools: [Read, Grep]\n", json!([super::bash("touch made"), says(refused, "only grep and read")]));
+    define(
+        &home,
+        "reader",
+        "tools: [Read, Grep]\n",
+        json!([harness::steps::bash("touch made"), says(refused, "only grep and read")]),
+    );
     let (mut agent, session) =
         home.session(json!([calls(&[task("reader", "work")]), says("only grep and read", "ok")]), &["--mode", "auto"]).await;
     assert_eq!(agent.turn(&session, "go").await.0, "end_turn");

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{bash, calls, define, says, task};
-use crate::harness::Home;
+use harness::Home;
+use harness::steps::{bash, calls, says, task};
+use harness::subagents::define;
 
 #[tokio::test]
 async fn task_at_the_depth_limit_fails() {
@@ -49,7 +50,7 @@ async fn depth_reaches_processes_of_tools() {
 #[tokio::test]
 async fn nuncio_in_a_tool_of_nuncio_is_refused_at_the_limit() {
     let home = Home::new();
-    let nuncio = env!("CARGO_BIN_EXE_nuncio");
+    let nuncio = harness::program();
     home.config("[sandbox]\nmode = \"off\"\n");
     // Each process runs the next one with bash; the last one is refused.
     let mut model = home.script(json!([{"text": "too deep"}]));

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{bash, bodies, calls, children, define, says, task};
-use crate::harness::{Agent, Home};
-use crate::process::marked;
+use harness::log::bodies;
+use harness::marked;
+use harness::steps::{bash, calls, says, task};
+use harness::subagents::{children, define};
+use harness::{Agent, Home};
 
 /// A session whose subagent runs a command until it is killed; returns the id of the prompt, too.
 async fn running(home: &Home) -> (Agent, String, Value) {

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{bash, bodies, calls, children, define, says, task};
-use crate::harness::{Agent, Home, Reply};
+use harness::log::bodies;
+use harness::steps::{bash, calls, says, task};
+use harness::subagents::{children, define};
+use harness::{Agent, Home, Reply};
 
 async fn until_asked(agent: &mut Agent) -> Value {
     agent.until("a question", |frame| frame["method"] == "session/request_permission").await["params"].clone()
@@ -169,7 +171,7 @@ async fn request_after_the_turn_of_the_parent_belongs_to_no_turn() {
     agent.otherwise = Reply::Pick("allow_once");
     assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
     home.put("go", "");
-    while !crate::harness::text(&agent.updates(&session), "agent_message_chunk").contains("It is done.") {
+    while !harness::text(&agent.updates(&session), "agent_message_chunk").contains("It is done.") {
         agent.until_update("agent_message_chunk").await;
     }
     agent.finish().await;

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{bodies, calls, children, define, says, task};
-use crate::harness::{Home, Reply, tool};
 use crate::mcp_serve::Client;
+use harness::log::bodies;
+use harness::steps::{calls, says, task};
+use harness::subagents::{children, define};
+use harness::{Home, Reply, tool};
 
 const REVIEW: &str = "[review]\nmode = \"request\"\n";
 const CHECKS: &str = "[verify]\nmax_rounds = 1\ncommands = [\"grep -q good a.txt || { echo 'error: a.txt is bad'; exit 3; }\"]\n";

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{bash, bodies, calls, children, define, says, task};
-use crate::harness::{Home, tool};
+use harness::log::bodies;
+use harness::steps::{bash, calls, says, task};
+use harness::subagents::{children, define};
+use harness::{Home, tool};
 
 #[tokio::test]
 async fn answer_of_subagent_is_result_of_call() {

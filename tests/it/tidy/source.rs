@@ -123,7 +123,7 @@ fn character_literal(text: &str) -> Option<usize> {
 
 /// The package's root directory.
 pub fn package() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the package is in tests/it")
 }
 
 /// All Rust files below a directory of the package, sorted by path, without installed packages.

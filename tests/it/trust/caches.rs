@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{CONFIG, hook, notices, results, run, trust};
-use crate::harness::Home;
 use crate::workspaces::{git, repository};
+use harness::Home;
 
 /// A model that writes `a.x`.
 fn write() -> (&'static str, serde_json::Value) {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CONFIG, hook, notices, results, run, trust};
-use crate::harness::Home;
+use harness::Home;
 
 /// A home with a trusted project whose hook `guard.sh` writes a line to `runs.txt`.
 async fn guarded(more: &str) -> Home {

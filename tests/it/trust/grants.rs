@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 
 use super::{CONFIG, hook, notices, results, run, trust};
-use crate::harness::Home;
+use harness::Home;
 
 /// A trusted project whose hook writes the names of what it can do to `got.txt`: a file in each of
 /// these directories, and a socket.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{CONFIG, hook, notices, results, run, trust};
-use crate::harness::Home;
+use harness::Home;
 
 /// Changes of a project's settings that remove everything from them.
 const CHANGES: [&str; 3] = ["empty", "other", "absent"];

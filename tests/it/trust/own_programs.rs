@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::json;
 
 use super::{hook, notices, results, run, trust};
-use crate::harness::Home;
+use harness::Home;
 
 /// A script that writes what it can do to `got.txt` in the work directory.
 fn probe(home: &Home) -> String {
@@ -17,7 +17,7 @@ fn probe(home: &Home) -> String {
 }
 
 /// Runs a turn with one call, in which hooks, servers and token commands start.
-async fn start(home: &Home, more: &[&str]) -> crate::harness::CommandResult {
+async fn start(home: &Home, more: &[&str]) -> harness::CommandResult {
     let model = home.script(json!([{"tool_calls": [{"name": "glob", "input": {"pattern": "*.nothing"}}]}, {"text": "end"}]));
     let flags = [&["run", "--json", "--mode", "auto", "--model", &model], more, &["go"]].concat();
     home.run(&flags, "").await

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CONFIG, hook, notices, results, run, trust};
-use crate::harness::Home;
+use harness::Home;
 
 /// A line of a shell script that tries to write outside of the project and to connect, and writes
 /// what worked to `got.txt` in the project.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CONFIG, hook, trust};
-use crate::harness::Home;
+use harness::Home;
 
 fn project() -> Home {
     let home = Home::new();
@@ -45,9 +45,8 @@ async fn trust_shows_what_a_project_starts_and_allows() {
 #[tokio::test]
 async fn list_as_json_trusts_as_the_list_for_people_does() {
     let home = project();
-    let json = |ran: crate::harness::CommandResult| {
-        serde_json::from_str::<Value>(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
-    };
+    let json =
+        |ran: harness::CommandResult| serde_json::from_str::<Value>(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     let report = json(home.run(&["trust", "--json"], "").await);
     assert_eq!(report["runs"][0]["kind"], "hook");
     assert_eq!(report["status"], "not trusted yet");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Reply};
+use harness::{Home, Reply};
 
 fn declares(command: &str) -> String {
     format!("# Project\n\n## Checks\n\n```sh\n{command}\n```\n")

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, bash, tool};
+use harness::steps::bash;
+use harness::{Home, tool};
 
 /// A check that passes once `a.txt` contains `good`.
 const CHECK: &str = "grep -q good a.txt || { echo 'error: a.txt is not good'; exit 3; }";
@@ -222,11 +223,7 @@ async fn checks_are_shown_to_editors_and_kept_in_history() {
     agent.turn(&session, "more").await;
     agent.finish().await;
     // The model did not make the call, so its messages do not contain it.
-    let mut history = nuncio::internal::context::history::History::default();
-    for event in home.log(&session).await {
-        history.apply(&serde_json::from_value(event).unwrap());
-    }
-    let messages = format!("{:?}", history.messages());
+    let messages = json!(harness::provider::session::messages(&home, &session).await).to_string();
     assert!(messages.contains("\"write\"") && !messages.contains("\"verify\""), "{messages}");
 }
 

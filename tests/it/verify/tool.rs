@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home, Reply, tool};
+use harness::{CommandResult, Home, Reply, tool};
 
 const AGENTS: &str = "# Guide\n```sh\nfalse\n```\n## Test commands:\nRun these.\n\n```sh\n# all\n$ echo one\necho two && \\\n  echo three\n```\n\n## Other\n```\nfalse\n```\n";
 const ITEMS: &str = "# Checks\n- `echo first`\n- see `false` for more\n* `echo second`\n# Notes\n- `false`\n";

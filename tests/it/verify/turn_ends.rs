@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CommandResult, Home, bash};
+use harness::steps::bash;
+use harness::{CommandResult, Home};
 
 const CHECK: &str = "grep -q good a.txt || { echo 'error: a.txt is not good'; exit 3; }";
 const OTHER: &str = "grep -q fine b.txt || { echo 'error: b.txt is not fine'; exit 4; }";

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{answer, asks_for_summary, calls, connect, events, home, last_text, messages, says};
-use crate::harness::{Home, bounded, notices, text};
-use crate::provider::{Exchange, ReceivedRequest};
+use harness::provider::{Exchange, ReceivedRequest};
+use harness::{Home, bounded, notices, text};
 
 /// A text without repetitions of about this number of bytes.
 fn filler(bytes: usize) -> String {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::{asks_for_summary, calls, connect, events, home, last_text, messages, paired, says, tokens};
-use crate::harness::text;
+use harness::text;
 
 const WINDOW: usize = 32_768;
 const TURNS: usize = 300;

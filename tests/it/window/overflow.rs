@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::{asks_for_summary, calls, connect, events, home, last_text, paired, rejection, says, tokens};
-use crate::harness::{notices, text};
+use harness::{notices, text};
 
 /// The real context window, which the settings do not know.
 const WINDOW: usize = 20_000;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{calls, home, messages, says};
-use crate::provider::ReceivedRequest;
+use harness::provider::ReceivedRequest;
 
 const STEPS: usize = 50;
 /// The part of a request, in percent, that the next request starts with.

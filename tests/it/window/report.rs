@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{asks_for_summary, calls, connect, home, says};
-use crate::harness::{Agent, text};
+use harness::{Agent, text};
 
 fn sum(report: &Value) -> u64 {
     let sources = report["sources"].as_object().unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{agent, create, git, repository, session};
-use crate::harness::{Agent, Home};
+use harness::{Agent, Home};
 
 const APPLY: &str = "_nuncio/workspace/apply";
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{agent, create, git, repository, session};
-use crate::harness::{Home, bash, bounded};
+use harness::steps::bash;
+use harness::{Home, bounded};
 
 const COMMITS: usize = 12;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{CREATE, STATUS, agent, branches, create, git, hook, linked, list, repository};
-use crate::harness::{Home, poll};
+use harness::{Home, poll};
 
 #[tokio::test]
 async fn new_worktree_has_a_branch_and_is_outside_the_repository() {

@@ -7,7 +7,8 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use super::{CREATE, DELETE, agent, branches, create, git, linked, list, repository, session};
-use crate::harness::{Agent, Home, Reply, bash, tool};
+use harness::steps::bash;
+use harness::{Agent, Home, Reply, tool};
 
 async fn delete(agent: &mut Agent, id: &Value, more: Value) -> Value {
     let mut params = json!({"workspaceId": id});

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{git, hook, repository};
-use crate::harness::Home;
+use harness::Home;
 
 /// Makes the file `a` of the last commit a missing object that git would fetch.
 fn forget_object(work: &Path) {

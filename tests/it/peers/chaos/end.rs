@@ -122,7 +122,7 @@ impl RandomHistory<'_> {
             let agent = self.group.editor(number);
             let before = agent.frames.len();
             agent.call("session/load", params).await;
-            let updates = crate::harness::session_updates(&agent.frames[before..], &self.session);
+            let updates = harness::session_updates(&agent.frames[before..], &self.session);
             agent.frames.truncate(before);
             replays.push(updates);
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::{editor, says, sockets};
-use crate::harness::{Agent, Direction, Home, Proxy, Random, Server};
+use harness::{Agent, Direction, Home, Proxy, Random, Server};
 
 /// The processes of many histories, one history after the other.
 pub struct ProcessGroup {

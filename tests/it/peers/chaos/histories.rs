@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::group::ProcessGroup;
 use super::history::RandomHistory;
-use crate::harness::Random;
+use harness::Random;
 
 /// Number of histories, unless `NUNCIO_HISTORIES` gives another one.
 const HISTORIES: u64 = 200;

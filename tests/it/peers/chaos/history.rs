@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::group::ProcessGroup;
 use super::requests::{Origin, Reaction, Request, Wish, collect, forget};
 use super::rules;
-use crate::harness::{Ask, Direction, Random, RunningCommand, bounded};
+use harness::{Ask, Direction, Random, RunningCommand, bounded};
 
 /// The faults of a history. Rules that a fault weakens are checked in the other histories.
 #[derive(Clone, Copy, Debug)]

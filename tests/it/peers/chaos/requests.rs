@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::harness::{Agent, Answer, bounded};
+use harness::{Agent, Answer, bounded};
 
 /// A client: one of two editors, REST or a `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

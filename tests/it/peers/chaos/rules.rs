@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{ends_turn, kind};
 use super::history::{Faults, RandomHistory};
 use super::requests::{Origin, Reaction, Request, Wish};
-use crate::harness::session_updates;
+use harness::session_updates;
 
 fn text(event: &Value) -> &str {
     event["body"]["parts"][0]["text"].as_str().unwrap_or_default()

@@ -1,0 +1,38 @@
+//! Steps of a scripted model, and the calls in them.
+
+use serde_json::{Value, json};
+
+/// A call of a tool.
+pub fn call(name: &str, input: Value) -> Value {
+    json!({"name": name, "input": input})
+}
+
+/// A call of `write`.
+pub fn write(path: &str, content: &str) -> Value {
+    call("write", json!({"file_path": path, "content": content}))
+}
+
+/// A call of `task`.
+pub fn task(agent: &str, prompt: &str) -> Value {
+    call("task", json!({"agent": agent, "prompt": prompt}))
+}
+
+/// A step with these calls.
+pub fn calls(calls: &[Value]) -> Value {
+    json!({ "tool_calls": calls })
+}
+
+/// A step with one call of `bash`.
+pub fn bash(command: &str) -> Value {
+    calls(&[call("bash", json!({"command": command}))])
+}
+
+/// A step with a call that requires permission.
+pub fn asks() -> Value {
+    bash("true")
+}
+
+/// A step with text, which requires `expect` in the request.
+pub fn says(expect: &str, text: &str) -> Value {
+    json!({"expect": expect, "text": text})
+}

@@ -1,0 +1,3 @@
+//! Budgets and prices.
+
+mod cost;

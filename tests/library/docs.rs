@@ -1,0 +1,3 @@
+//! Pages of docs that repeat facts of the library.
+
+mod troubleshooting;

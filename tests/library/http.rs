@@ -1,0 +1,3 @@
+//! The HTTP bridge and the method table.
+
+mod fields;

@@ -1,0 +1,3 @@
+//! The connection with language servers.
+
+mod frames;

@@ -1,0 +1,27 @@
+//! Tests of the library: its public interface, and parts that a program does not show.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+#[macro_use]
+extern crate harness;
+
+mod budget;
+mod docs;
+mod durability;
+mod embedding;
+mod frames;
+mod history;
+mod http;
+mod lsp;
+mod mcp;
+mod models;
+mod openapi;
+mod patch;
+mod permission;
+mod process;
+mod providers;
+mod rpc;
+mod schema;
+mod session_core;
+mod terminal_text;
+mod tools;
+mod transcript;

@@ -1,0 +1,3 @@
+//! MCP servers.
+
+mod remembered_permissions;

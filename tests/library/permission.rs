@@ -1,0 +1,4 @@
+//! Decisions for command lines.
+
+mod hostile;
+mod oracle;

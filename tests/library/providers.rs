@@ -1,0 +1,4 @@
+//! Providers by the tables of the library.
+
+mod local;
+mod table;
