@@ -13,6 +13,7 @@ mod sessions;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use harness::steps::bash_call;
 use harness::{Home, Terminal};
 
 const SIZE: (u16, u16) = (24, 80);
@@ -30,13 +31,9 @@ async fn chat(home: &Home, steps: Value, flags: &[&str]) -> Terminal {
     chat_in(home, steps, flags, SIZE).await
 }
 
-fn bash(command: &str) -> Value {
-    json!({"name": "bash", "input": {"command": command}})
-}
-
 /// A command that waits for the file `go`.
 fn waiting() -> Value {
-    bash("echo started; until test -e go; do sleep 0.01; done; echo finished")
+    bash_call("echo started; until test -e go; do sleep 0.01; done; echo finished")
 }
 
 /// Ends the chat by Ctrl-D, and asserts that the terminal is as before.
@@ -67,7 +64,7 @@ async fn completed(home: &Home, shown: &str) -> String {
 #[tokio::test]
 async fn conversation_with_a_permission_request() {
     let home = Home::new();
-    let steps = json!([{"text": "I **will**.", "tool_calls": [bash("touch made")]}, {"text": "It is made."}]);
+    let steps = json!([{"text": "I **will**.", "tool_calls": [bash_call("touch made")]}, {"text": "It is made."}]);
     let mut terminal = chat(&home, steps, &[]).await;
     terminal.say("make it").await;
     terminal.until_screen("> make it", SIZE).await;
@@ -150,7 +147,7 @@ async fn hostile_text_changes_nothing_but_the_text() {
     let home = Home::new();
     let hostile = "\u{1b}]0;title\u{7}A\u{1b}]52;c;Y3Vy\u{7}B\u{1b}[2J\u{9b}2JC\u{202e}D\u{1b}[1;1H";
     let command = format!("echo '{hostile}'");
-    let steps = json!([{"text": hostile, "tool_calls": [bash(&command)]}, {"text": "the end"}]);
+    let steps = json!([{"text": hostile, "tool_calls": [bash_call(&command)]}, {"text": "the end"}]);
     home.put("\u{1b}]0;x\u{7}evil\u{9b}2J.txt", "");
     let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
     terminal.say("go\r").await;

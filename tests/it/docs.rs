@@ -1,5 +1,6 @@
 //! The pages of docs that repeat facts of the program: docs/SETTINGS.md from the schema of the
-//! settings, docs/CLI.md from the help of the commands. The example blocks of all pages are run by tests/docs/run.
+//! settings, docs/CLI.md from the help of the commands. Tests of the library compare
+//! docs/TROUBLESHOOTING.md with the error table. The example blocks of all pages are run by tests/docs/run.
 
 mod command_line;
 mod settings;

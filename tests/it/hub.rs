@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use harness::{Agent, Home};
+use harness::{Agent, Home, Reply, text};
 
 mod acp;
 mod agents_add;
@@ -96,4 +96,12 @@ async fn bodies(home: &Home, session: &str, types: &[&str]) -> Vec<Value> {
     let log = home.log(session).await;
     let bodies = log.into_iter().map(|mut event| event["body"].take());
     bodies.filter(|body| types.contains(&body["type"].as_str().unwrap())).collect()
+}
+
+/// Runs a turn whose questions get these replies. Returns its text and its updates.
+async fn turn(agent: &mut Agent, session: &str, prompt: &str, replies: &[Reply]) -> (String, Vec<Value>) {
+    agent.replies = replies.iter().cloned().collect();
+    agent.otherwise = Reply::Error;
+    let (_, updates) = agent.turn(session, prompt).await;
+    (text(&updates, "agent_message_chunk"), updates)
 }

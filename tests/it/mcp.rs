@@ -37,11 +37,6 @@ fn home(modes: &[&str]) -> Home {
     home
 }
 
-/// A step that calls one tool.
-fn call(name: &str, input: Value) -> Value {
-    json!({"tool_calls": [{"name": name, "input": input}]})
-}
-
 /// Waits until the log of a server, an existing file, has `count` lines that start with `line`.
 async fn logged(log: &Path, line: &str, count: usize) {
     let watch = Watch::new(log, WatchFlags::MODIFY);

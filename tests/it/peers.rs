@@ -23,11 +23,6 @@ use serde_json::{Value, json};
 
 use harness::{Agent, Home};
 
-/// A step with a call that requires permission in the default mode.
-fn asks() -> Value {
-    json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
-}
-
 /// A step whose command creates the file `started` and waits for [`release`]. It needs the mode
 /// `auto`.
 fn waits() -> Value {

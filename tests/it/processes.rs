@@ -238,7 +238,7 @@ async fn failed_call_does_not_affect_others_and_results_stay_in_order() {
     let messages = harness::provider::session::messages(&home, &session).await;
     let results: Vec<&str> =
         messages.iter().filter(|message| message["role"] == "tool").map(|message| message["content"].as_str().unwrap()).collect();
-    let beginnings = ["first", "", "third", "there is no tool no_such_tool", "edit: missing field", "last"];
+    let beginnings = ["first", "error: ", "third", "error: there is no tool no_such_tool", "error: edit: missing field", "last"];
     assert_eq!(results.len(), 6);
     for (result, beginning) in results.iter().zip(beginnings) {
         assert!(result.starts_with(beginning), "{result:?} where {beginning:?} should be: {results:#?}");

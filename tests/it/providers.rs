@@ -20,6 +20,7 @@ mod sources;
 mod vertex;
 
 use harness::provider::Protocol;
+use harness::provider::ReceivedRequest;
 use serde_json::json;
 
 use harness::provider::session::{connect, conversation, home, unmarked};
@@ -37,6 +38,10 @@ fn handed_back(wire: &Wire) -> &'static [&'static str] {
         Protocol::Ollama => &["\"thinking\":\"Two files.\""],
         Protocol::Bedrock => unreachable!("not in WIRES"),
     }
+}
+
+fn told(received: &ReceivedRequest) -> String {
+    json!(conversation(received)).to_string()
 }
 
 #[tokio::test]

@@ -5,36 +5,11 @@ mod retry;
 
 use serde_json::{Value, json};
 
-use harness::{Agent, Home, Reply};
+use harness::Agent;
 
 pub const QUEUE: &str = "_nuncio/session/queue";
 pub const EDIT: &str = "_nuncio/session/queue/edit";
 pub const REMOVE: &str = "_nuncio/session/queue/remove";
-
-/// A step with a call that requires permission.
-pub fn asks() -> Value {
-    json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
-}
-
-/// A step whose request must contain a text.
-pub fn says(expect: &str, text: &str) -> Value {
-    json!({"expect": expect, "text": text})
-}
-
-pub async fn until_asked(agent: &mut Agent) {
-    if agent.asked.is_empty() {
-        agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
-    }
-}
-
-/// Creates a session whose turn `first` waits for a permission; returns the id of its prompt too.
-pub async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
-    let (mut agent, session) = home.session(steps, &[]).await;
-    agent.otherwise = Reply::Never;
-    let prompt = agent.prompt(&session, "first").await;
-    until_asked(&mut agent).await;
-    (agent, session, prompt)
-}
 
 /// Sends a message to a busy session and returns its id.
 pub async fn send(agent: &mut Agent, session: &str, text: &str, more: Value) -> String {
@@ -44,15 +19,9 @@ pub async fn send(agent: &mut Agent, session: &str, text: &str, more: Value) -> 
     sent["messageId"].as_str().unwrap().to_owned()
 }
 
-/// Answers the open permission request.
-pub async fn allow_call(agent: &mut Agent) {
-    let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
-    agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
-}
-
 /// Answers the open permission request and reads until the prompt is answered.
 pub async fn allow(agent: &mut Agent, prompt: &Value) -> Value {
-    allow_call(agent).await;
+    agent.allow_open().await;
     agent.answer(prompt).await.unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -10,6 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use harness::Home;
+use harness::log::bodies;
+use harness::steps::{calls_one, write};
 
 /// Thirty lines, of which `change` replaces some.
 fn lines(change: &[(usize, &str)]) -> String {
@@ -32,20 +34,12 @@ fn home(mode: &str) -> Home {
     home
 }
 
-fn call(name: &str, input: Value) -> Value {
-    json!({"tool_calls": [{"name": name, "input": input}]})
-}
-
-fn write(path: &str, content: &str) -> Value {
-    call("write", json!({"file_path": path, "content": content}))
-}
-
 /// A turn that changes two places in `a.txt`, deletes `gone.sh` and creates `new/dir/n.txt`.
 fn steps() -> Vec<Value> {
     vec![
         write("a.txt", "first attempt\n"),
         write("a.txt", &lines(&[(3, "THREE"), (25, "TWENTY-FIVE")])),
-        call("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: gone.sh\n*** End Patch\n"})),
+        calls_one("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: gone.sh\n*** End Patch\n"})),
         write("new/dir/n.txt", "new\n"),
         json!({"text": "done"}),
     ]
@@ -64,10 +58,6 @@ fn as_written() -> (Option<String>, Option<u32>, Option<String>, bool) {
 
 fn as_before() -> (Option<String>, Option<u32>, Option<String>, bool) {
     (Some(lines(&[])), Some(0o754), None, false)
-}
-
-fn bodies<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    events.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
 }
 
 /// The automatic call that shows the review, as it completed.

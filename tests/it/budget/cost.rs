@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::in_nanos;
 use harness::log::bodies;
 use harness::provider::Exchange;
 use harness::provider::session;
 use harness::wires::WIRES;
-use harness::{Agent, Home, session_updates};
+use harness::{Home, session_updates};
 
 pub const PRICE: &str = "[models.\"scripted:*\"]\nprice = { input = 3.0, output = 15.0 }\n";
 
@@ -14,14 +15,6 @@ pub const PRICE: &str = "[models.\"scripted:*\"]\nprice = { input = 3.0, output 
 fn nanos(body: &Value) -> i64 {
     let tokens = |name: &str| body[name].as_i64().unwrap();
     3_000 * tokens("inputTokens") + 15_000 * tokens("outputTokens")
-}
-
-fn in_nanos(cost: &Value) -> i64 {
-    (cost.as_f64().unwrap_or_else(|| panic!("no cost: {cost}")) * 1e9).round() as i64
-}
-
-async fn get(agent: &mut Agent, session: &str) -> Value {
-    agent.call("_nuncio/session/get", json!({"sessionId": session})).await
 }
 
 /// The total of the last `usage_update` of a session.
@@ -42,10 +35,8 @@ async fn cost_is_recorded_per_request_turn_and_session() {
         let id = agent.prompt(&session, prompt).await;
         ended.push(agent.answer(&id).await.unwrap());
     }
-    let (turns, view) = (
-        agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].clone(),
-        get(&mut agent, &session).await,
-    );
+    let (turns, view) =
+        (agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].clone(), agent.view(&session).await);
     let listed = agent.call("session/list", json!({})).await["sessions"][0]["_meta"]["nuncio"].clone();
     let live = shown(&agent.frames, &session);
     let before = agent.frames.len();
@@ -100,7 +91,7 @@ async fn unknown_price_gives_no_cost() {
     let id = agent.prompt(&session, "go").await;
     let ended = agent.answer(&id).await.unwrap();
     let turns = agent.call("_nuncio/session/turns", json!({"sessionId": session})).await;
-    let view = get(&mut agent, &session).await;
+    let view = agent.view(&session).await;
     assert!(shown(&agent.frames, &session).is_null());
     agent.finish().await;
     let log = home.log(&session).await;
@@ -146,7 +137,7 @@ async fn interrupted_request_counts_what_is_known() {
     agent.until_update("agent_message_chunk").await;
     agent.kill().await;
     let (mut agent, _) = home.session(json!([]), &[]).await;
-    let known = in_nanos(&get(&mut agent, &session).await["cost"]);
+    let known = in_nanos(&agent.view(&session).await["cost"]);
     agent.load(&home, &session).await;
     let turns = agent.call("_nuncio/session/turns", json!({"sessionId": session})).await;
     assert_eq!(in_nanos(&turns["turns"][0]["cost"]), known);

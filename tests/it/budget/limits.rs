@@ -2,17 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::calls;
 use super::cost::PRICE;
 use harness::log::bodies;
 use harness::steps::{calls as step, says, task};
 use harness::subagents::{children, define};
 use harness::{Home, Reply};
-
-/// Steps with a call each.
-fn calls(count: usize) -> Value {
-    let step = |number: usize| json!({"tool_calls": [{"name": "plan", "input": {"entries": [{"content": number.to_string()}]}}]});
-    Value::from((0..count).map(step).collect::<Vec<_>>())
-}
 
 /// Runs a prompt with these settings and flags. Returns the number of requests, and the description
 /// of the notice about the budget.

@@ -2,13 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::{calls, questions};
 use harness::log::bodies;
 use harness::{Agent, Home, Reply, tool};
-
-fn calls(count: usize) -> Value {
-    let step = |number: usize| json!({"tool_calls": [{"name": "plan", "input": {"entries": [{"content": number.to_string()}]}}]});
-    Value::from((0..count).map(step).collect::<Vec<_>>())
-}
 
 /// Starts an agent with a session; `budget` is for `session/new`.
 async fn session(home: &Home, steps: Value, budget: Value) -> (Agent, String) {
@@ -17,11 +13,6 @@ async fn session(home: &Home, steps: Value, budget: Value) -> (Agent, String) {
     let params = json!({"cwd": home.work(), "mcpServers": [], "_meta": {"nuncio": {"budget": budget}}});
     let made = agent.call("session/new", params).await;
     (agent, made["sessionId"].as_str().unwrap().to_owned())
-}
-
-fn questions(agent: &Agent) -> Vec<String> {
-    let asked = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission");
-    asked.map(|frame| frame["params"]["toolCall"]["title"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::cost::PRICE;
+use super::{in_nanos, questions};
 use harness::log::bodies;
 use harness::steps::{calls, says, task};
 use harness::subagents::{children, define};
-use harness::{Agent, Home, Reply, session_updates};
+use harness::{Home, Reply, session_updates};
 
 fn plan(number: usize) -> Value {
     json!({"tool_calls": [{"name": "plan", "input": {"entries": [{"content": number.to_string()}]}}]})
@@ -16,11 +17,6 @@ fn plan(number: usize) -> Value {
 fn greedy(home: &Home) -> Value {
     define(home, "worker", "", (0..20).map(plan).collect());
     json!([calls(&[task("worker", "one"), task("worker", "two"), task("worker", "three")]), {"text": "done"}])
-}
-
-fn questions(agent: &Agent) -> Vec<String> {
-    let asked = agent.frames.iter().filter(|frame| frame["method"] == "session/request_permission");
-    asked.map(|frame| frame["params"]["toolCall"]["title"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The number of requests of a session and of all sessions below it.
@@ -118,10 +114,6 @@ async fn question_of_a_subagent_names_the_budget_of_the_parent() {
     }
 }
 
-fn nanos(cost: &Value) -> i64 {
-    (cost.as_f64().unwrap_or_else(|| panic!("no cost: {cost}")) * 1e9).round() as i64
-}
-
 #[tokio::test]
 async fn shown_cost_includes_subagents() {
     let home = Home::new();
@@ -139,7 +131,7 @@ async fn shown_cost_includes_subagents() {
     let listed = agent.call("session/list", json!({})).await["sessions"][0]["_meta"]["nuncio"].clone();
     let total = |frames: &[Value]| {
         let updates = session_updates(frames, &session);
-        nanos(&updates.iter().rfind(|update| update["sessionUpdate"] == "usage_update").unwrap()["cost"]["amount"])
+        in_nanos(&updates.iter().rfind(|update| update["sessionUpdate"] == "usage_update").unwrap()["cost"]["amount"])
     };
     let live = total(&agent.frames);
     let before = agent.frames.len();
@@ -149,16 +141,16 @@ async fn shown_cost_includes_subagents() {
 
     let spent = async |id: &str| {
         let log = home.log(id).await;
-        bodies(&log, "usage.updated").into_iter().map(|body| nanos(&body["cost"])).collect::<Vec<i64>>()
+        bodies(&log, "usage.updated").into_iter().map(|body| in_nanos(&body["cost"])).collect::<Vec<i64>>()
     };
     let (own, below) = (spent(&session).await, spent(&child).await);
     let (of_first, of_second) = (own[0] + own[1] + below.iter().sum::<i64>(), own[2]);
-    assert_eq!((nanos(&first["_meta"]["nuncio"]["cost"]), nanos(&turns[0]["cost"])), (of_first, of_first), "{turns}");
-    assert_eq!((nanos(&second["_meta"]["nuncio"]["cost"]), nanos(&turns[1]["cost"])), (of_second, of_second), "{turns}");
+    assert_eq!((in_nanos(&first["_meta"]["nuncio"]["cost"]), in_nanos(&turns[0]["cost"])), (of_first, of_first), "{turns}");
+    assert_eq!((in_nanos(&second["_meta"]["nuncio"]["cost"]), in_nanos(&turns[1]["cost"])), (of_second, of_second), "{turns}");
     let all = of_first + of_second;
-    assert_eq!((nanos(&view["cost"]), nanos(&listed["cost"]), live, replayed), (all, all, all, all));
+    assert_eq!((in_nanos(&view["cost"]), in_nanos(&listed["cost"]), live, replayed), (all, all, all, all));
     let list = home.run(&["sessions", "list", "--json"], "").await;
-    assert_eq!(nanos(&list.lines()[0]["cost"]), all);
+    assert_eq!(in_nanos(&list.lines()[0]["cost"]), all);
     let show = home.run(&["sessions", "show", &session], "").await;
     let dollars = format!("${:.4}", all as f64 / 1e9);
     assert!(format!("{}{}", show.stdout, show.stderr).contains(&dollars), "{dollars}: {show:?}");

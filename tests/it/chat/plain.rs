@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::bash;
 use harness::Home;
+use harness::steps::bash_call;
 
 #[tokio::test]
 async fn plain_chat_reads_lines_and_redraws_nothing() {
     let home = Home::new();
-    let steps = json!([{"text": "I **will**.\n", "tool_calls": [bash("touch made")]}, {"text": "the end\n"}]);
+    let steps = json!([{"text": "I **will**.\n", "tool_calls": [bash_call("touch made")]}, {"text": "the end\n"}]);
     let model = home.script(steps);
     let mut terminal = home.terminal(&["chat", "--plain", "--model", &model]);
     terminal.say("make it\n").await;

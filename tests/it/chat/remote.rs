@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use super::{SIZE, bash, end, session};
+use super::{SIZE, end, session};
 use harness::Home;
+use harness::steps::bash_call;
 
 #[tokio::test]
 async fn chat_works_on_a_server_elsewhere() {
     let server_home = Home::new();
-    let steps = json!([{"tool_calls": [bash("touch made")]}, {"text": "done there"}, {"text": "again"}]);
+    let steps = json!([{"tool_calls": [bash_call("touch made")]}, {"text": "done there"}, {"text": "again"}]);
     let server = server_home.serve_script(steps, &[]).await;
     let url = format!("http://{}", server.address);
     let home = Home::new();

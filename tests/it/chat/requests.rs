@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use super::{SIZE, bash, chat, end, session};
+use super::{SIZE, chat, end, session};
+use harness::steps::bash_call;
 use harness::{Home, Reply, poll};
 
 #[tokio::test]
 async fn rejection_gives_the_model_a_reason() {
     let home = Home::new();
-    let steps = json!([{"tool_calls": [bash("touch made")]}, {"expect": "not on Friday", "text": "understood"}]);
+    let steps = json!([{"tool_calls": [bash_call("touch made")]}, {"expect": "not on Friday", "text": "understood"}]);
     let mut terminal = chat(&home, steps, &[]).await;
     terminal.say("go\r").await;
     let screen = terminal.until_screen("Reject and say why", SIZE).await;
@@ -55,7 +56,7 @@ async fn hunks_of_a_review_are_chosen() {
 #[tokio::test]
 async fn request_is_notified_only_without_the_focus() {
     let home = Home::new();
-    let steps = json!([{"tool_calls": [bash("true")]}, {"tool_calls": [bash("true # two")]}, {"text": "done"}]);
+    let steps = json!([{"tool_calls": [bash_call("true")]}, {"tool_calls": [bash_call("true # two")]}, {"text": "done"}]);
     let mut terminal = chat(&home, steps, &[]).await;
     terminal.say("go\r").await;
     terminal.until_screen("[1] Allow", SIZE).await;
@@ -73,7 +74,7 @@ async fn request_is_notified_only_without_the_focus() {
 #[tokio::test]
 async fn two_chats_and_an_editor_see_and_answer_the_same() {
     let home = Home::new();
-    let steps = json!([{"tool_calls": [bash("touch made")]}, {"tool_calls": [bash("touch again")]}, {"text": "the end"}]);
+    let steps = json!([{"tool_calls": [bash_call("touch made")]}, {"tool_calls": [bash_call("touch again")]}, {"text": "the end"}]);
     let mut first = chat(&home, steps, &[]).await;
     first.say("go\r").await;
     first.until_screen("[1] Allow", SIZE).await;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{bash, chat_in, waiting};
+use super::{chat_in, waiting};
 use harness::Home;
+use harness::steps::bash_call;
 
 const SIZES: [(u16, u16); 3] = [(20, 40), (24, 80), (30, 200)];
 
@@ -84,7 +85,7 @@ async fn conversation() {
         ("error", json!([{"error": {"status": 400, "times": 9}}]), &[], &[("go\r", "✗"), ("", "/help")]),
         (
             "failed",
-            json!([{"tool_calls": [bash("seq 30; exit 3")]}, {"text": "It failed."}]),
+            json!([{"tool_calls": [bash_call("seq 30; exit 3")]}, {"text": "It failed."}]),
             &["--mode", "auto"],
             &[("go\r", "tokens in")],
         ),
@@ -123,7 +124,7 @@ async fn work() {
 #[tokio::test]
 async fn requests_and_lists() {
     check(&[
-        ("permission", json!([{"tool_calls": [bash("rm -rf target")]}]), &[], &[("go\r", "[1] Allow")]),
+        ("permission", json!([{"tool_calls": [bash_call("rm -rf target")]}]), &[], &[("go\r", "[1] Allow")]),
         ("permission_diff", json!([{"tool_calls": [edit()]}]), &[], &[("go\r", "[1] Allow"), ("\t", "digits answer")]),
         ("review", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "Choose hunks")]),
         (

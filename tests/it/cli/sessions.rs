@@ -1,13 +1,10 @@
 //! `nuncio sessions`: short ids, the length of the list, confirmations; and what a session leaves.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::check;
 use harness::Home;
-
-fn bash(command: &str) -> Value {
-    json!({"name": "bash", "input": {"command": command}})
-}
+use harness::steps::bash_call;
 
 /// Runs a prompt and returns the id of its session.
 async fn session(home: &Home, title: &str) -> String {
@@ -79,8 +76,8 @@ async fn deletion_is_confirmed_at_the_terminal() {
 async fn denial_is_printed_once_with_the_way_to_allow_it() {
     let home = Home::new();
     let write = json!({"name": "write", "input": {"file_path": "a", "content": "b"}});
-    for (call, hints) in [(bash("touch made"), &["--mode auto"][..]), (write, &["--mode accept-edits", "--mode auto"])] {
-        let model = home.script(json!([{"tool_calls": [call, bash("touch other")]}, {"text": "so be it"}]));
+    for (call, hints) in [(bash_call("touch made"), &["--mode auto"][..]), (write, &["--mode accept-edits", "--mode auto"])] {
+        let model = home.script(json!([{"tool_calls": [call, bash_call("touch other")]}, {"text": "so be it"}]));
         let ran = home.run(&["run", "--model", &model, "go"], "").await;
         check(&ran, 4, &[&["so be it", "denied: no connected client"], hints].concat());
         assert_eq!(ran.stderr.matches("denied").count(), 2, "one for each call: {ran:?}");
@@ -121,13 +118,13 @@ async fn log_of_a_command_has_no_json_lines() {
 #[tokio::test]
 async fn session_leaves_no_empty_artifact_directory() {
     let home = Home::new();
-    let model = home.script(json!([{"tool_calls": [bash("echo hi > $TMPDIR/x; cat $TMPDIR/x")]}, {"text": "bye"}]));
+    let model = home.script(json!([{"tool_calls": [bash_call("echo hi > $TMPDIR/x; cat $TMPDIR/x")]}, {"text": "bye"}]));
     let ran = home.run(&["run", "--model", &model, "--mode", "auto", "go"], "").await;
     check(&ran, 0, &["hi"]);
     let left = std::fs::read_dir(home.data().join("artifacts")).into_iter().flatten().flatten();
     assert_eq!(left.map(|entry| entry.path()).collect::<Vec<_>>(), Vec::<std::path::PathBuf>::new());
     // Artifacts are kept.
-    let model = home.script(json!([{"tool_calls": [bash("seq 1 100000")]}, {"text": "bye"}]));
+    let model = home.script(json!([{"tool_calls": [bash_call("seq 1 100000")]}, {"text": "bye"}]));
     let ran = home.run(&["run", "--model", &model, "--mode", "auto", "--json", "go"], "").await;
     let id = ran.lines()[0]["sessionId"].clone();
     let kept = home.data().join("artifacts").join(id.as_str().unwrap());

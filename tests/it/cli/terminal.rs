@@ -5,6 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::check;
+use harness::steps::bash_call;
 use harness::{Home, Terminal};
 
 /// Control sequences and characters of a terminal.
@@ -54,16 +55,12 @@ fn home() -> Home {
     home
 }
 
-fn bash(command: &str) -> Value {
-    json!({"name": "bash", "input": {"command": command}})
-}
-
 #[tokio::test]
 async fn forged_question_shows_the_whole_command() {
     let home = home();
     home.put("victim/file", "");
     let command = "rm -rf victim #\u{1b}[2K\rls -la";
-    let model = home.script(json!([{"tool_calls": [bash(command)]}, {"text": "so be it"}]));
+    let model = home.script(json!([{"tool_calls": [bash_call(command)]}, {"text": "so be it"}]));
     let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
     let shown = terminal.until("[r] always reject: ").await;
     assert!(shown.contains("Allow `rm -rf victim #^[[2K^Mls -la`?"), "{shown:?}");
@@ -80,12 +77,12 @@ async fn question_shows_every_line_and_every_invisible_character() {
     let odd = "echo a\u{202e}b\u{200b}c\u{a0}d\u{9b}e\u{7f}f\u{e0041}g\u{feff}h";
     // A call, and the required texts of its question.
     let cases = [
-        (bash(odd), vec!["echo a<U+202E>b<U+200B>c<U+00A0>d<U+009B>e^?f<U+E0041>g<U+FEFF>h"]),
+        (bash_call(odd), vec!["echo a<U+202E>b<U+200B>c<U+00A0>d<U+009B>e^?f<U+E0041>g<U+FEFF>h"]),
         (
-            bash("echo one\n\u{1b}[1A\u{1b}[2Kecho two\r\necho three"),
+            bash_call("echo one\n\u{1b}[1A\u{1b}[2Kecho two\r\necho three"),
             vec!["  echo one\n", "  ^[[1A^[[2Kecho two^M\n", "  echo three\n"],
         ),
-        (bash(&long), vec![long.as_str()]),
+        (bash_call(&long), vec![long.as_str()]),
         (
             json!({"name": "bash", "input": {"command": "ls", "env": {"LD_PRELOAD": "./evil\u{1b}[8m.so"}}}),
             vec!["LD_PRELOAD", "evil", "^[[8m", ".so"],
@@ -152,7 +149,7 @@ async fn output_on_a_terminal_has_no_control_sequences() {
     let steps = json!([
         {"thinking": hostile("T"), "text": hostile("A"), "chunk_chars": 1, "tool_calls": [
             {"name": "read", "input": {"file_path": "raw"}},
-            bash("cat raw; exit 1"),
+            bash_call("cat raw; exit 1"),
             {"name": "edit", "input": {"file_path": file, "old_string": "one", "new_string": hostile("E")}},
             {"name": "edit", "input": {"file_path": hostile("missing"), "old_string": "one", "new_string": "two"}},
             {"name": "plan", "input": {"entries": [{"content": hostile("P"), "status": "pending"}]}},
@@ -247,8 +244,9 @@ async fn no_color_and_dumb_terminals_get_no_colours() {
 #[tokio::test]
 async fn failed_command_shows_its_last_lines_and_its_exit_code() {
     let home = Home::new();
-    let model =
-        home.script(json!([{"tool_calls": [bash("seq 1 40; exit 3")]}, {"tool_calls": [bash("seq 101 140")]}, {"text": "bye"}]));
+    let model = home.script(
+        json!([{"tool_calls": [bash_call("seq 1 40; exit 3")]}, {"tool_calls": [bash_call("seq 101 140")]}, {"text": "bye"}]),
+    );
     let ran = home.run(&["run", "--model", &model, "--mode", "auto", "--sandbox", "off", "go"], "").await;
     check(&ran, 0, &["  29\n", "  40\n", "exit code: 3\n", "28 earlier lines"]);
     assert!(!ran.stderr.contains("  28\n"), "{ran:?}");
@@ -263,7 +261,7 @@ async fn question_is_not_interleaved_with_a_parallel_result() {
     let home = home();
     home.put("a.txt", "what the file holds\n");
     let model = home.script(json!([
-        {"tool_calls": [bash("echo ran"), {"name": "read", "input": {"file_path": "a.txt"}}]},
+        {"tool_calls": [bash_call("echo ran"), {"name": "read", "input": {"file_path": "a.txt"}}]},
         {"text": "bye"},
     ]));
     let server = home.serve(&[]).await;
@@ -339,7 +337,7 @@ async fn serve_log_names_token_file_without_terminal() {
 #[tokio::test]
 async fn reason_of_a_rejection_reaches_the_model() {
     let home = home();
-    let steps = json!([{"tool_calls": [bash("touch made")]}, {"expect": "use the makefile", "text": "so be it"}]);
+    let steps = json!([{"tool_calls": [bash_call("touch made")]}, {"expect": "use the makefile", "text": "so be it"}]);
     let mut terminal = home.terminal(&["run", "--model", &home.script(steps), "go"]);
     terminal.until("[r] always reject: ").await;
     // One key is enough.
@@ -353,7 +351,7 @@ async fn reason_of_a_rejection_reaches_the_model() {
 #[tokio::test]
 async fn run_names_the_session_shows_its_work_and_what_it_used() {
     let home = Home::new();
-    let wait = bash("echo started; until test -e go; do sleep 0.01; done; echo finished; exit 3");
+    let wait = bash_call("echo started; until test -e go; do sleep 0.01; done; echo finished; exit 3");
     let steps = json!([{"tool_calls": [wait]}, {"text": "the end"}]);
     let mut terminal = home.terminal(&["run", "--model", &home.script(steps), "--mode", "auto", "go"]);
     // The line about the running command has its last output line.

@@ -3,11 +3,8 @@
 
 use serde_json::{Value, json};
 
+use harness::steps::bash_call;
 use harness::{Agent, Bridge, Home, Reply, Server, on_postgres};
-
-fn bash(command: &str) -> Value {
-    json!({"name": "bash", "input": {"command": command}})
-}
 
 async fn question(agent: &mut Agent) {
     agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
@@ -44,7 +41,7 @@ async fn activity_of_session_is_listed_by_every_process() {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, home.work().join("pipe"), mode).unwrap();
     let error = json!({"error": {"status": 400, "times": 9}});
-    let steps = json!([{"tool_calls": [bash("cat pipe")]}, {"text": "done"}, error]);
+    let steps = json!([{"tool_calls": [bash_call("cat pipe")]}, {"text": "done"}, error]);
     let (mut agent, session) = home.session(steps, &[]).await;
     let server = home.serve_script(json!([]), &[]).await;
     agent.otherwise = Reply::Never;
@@ -97,7 +94,7 @@ async fn activity_of_session_is_listed_by_every_process() {
 #[tokio::test]
 async fn session_of_killed_process_is_listed_as_interrupted() {
     let home = Home::new();
-    let (mut agent, session) = home.session(json!([{"tool_calls": [bash("true")]}]), &[]).await;
+    let (mut agent, session) = home.session(json!([{"tool_calls": [bash_call("true")]}]), &[]).await;
     let server = home.serve_script(json!([]), &[]).await;
     agent.otherwise = Reply::Never;
     agent.prompt(&session, "go").await;
@@ -128,7 +125,7 @@ async fn session_of_killed_process_is_listed_as_interrupted() {
 #[tokio::test]
 async fn permission_requests_of_other_processes_are_listed_within_roots() {
     let home = Home::new();
-    let (mut agent, session) = home.session(json!([{"tool_calls": [bash("true")]}]), &[]).await;
+    let (mut agent, session) = home.session(json!([{"tool_calls": [bash_call("true")]}]), &[]).await;
     agent.otherwise = Reply::Never;
     let prompt = agent.prompt(&session, "go").await;
     question(&mut agent).await;

@@ -3,35 +3,13 @@
 use serde_json::{Value, json};
 
 use super::refused;
+use harness::busy;
+use harness::steps::{asks, says};
 use harness::{Agent, Home, Reply, bounded};
-
-/// A step with a call that requires permission.
-fn asks() -> Value {
-    json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
-}
 
 /// A step with text and a call that requires permission; the text is logged before the question.
 fn says_and_asks(expect: &str, text: &str) -> Value {
     json!({"expect": expect, "text": text, "tool_calls": asks()["tool_calls"]})
-}
-
-fn says(expect: &str, text: &str) -> Value {
-    json!({"expect": expect, "text": text})
-}
-
-async fn until_asked(agent: &mut Agent) {
-    if agent.asked.is_empty() {
-        agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
-    }
-}
-
-/// Creates a session whose turn `first` waits for a permission; returns the id of its prompt too.
-async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
-    let (mut agent, session) = home.session(steps, &[]).await;
-    agent.otherwise = Reply::Never;
-    let prompt = agent.prompt(&session, "first").await;
-    until_asked(&mut agent).await;
-    (agent, session, prompt)
 }
 
 fn params(session: &str, text: &str, more: Value) -> Value {
@@ -42,11 +20,6 @@ fn params(session: &str, text: &str, more: Value) -> Value {
 
 async fn send(agent: &mut Agent, session: &str, text: &str, more: Value) -> Value {
     agent.call("_nuncio/session/message", params(session, text, more)).await
-}
-
-async fn allow(agent: &mut Agent) {
-    let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
-    agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
 }
 
 /// Reads until an update with this text of the agent or a user.
@@ -66,7 +39,7 @@ async fn written(agent: &mut Agent, session: &str) -> Vec<Value> {
 /// Turn (from 0), role and text of all messages without the tool calls.
 async fn said(agent: &mut Agent, session: &str) -> Vec<String> {
     let messages = written(agent, session).await;
-    let turns = turns(agent, session).await;
+    let turns = agent.turns(session).await;
     let turn = |message: &Value| {
         let place = turns.iter().position(|turn| turn["turnId"] == message["turnId"]);
         place.map_or("-".into(), |place| place.to_string())
@@ -75,10 +48,6 @@ async fn said(agent: &mut Agent, session: &str) -> Vec<String> {
         format!("{} {} {}", turn(message), message["role"].as_str().unwrap(), message["parts"][0]["text"].as_str().unwrap())
     };
     messages.iter().map(show).collect()
-}
-
-async fn turns(agent: &mut Agent, session: &str) -> Vec<Value> {
-    agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].as_array().unwrap().clone()
 }
 
 async fn waiting(agent: &mut Agent, session: &str) -> u64 {
@@ -91,7 +60,7 @@ async fn message_starts_turn_in_idle_session() {
     let (mut agent, session) = home.session(json!([says_and_asks("hello", "hi")]), &[]).await;
     agent.otherwise = Reply::Never;
     let sent = send(&mut agent, &session, "hello", json!({})).await;
-    until_asked(&mut agent).await;
+    agent.until_asked().await;
     agent.call("session/close", json!({"sessionId": session})).await;
     let model = home.script(json!([says("be brief", "yes")]));
     agent.call("session/set_config_option", json!({"sessionId": session, "configId": "model", "value": model})).await;
@@ -129,9 +98,9 @@ async fn queued_messages_run_in_separate_turns() {
     let second = send(&mut agent, &session, "second", json!({})).await;
     let third = send(&mut agent, &session, "third", json!({"delivery": "queue"})).await;
     assert_eq!((second.get("turnId"), third.get("turnId"), waiting(&mut agent, &session).await), (None, None, 2));
-    allow(&mut agent).await;
+    agent.allow_open().await;
     assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
-    until_asked(&mut agent).await;
+    agent.until_asked().await;
     assert_eq!(
         said(&mut agent, &session).await,
         ["0 user first", "0 assistant one", "1 user second", "1 assistant two", "2 user third", "2 assistant three"]
@@ -154,8 +123,8 @@ async fn message_steers_running_turn() {
         json!([asks(), {"expect": "look left", "text": "left", "chunk_chars": 2, "delay_ms": 1000}, says("and right", "right")]);
     let (mut agent, session, prompt) = busy(&home, steps).await;
     let sent = send(&mut agent, &session, "look left", json!({"delivery": "steer"})).await;
-    assert_eq!(sent["turnId"], turns(&mut agent, &session).await[0]["turnId"]);
-    allow(&mut agent).await;
+    assert_eq!(sent["turnId"], agent.turns(&session).await[0]["turnId"]);
+    agent.allow_open().await;
     // The turn is about to end when the next message arrives, and continues.
     agent.until_update("agent_message_chunk").await;
     send(&mut agent, &session, "and right", json!({"delivery": "steer"})).await;
@@ -179,7 +148,7 @@ async fn queued_message_runs_in_next_turn_after_cancel() {
     send(&mut agent, &session, "earlier", json!({})).await;
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "cancelled");
-    assert_eq!((waiting(&mut agent, &session).await, turns(&mut agent, &session).await.len()), (1, 1));
+    assert_eq!((waiting(&mut agent, &session).await, agent.turns(&session).await.len()), (1, 1));
     agent.turn(&session, "later").await;
     assert_eq!(said(&mut agent, &session).await, ["0 user first", "1 user earlier", "1 user later", "1 assistant both"]);
     assert_eq!(waiting(&mut agent, &session).await, 0);
@@ -191,10 +160,10 @@ async fn message_without_turn_is_added_after_running_turn() {
     let home = Home::new();
     let (mut agent, session, prompt) = busy(&home, json!([asks(), says("first", "one"), says("by the way", "two")])).await;
     send(&mut agent, &session, "by the way", json!({"autoRun": false})).await;
-    allow(&mut agent).await;
+    agent.allow_open().await;
     agent.answer(&prompt).await.unwrap();
     until_said(&mut agent, "by the way").await;
-    assert_eq!(turns(&mut agent, &session).await.len(), 1);
+    assert_eq!(agent.turns(&session).await.len(), 1);
     agent.turn(&session, "and").await;
     assert_eq!(
         said(&mut agent, &session).await,
@@ -214,7 +183,7 @@ async fn queued_messages_survive_kill() {
     let mut agent = home.start(&["--model", &home.script(json!([says("earlier", "all")]))]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     agent.call("session/resume", json!({"sessionId": session, "cwd": home.work()})).await;
-    assert_eq!((waiting(&mut agent, &session).await, turns(&mut agent, &session).await.len()), (2, 1));
+    assert_eq!((waiting(&mut agent, &session).await, agent.turns(&session).await.len()), (2, 1));
     agent.turn(&session, "later").await;
     assert_eq!(
         said(&mut agent, &session).await,
@@ -258,7 +227,7 @@ async fn message_and_cancel_keep_their_order() {
     let _ = agent.answer(&id).await;
     let status = bounded("the end of the turn", async {
         loop {
-            let status = turns(&mut agent, &session).await[0]["status"].clone();
+            let status = agent.turns(&session).await[0]["status"].clone();
             if status != "running" {
                 return status;
             }
@@ -274,7 +243,7 @@ async fn prompt_after_a_retry_waits_for_its_turn() {
     let home = Home::new();
     let (mut agent, session) = home.session(json!([{"text": "one"}, {"text": "two"}, {"text": "three"}]), &[]).await;
     agent.turn(&session, "first").await;
-    let turn = turns(&mut agent, &session).await[0]["turnId"].clone();
+    let turn = agent.turns(&session).await[0]["turnId"].clone();
     let retried = agent.send("_nuncio/session/retry", json!({"sessionId": session, "turnId": turn})).await;
     let prompted = agent.prompt(&session, "second").await;
     agent.answer(&retried).await.unwrap();
@@ -296,8 +265,8 @@ async fn turns_are_listed_and_retried() {
     agent.answer(&failed).await.unwrap_err();
     agent.otherwise = Reply::Never;
     let asked = agent.prompt(&session, "stopped").await;
-    until_asked(&mut agent).await;
-    let all = turns(&mut agent, &session).await;
+    agent.until_asked().await;
+    let all = agent.turns(&session).await;
     assert_eq!(all[2].get("endedAtMs").or(all[2].get("lastSeq")), None, "{}", all[2]);
     let again = |turn: &Value| json!({"sessionId": session, "turnId": turn["turnId"]});
     refused(
@@ -312,9 +281,9 @@ async fn turns_are_listed_and_retried() {
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     agent.answer(&asked).await.unwrap();
     let started = agent.call("_nuncio/session/retry", again(&all[1])).await;
-    until_asked(&mut agent).await;
+    agent.until_asked().await;
 
-    let all = turns(&mut agent, &session).await;
+    let all = agent.turns(&session).await;
     let statuses: Vec<&str> = all.iter().map(|turn| turn["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["completed", "failed", "cancelled", "running"]);
     assert_eq!(all[3]["turnId"], started["turnId"]);

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use harness::log::bodies;
 use harness::{Home, Reply, literal};
 
 /// The calls of one turn and the category of each.
@@ -20,10 +21,6 @@ fn calls() -> Vec<(Value, &'static str)> {
         // Another name of the tool.
         (call("shell", json!({"command": "echo more"})), "command"),
     ]
-}
-
-fn bodies<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    log.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
 }
 
 #[tokio::test]

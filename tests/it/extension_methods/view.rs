@@ -5,10 +5,6 @@ use serde_json::{Value, json};
 use super::{fill, refused};
 use harness::{Agent, Home, Reply, on_postgres};
 
-async fn get(agent: &mut Agent, session: &str) -> Value {
-    agent.call("_nuncio/session/get", json!({"sessionId": session})).await
-}
-
 /// Returns all messages, read in pages of `limit`, and the length of each page.
 async fn pages(agent: &mut Agent, session: &str, limit: usize) -> (Vec<Value>, Vec<usize>) {
     let (mut messages, mut sizes, mut cursor) = (Vec::new(), Vec::new(), Value::Null);
@@ -34,7 +30,7 @@ async fn session_view_reports_status() {
     ]);
     let (mut agent, session) = home.session(steps, &[]).await;
     agent.otherwise = Reply::Never;
-    let made = get(&mut agent, &session).await;
+    let made = agent.view(&session).await;
     let shown = |view: &Value| (view["status"].clone(), view["waiting"].clone(), view.get("turnId").is_some());
     assert_eq!(shown(&made), (json!("idle"), json!(false), false), "{made}");
     assert_eq!((&made["sessionId"], &made["cwd"]), (&json!(session), &json!(home.work())));
@@ -44,7 +40,7 @@ async fn session_view_reports_status() {
 
     let id = agent.prompt(&session, "plan it").await;
     agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
-    let asking = get(&mut agent, &session).await;
+    let asking = agent.view(&session).await;
     assert_eq!(shown(&asking), (json!("busy"), json!(true), true), "{asking}");
     assert_eq!((&asking["title"], &asking["plan"][0]["content"]), (&json!("plan it"), &json!("look")));
     assert_eq!(asking["createdAt"], made["createdAt"]);
@@ -56,14 +52,14 @@ async fn session_view_reports_status() {
     assert_eq!(asking["pendingToolCalls"][0]["status"], "pending", "{asking}");
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     agent.answer(&id).await.unwrap();
-    assert_eq!(shown(&get(&mut agent, &session).await), (json!("idle"), json!(false), false));
+    assert_eq!(shown(&agent.view(&session).await), (json!("idle"), json!(false), false));
 
     agent.call("session/close", json!({"sessionId": session})).await;
     let listed = agent.call("session/list", json!({})).await;
     let last_turn = json!({"turnId": asking["turnId"], "status": "cancelled"});
     let expected = json!({"status": "none", "waiting": false, "lastTurn": last_turn, "pendingToolCalls": []});
     assert_eq!(listed["sessions"][0]["_meta"]["nuncio"], expected);
-    let closed = get(&mut agent, &session).await;
+    let closed = agent.view(&session).await;
     assert_eq!(shown(&closed), (json!("none"), json!(false), false), "{closed}");
     assert_eq!((&closed["createdAt"], &closed["plan"]), (&made["createdAt"], &asking["plan"]));
     refused(
@@ -89,27 +85,27 @@ async fn session_view_has_model_system_prompt_tools_and_open_message() {
     let home = Home::new();
     home.put("AGENTS.md", "Use tabs.\n");
     let (mut agent, session) = home.session(json!([{"text": "x".repeat(400), "chunk_chars": 1, "delay_ms": 50}]), &[]).await;
-    let made = get(&mut agent, &session).await;
+    let made = agent.view(&session).await;
     assert!(made["model"].as_str().unwrap().starts_with("scripted:"), "{made}");
     assert!(made["systemPrompt"].as_str().unwrap().contains("Use tabs."), "{made}");
     assert!(made["tools"].as_array().unwrap().contains(&json!("read")) && made.get("openMessage").is_none(), "{made}");
     agent.call("_nuncio/session/configure", json!({"sessionId": session, "tools": ["read"], "systemPrompt": "Be brief."})).await;
-    let changed = get(&mut agent, &session).await;
+    let changed = agent.view(&session).await;
     assert_eq!(changed["tools"], json!(["read"]));
     assert!(changed["systemPrompt"].as_str().unwrap().starts_with("Be brief."), "{changed}");
 
     let id = agent.prompt(&session, "write").await;
     agent.until_update("agent_message_chunk").await;
-    let open = get(&mut agent, &session).await["openMessage"].clone();
+    let open = agent.view(&session).await["openMessage"].clone();
     assert_eq!(open["role"], "assistant", "{open}");
     assert!(open["messageId"].is_string() && open["text"].as_str().unwrap().starts_with('x'), "{open}");
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     agent.answer(&id).await.unwrap();
-    assert!(get(&mut agent, &session).await.get("openMessage").is_none());
+    assert!(agent.view(&session).await.get("openMessage").is_none());
     // Settings that cannot be read do not hide the session.
     home.put(".nuncio/config.toml", "model = 7\n");
     agent.call("session/close", json!({"sessionId": session})).await;
-    assert_eq!(get(&mut agent, &session).await["tools"], json!([]));
+    assert_eq!(agent.view(&session).await["tools"], json!([]));
     agent.finish().await;
 }
 

@@ -16,7 +16,7 @@ pub fn marked(marker: &str) -> Vec<u32> {
         };
         let mut said = std::fs::read(entry.path().join("environ")).unwrap_or_default();
         said.extend(std::fs::read(entry.path().join("cmdline")).unwrap_or_default());
-        if said.windows(marker.len()).any(|window| window == marker.as_bytes()) {
+        if memchr::memmem::find(&said, marker.as_bytes()).is_some() {
             found.push(pid);
         }
     }

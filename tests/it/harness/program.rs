@@ -36,14 +36,25 @@ fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|data| data.modified()).ok()
 }
 
-/// Returns the sources of the program from the file that Cargo writes next to it, and the manifest.
+/// Returns the sources of the program: the files in `src`, and those that Cargo lists next to the
+/// program. `cargo test` builds the program without writing that list.
 fn sources(program: &Path) -> Vec<PathBuf> {
     let listed = std::fs::read_to_string(program.with_extension("d")).unwrap_or_default();
     let (_, listed) = listed.split_once(": ").unwrap_or_default();
     // A space in a path is escaped.
     let listed = listed.replace("\\ ", "\0");
     let listed = listed.split_whitespace().map(|path| PathBuf::from(path.replace('\0', " ")));
-    listed.chain([package("Cargo.toml")]).collect()
+    // A file that was removed since the list was written is no source any more.
+    let mut sources: Vec<PathBuf> = listed.filter(|path| !path.starts_with(package("src")) && path.exists()).collect();
+    sources.push(package("Cargo.toml"));
+    let mut directories = vec![package("src")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            let found = if entry.file_type().unwrap().is_dir() { &mut directories } else { &mut sources };
+            found.push(entry.path());
+        }
+    }
+    sources
 }
 
 /// Returns the path of a file of the project.

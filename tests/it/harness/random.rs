@@ -1,4 +1,4 @@
-//! Random numbers from a printed seed.
+//! Random numbers from a printed seed, and the number of random cases.
 
 /// A generator of small numbers. The seed is new in each run, or `NUNCIO_SEED`.
 pub struct Random(u64);
@@ -29,4 +29,17 @@ impl Random {
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
     }
+}
+
+/// Returns how many random cases of a kind a test runs, and prints it. `NUNCIO_RANDOM` is `short`
+/// (a tenth of `full`, the default), `full`, `long` (ten times `full`) or a number.
+pub fn random_cases(what: &str, full: u32) -> u32 {
+    let count = match std::env::var("NUNCIO_RANDOM").as_deref() {
+        Err(_) | Ok("short") => full.div_ceil(10),
+        Ok("full") => full,
+        Ok("long") => 10 * full,
+        Ok(number) => number.parse().unwrap_or_else(|_| panic!("NUNCIO_RANDOM: {number:?} is not short, full, long or a number")),
+    };
+    eprintln!("random: {count} {what}");
+    count
 }

@@ -7,9 +7,9 @@ pub fn call(name: &str, input: Value) -> Value {
     json!({"name": name, "input": input})
 }
 
-/// A call of `write`.
-pub fn write(path: &str, content: &str) -> Value {
-    call("write", json!({"file_path": path, "content": content}))
+/// A call of `bash`.
+pub fn bash_call(command: &str) -> Value {
+    call("bash", json!({"command": command}))
 }
 
 /// A call of `task`.
@@ -22,9 +22,19 @@ pub fn calls(calls: &[Value]) -> Value {
     json!({ "tool_calls": calls })
 }
 
+/// A step with one call.
+pub fn calls_one(name: &str, input: Value) -> Value {
+    calls(&[call(name, input)])
+}
+
 /// A step with one call of `bash`.
 pub fn bash(command: &str) -> Value {
-    calls(&[call("bash", json!({"command": command}))])
+    calls(&[bash_call(command)])
+}
+
+/// A step with one call of `write`.
+pub fn write(path: &str, content: &str) -> Value {
+    calls_one("write", json!({"file_path": path, "content": content}))
 }
 
 /// A step with a call that requires permission.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, Home};
+use super::{Agent, Home, Reply};
 
 impl Agent {
     pub async fn new_session(&mut self, home: &Home) -> String {
@@ -30,6 +30,35 @@ impl Agent {
     /// Reads until a permission request. Returns the request.
     pub async fn until_question(&mut self) -> Value {
         self.until("a question", |frame| frame["method"] == "session/request_permission").await
+    }
+
+    /// Reads until a permission request, unless one is open.
+    pub async fn until_asked(&mut self) {
+        if self.asked.is_empty() {
+            self.until_question().await;
+        }
+    }
+
+    /// Allows the call of the open permission request, through another method than its reply.
+    pub async fn allow_open(&mut self) {
+        let open = self.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
+        self.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
+    }
+
+    /// The state of a session.
+    pub async fn view(&mut self, session: &str) -> Value {
+        self.call("_nuncio/session/get", json!({"sessionId": session})).await
+    }
+
+    /// The turns of a session.
+    pub async fn turns(&mut self, session: &str) -> Vec<Value> {
+        self.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].as_array().unwrap().clone()
+    }
+
+    /// Runs a prompt. Returns the text of its answer.
+    pub async fn reply(&mut self, session: &str, prompt: &str) -> String {
+        let (_, updates) = self.turn(session, prompt).await;
+        text(&updates, "agent_message_chunk")
     }
 
     /// The number of permission requests received so far.
@@ -93,4 +122,22 @@ pub fn tool(updates: &[Value], index: usize) -> Value {
 pub fn notices(updates: &[Value]) -> Vec<&str> {
     let notices = updates.iter().filter(|update| update["sessionUpdate"] == "notice");
     notices.map(|update| update["title"].as_str().unwrap()).collect()
+}
+
+/// Creates a session whose turn `first` waits for a permission; returns the id of its prompt too.
+pub async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
+    let (mut agent, session) = home.session(steps, &[]).await;
+    agent.otherwise = Reply::Never;
+    let prompt = agent.prompt(&session, "first").await;
+    agent.until_asked().await;
+    (agent, session, prompt)
+}
+
+/// A line with a request, or with a notification if `id` is 0.
+pub fn frame(id: u64, method: &str, params: Value) -> String {
+    let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+    if id > 0 {
+        message["id"] = json!(id);
+    }
+    format!("{message}\n")
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use harness::peak_kib;
 use harness::{Connection, Home, Reply, Server, bounded, session_updates, text};
 use harness::{marked, marker};
 
@@ -259,13 +260,6 @@ async fn evicted_session_can_be_used_at_once() {
         all.until("turn.completed").await;
     }
     server.stop().await;
-}
-
-/// Peak resident memory of a process.
-fn peak_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// The size of a message that links one attachment many times is limited.

@@ -2,21 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::turn;
 use super::{bodies, home_of, session};
-use harness::{Agent, Home, Reply, gone, session_updates, text, tool};
+use harness::{Home, Reply, gone, session_updates, text, tool};
 
 pub const CLAUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/claude.py");
 
 async fn home(flags: &[&str]) -> Home {
     home_of("claude-code", CLAUDE, flags, "").await
-}
-
-/// Runs a turn whose questions get these replies. Returns its text and its updates.
-async fn turn(agent: &mut Agent, session: &str, prompt: &str, replies: &[Reply]) -> (String, Vec<Value>) {
-    agent.replies = replies.iter().cloned().collect();
-    agent.otherwise = Reply::Error;
-    let (_, updates) = agent.turn(session, prompt).await;
-    (text(&updates, "agent_message_chunk"), updates)
 }
 
 #[tokio::test]

@@ -2,22 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::turn;
 use super::turn_ends::running;
 use super::{bodies, home_of, session};
-use harness::{Agent, Home, Reply, text, tool};
+use harness::{Home, Reply, text, tool};
 
 pub const CODEX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/codex.py");
 
 async fn home(flags: &[&str]) -> Home {
     home_of("codex", CODEX, flags, "").await
-}
-
-/// Runs a turn whose questions get these replies. Returns its text and its updates.
-async fn turn(agent: &mut Agent, session: &str, prompt: &str, replies: &[Reply]) -> (String, Vec<Value>) {
-    agent.replies = replies.iter().cloned().collect();
-    agent.otherwise = Reply::Error;
-    let (_, updates) = agent.turn(session, prompt).await;
-    (text(&updates, "agent_message_chunk"), updates)
 }
 
 #[tokio::test]

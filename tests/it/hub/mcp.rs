@@ -5,16 +5,11 @@ use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, session, setting, trust};
 use crate::mcp_serve::Client;
-use harness::{Agent, Home, Reply, session_updates, text};
-
-async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
-    let (_, updates) = agent.turn(session, prompt).await;
-    text(&updates, "agent_message_chunk")
-}
+use harness::{Agent, Home, Reply, session_updates};
 
 /// The names of the MCP servers that the agent got.
 async fn servers(agent: &mut Agent, session: &str) -> Vec<String> {
-    let servers: Value = serde_json::from_str(&said(agent, session, "servers").await).unwrap();
+    let servers: Value = serde_json::from_str(&agent.reply(session, "servers").await).unwrap();
     servers.as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -57,7 +52,7 @@ async fn new_servers_and_directories_reach_a_running_agent() {
             false => (vec!["nuncio"], json!([])),
         };
         assert_eq!(servers(&mut agent, &session).await, expected);
-        assert_eq!(said(&mut agent, &session, "directories").await, directories.to_string());
+        assert_eq!(agent.reply(&session, "directories").await, directories.to_string());
         agent.finish().await;
         let notices = bodies(&home, &session, &["notice"]).await;
         assert_eq!(notices.len(), usize::from(!starts_again), "{notices:?}");
@@ -68,7 +63,7 @@ async fn new_servers_and_directories_reach_a_running_agent() {
 async fn updates_of_other_sessions_are_ignored() {
     let home = home(&[]).await;
     let (mut agent, session) = session(&home, &[]).await;
-    assert_eq!(said(&mut agent, &session, "stranger").await, "done");
+    assert_eq!(agent.reply(&session, "stranger").await, "done");
     agent.turn(&session, "say").await;
     let updates = session_updates(&agent.frames, &session);
     let last = updates.iter().rfind(|update| update["sessionUpdate"] == "available_commands_update").unwrap();
@@ -91,9 +86,9 @@ async fn secrets_of_the_project_do_not_reach_the_agent() {
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let params = json!({"cwd": project, "mcpServers": [], "_meta": {"nuncio": {"agent": "other"}}});
     let inside = agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
-    assert_eq!(said(&mut agent, &inside, "env PROJECT_KEY").await, "(unset)");
+    assert_eq!(agent.reply(&inside, "env PROJECT_KEY").await, "(unset)");
     let outside = hosted(&mut agent, &home, "other").await;
-    assert_eq!(said(&mut agent, &outside, "env PROJECT_KEY").await, "key-1");
+    assert_eq!(agent.reply(&outside, "env PROJECT_KEY").await, "key-1");
     agent.finish().await;
 }
 

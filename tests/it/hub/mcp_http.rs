@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{bodies, home, hosted, trust};
 use crate::mcp_serve::WORKSPACE_TOOLS;
-use harness::{Agent, Answer, Ask, Bridge, Home, Reply, text};
+use harness::{Agent, Answer, Ask, Bridge, Home, Reply};
 
 /// Starts nuncio with an HTTP server, and creates a session of the agent `other`.
 async fn start(home: &Home, flags: &[&str]) -> (Agent, Bridge, String) {
@@ -14,20 +14,15 @@ async fn start(home: &Home, flags: &[&str]) -> (Agent, Bridge, String) {
     (agent, bridge, session)
 }
 
-async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
-    let (_, updates) = agent.turn(session, prompt).await;
-    text(&updates, "agent_message_chunk")
-}
-
 /// Calls a tool from the agent's turn. Returns the JSON of its result.
 async fn tool(agent: &mut Agent, session: &str, name: &str, input: Value) -> Value {
-    let text = said(agent, session, &format!("tool {name} {input}")).await;
+    let text = agent.reply(session, &format!("tool {name} {input}")).await;
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"))
 }
 
 /// A client of the MCP server with the token that the agent got.
 async fn token(agent: &mut Agent, bridge: &Bridge, session: &str) -> Bridge {
-    let servers: Value = serde_json::from_str(&said(agent, session, "servers").await).unwrap();
+    let servers: Value = serde_json::from_str(&agent.reply(session, "servers").await).unwrap();
     let own = &servers[0];
     assert_eq!((&own["name"], &own["type"]), (&json!("nuncio"), &json!("http")), "{servers}");
     assert_eq!(own["url"], format!("http://{}/mcp", bridge.address));
@@ -121,17 +116,14 @@ async fn commands_run_under_the_rules_and_the_mode_of_the_session() {
         agent.replies = answer.map(Reply::Pick).into_iter().collect();
         asked += usize::from(answer.is_some());
         let input = json!({"command": command});
-        let text = said(&mut agent, &session, &format!("tool workspace_execute {input}")).await;
+        let text = agent.reply(&session, &format!("tool workspace_execute {input}")).await;
         assert!(text.starts_with(expected), "{mode} {command}: {text}");
     }
     let variables = [("NUNCIO_SESSION", session.clone()), ("NUNCIO_HTTP", format!("http://{}", bridge.address))];
     for (name, expected) in variables {
         let input = json!({"command": format!("printenv {name}")});
-        assert_eq!(
-            said(&mut agent, &session, &format!("tool workspace_execute {input}")).await,
-            format!("{expected}\nexit code: 0")
-        );
-        assert_eq!(said(&mut agent, &session, &format!("env {name}")).await, expected);
+        assert_eq!(agent.reply(&session, &format!("tool workspace_execute {input}")).await, format!("{expected}\nexit code: 0"));
+        assert_eq!(agent.reply(&session, &format!("env {name}")).await, expected);
     }
     agent.finish().await;
     assert_eq!(home.get("made"), None);
@@ -151,7 +143,7 @@ async fn messages_of_hooks_are_in_the_result() {
     home.config(&(super::setting("other", &["http"]) + hook));
     trust(&home).await;
     let (mut agent, _bridge, session) = start(&home, &["--mode", "auto"]).await;
-    let text = said(&mut agent, &session, r#"tool workspace_execute {"command":"echo one"}"#).await;
+    let text = agent.reply(&session, r#"tool workspace_execute {"command":"echo one"}"#).await;
     assert!(text.starts_with("one\nexit code: 0\n[") && text.contains("mind the docs"), "{text}");
     agent.finish().await;
 }
@@ -215,7 +207,7 @@ async fn workspace_tools_use_the_workspace_of_the_session() {
         assert_eq!(changed["metadata"], expected);
     }
     for metadata in [json!({"notes": "x".repeat(20_000)}), json!("text")] {
-        let refused = said(&mut agent, &session, &format!("tool workspace_set_metadata {}", json!({"metadata": metadata}))).await;
+        let refused = agent.reply(&session, &format!("tool workspace_set_metadata {}", json!({"metadata": metadata}))).await;
         assert!(refused.starts_with("[error] "), "{refused}");
     }
     let own = tool(&mut agent, &session, "workspace_metadata", json!({})).await;
@@ -226,7 +218,7 @@ async fn workspace_tools_use_the_workspace_of_the_session() {
     let shown = bridge.get(&format!("/v1/workspaces/{}", own["workspaceId"].as_str().unwrap())).send().await;
     assert_eq!(shown.json()["metadata"], own["metadata"]);
     // The token has the rights of the repository only.
-    let outside = said(&mut agent, &session, &format!("tool workspace_create {}", json!({"cwd": "/"}))).await;
+    let outside = agent.reply(&session, &format!("tool workspace_create {}", json!({"cwd": "/"}))).await;
     assert!(outside.starts_with("[error] ") && outside.contains("outside the allowed roots"), "{outside}");
     agent.finish().await;
 }
@@ -254,7 +246,7 @@ async fn delegation_without_an_agent_uses_nuncio() {
     let home = home(&["http"]).await;
     let model = home.script(json!([{"text": "from nuncio"}]));
     let (mut agent, _, session) = start(&home, &["--agent", "other", "--model", &model]).await;
-    assert_eq!(said(&mut agent, &session, r#"tool delegate {"prompt": "say"}"#).await, "from nuncio");
+    assert_eq!(agent.reply(&session, r#"tool delegate {"prompt": "say"}"#).await, "from nuncio");
     agent.finish().await;
 }
 
@@ -270,10 +262,10 @@ fn delegated(prompt: &str, levels: usize) -> String {
 async fn delegation_ends_at_the_depth_limit_and_keeps_the_mode() {
     let home = home(&["http"]).await;
     let (mut agent, bridge, session) = start(&home, &["--mode", "auto"]).await;
-    assert_eq!(said(&mut agent, &session, &delegated("env NUNCIO_DEPTH", 3)).await, "4");
-    let refused = said(&mut agent, &session, &delegated("say", 4)).await;
+    assert_eq!(agent.reply(&session, &delegated("env NUNCIO_DEPTH", 3)).await, "4");
+    let refused = agent.reply(&session, &delegated("say", 4)).await;
     assert!(refused.contains("at most 3 levels of subagents"), "{refused}");
-    let refused = said(&mut agent, &session, &delegated("tool workspace_create {}", 3)).await;
+    let refused = agent.reply(&session, &delegated("tool workspace_create {}", 3)).await;
     assert!(refused.contains("at most 3 levels of subagents"), "{refused}");
     // The mode of the session limits that of the new session.
     agent.call("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).await;

@@ -20,11 +20,6 @@ pub async fn home(flags: &[&str], settings: &str) -> Home {
     home
 }
 
-pub async fn said(agent: &mut Agent, session: &str, prompt: &str) -> String {
-    let (_, updates) = agent.turn(session, prompt).await;
-    text(&updates, "agent_message_chunk")
-}
-
 #[tokio::test]
 async fn messages_thoughts_and_usage_are_forwarded() {
     let home = home(&[], "").await;
@@ -70,7 +65,7 @@ async fn clients_and_the_mode_decide_about_calls() {
         let before = agent.questions();
         agent.replies = replies.iter().cloned().collect();
         agent.otherwise = Reply::Error;
-        assert_eq!(said(&mut agent, &session, prompt).await, *expected, "{prompt}");
+        assert_eq!(agent.reply(&session, prompt).await, *expected, "{prompt}");
         assert_eq!(agent.questions() - before, *asked, "{prompt}");
         let file = prompt.rsplit(' ').next().unwrap();
         assert_eq!(home.get(file).is_some(), !expected.contains("reject"), "{prompt}");
@@ -80,7 +75,7 @@ async fn clients_and_the_mode_decide_about_calls() {
     assert_eq!((titles[0], titles[3]), (&json!("touch once"), &json!("touch late")));
     agent.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).await;
     let before = agent.questions();
-    assert_eq!((said(&mut agent, &session, "late echo").await.as_str(), agent.questions() - before), ("[once]", 0));
+    assert_eq!((agent.reply(&session, "late echo").await.as_str(), agent.questions() - before), ("[once]", 0));
     agent.finish().await;
 }
 
@@ -89,7 +84,7 @@ async fn mode_plan_uses_the_agent_plan_and_denies_edits() {
     let home = home(&[], "").await;
     home.put("a.txt", "one\n");
     let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
-    assert_eq!(said(&mut agent, &session, "mode").await, "(none)");
+    assert_eq!(agent.reply(&session, "mode").await, "(none)");
     let (_, updates) = agent.turn(&session, "edit").await;
     let call = tool(&updates, 0);
     assert_eq!(
@@ -97,7 +92,7 @@ async fn mode_plan_uses_the_agent_plan_and_denies_edits() {
         (&json!("completed"), &json!("edit"), &json!("two"))
     );
     agent.call("session/set_config_option", json!({"sessionId": session, "configId": "agent.mode", "value": "plan"})).await;
-    assert_eq!(said(&mut agent, &session, "mode").await, "plan");
+    assert_eq!(agent.reply(&session, "mode").await, "plan");
     let (_, updates) = agent.turn(&session, "edit").await;
     assert_eq!(tool(&updates, 0)["status"], "failed");
     agent.finish().await;
@@ -107,7 +102,7 @@ async fn mode_plan_uses_the_agent_plan_and_denies_edits() {
 async fn text_is_complete_after_the_event_stream_was_cut() {
     let home = home(&[], "").await;
     let (mut agent, session) = session(&home, &[]).await;
-    assert_eq!(said(&mut agent, &session, "cut").await, "Hello, lost world");
+    assert_eq!(agent.reply(&session, "cut").await, "Hello, lost world");
     agent.finish().await;
 }
 
@@ -128,7 +123,7 @@ async fn cancelled_turn_ends_and_the_next_one_works() {
         let ended = bodies(&home, &session, &["tool.completed"]).await;
         let output = ended.last().map(|body| body["output"][0]["text"].to_string()).unwrap_or_default();
         assert!(output.contains(last), "{start}: {output}");
-        assert_eq!(said(&mut agent, &session, "say").await, "Hello, world", "{start}");
+        assert_eq!(agent.reply(&session, "say").await, "Hello, world", "{start}");
     }
     agent.finish().await;
     assert_eq!(home.get("made"), None);
@@ -162,7 +157,7 @@ async fn failures_have_a_cause() {
 async fn server_starts_on_another_port_if_its_port_is_in_use() {
     let home = home(&["used"], "").await;
     let (mut agent, session) = session(&home, &[]).await;
-    assert_eq!(said(&mut agent, &session, "say").await, "Hello, world");
+    assert_eq!(agent.reply(&session, "say").await, "Hello, world");
     agent.finish().await;
 }
 
@@ -170,12 +165,12 @@ async fn server_starts_on_another_port_if_its_port_is_in_use() {
 async fn session_continues_after_a_crash_and_after_a_restart() {
     let home = home(&[], "").await;
     let (mut agent, session) = session(&home, &[]).await;
-    let before = said(&mut agent, &session, "server").await;
+    let before = agent.reply(&session, "server").await;
     let attach = home.run(&["agents", "attach", &session], "").await;
     let place = before.split(' ').skip(1).collect::<Vec<_>>().join(" --session ");
     assert!(attach.stdout.contains(&format!("opencode.py attach http://127.0.0.1:{place}\n")), "{attach:?}");
     agent.failure(&session, "crash").await;
-    let after = said(&mut agent, &session, "server").await;
+    let after = agent.reply(&session, "server").await;
     let (before, after): (Vec<&str>, Vec<&str>) = (before.split(' ').collect(), after.split(' ').collect());
     assert_eq!((before[0] == after[0], &before[1..]), (false, &after[1..]));
     let marker = agent.marker.clone();
@@ -186,7 +181,7 @@ async fn session_continues_after_a_crash_and_after_a_restart() {
     let mut agent = home.start(&[]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     agent.load(&home, &session).await;
-    assert_eq!(said(&mut agent, &session, "history").await, "server / crash / server / history");
+    assert_eq!(agent.reply(&session, "history").await, "server / crash / server / history");
     agent.finish().await;
 }
 
@@ -207,13 +202,13 @@ async fn sessions_share_a_server_by_scope() {
         let home = home(&[], &format!("scope = \"{scope}\"\n")).await;
         let (mut agent, first) = session(&home, &[]).await;
         let second = hosted(&mut agent, &home, "other").await;
-        let (one, two) = (said(&mut agent, &first, "server").await, said(&mut agent, &second, "server").await);
+        let (one, two) = (agent.reply(&first, "server").await, agent.reply(&second, "server").await);
         let (one, two): (Vec<&str>, Vec<&str>) = (one.split(' ').collect(), two.split(' ').collect());
         assert_eq!((one[0] == two[0], one[2] == two[2]), (shared, false), "{scope}");
         // Each turn gets the events of its own session only.
         let id = agent.prompt(&first, "wait").await;
         agent.until_update("tool_call").await;
-        assert_eq!(said(&mut agent, &second, "say").await, "Hello, world", "{scope}");
+        assert_eq!(agent.reply(&second, "say").await, "Hello, world", "{scope}");
         agent.cancel(&first, &id).await;
         let marker = agent.marker.clone();
         agent.finish().await;
@@ -225,13 +220,13 @@ async fn sessions_share_a_server_by_scope() {
 async fn settings_become_the_environment_of_the_server() {
     let home = home(&[], "config = '{\"username\": \"${NUNCIO_TEST_VALUE}\"}'\n").await;
     let (mut agent, session) = session(&home, &[]).await;
-    let content: Value = serde_json::from_str(&said(&mut agent, &session, "env OPENCODE_CONFIG_CONTENT").await).unwrap();
+    let content: Value = serde_json::from_str(&agent.reply(&session, "env OPENCODE_CONFIG_CONTENT").await).unwrap();
     assert_eq!(content["username"], "a \"value\"");
-    let permission: Value = serde_json::from_str(&said(&mut agent, &session, "env OPENCODE_PERMISSION").await).unwrap();
+    let permission: Value = serde_json::from_str(&agent.reply(&session, "env OPENCODE_PERMISSION").await).unwrap();
     assert_eq!((&permission["*"], &permission["todowrite"]), (&json!("ask"), &json!("allow")));
-    let rules: Value = serde_json::from_str(&said(&mut agent, &session, "rules").await).unwrap();
+    let rules: Value = serde_json::from_str(&agent.reply(&session, "rules").await).unwrap();
     assert_eq!(rules[0], json!({"permission": "*", "pattern": "*", "action": "ask"}));
-    assert_eq!(said(&mut agent, &session, "env OPENCODE_DISABLE_AUTOUPDATE").await, "1");
+    assert_eq!(agent.reply(&session, "env OPENCODE_DISABLE_AUTOUPDATE").await, "1");
     agent.finish().await;
     let ran = home.run(&["agents", "check", "other"], "").await;
     assert!(ran.code == 0 && ran.stdout.contains("9.9.9") && ran.stdout.contains("options: mode, model"), "{ran:?}");
@@ -241,7 +236,7 @@ async fn settings_become_the_environment_of_the_server() {
 async fn models_agents_and_commands_are_offered() {
     let home = home(&[], "").await;
     let (mut agent, session) = session(&home, &[]).await;
-    assert_eq!(said(&mut agent, &session, "model").await, "(none)");
+    assert_eq!(agent.reply(&session, "model").await, "(none)");
     let set = |option: &str, value: &str| json!({"sessionId": session, "configId": option, "value": value});
     let options = agent.call("session/set_config_option", set("agent.mode", "careful")).await;
     let shown: Vec<(&str, &str, usize)> = options["configOptions"]
@@ -261,7 +256,7 @@ async fn models_agents_and_commands_are_offered() {
         ("/greet mode", "careful"),
         ("/none", ""),
     ] {
-        let answer = said(&mut agent, &session, prompt).await;
+        let answer = agent.reply(&session, prompt).await;
         assert!(answer == expected || expected.is_empty() && answer.ends_with("/none"), "{prompt}: {answer}");
     }
     let updates = harness::session_updates(&agent.frames, &session);
@@ -316,9 +311,9 @@ async fn turn_of_another_client_is_recorded() {
         };
         harness::bounded(expected, wait).await;
     }
-    assert_eq!(said(&mut agent, &session, "say it").await, "Hello, world");
+    assert_eq!(agent.reply(&session, "say it").await, "Hello, world");
     // The other client may be faster than nuncio after a turn.
-    said(&mut agent, &session, "later echo at once").await;
+    agent.reply(&session, "later echo at once").await;
     let list = turns(&mut agent, &session, 6).await;
     assert_eq!(list[5]["by"], "opencode-tui");
     agent.finish().await;
@@ -377,7 +372,7 @@ async fn turn_of_another_client_is_cancelled_by_both() {
         let list = turns(&mut agent, &session, count).await;
         assert_eq!(list.last().unwrap()["status"], "cancelled", "{by_nuncio}");
     }
-    assert_eq!(said(&mut agent, &session, "say it").await, "Hello, world");
+    assert_eq!(agent.reply(&session, "say it").await, "Hello, world");
     agent.finish().await;
 }
 
@@ -388,11 +383,11 @@ async fn server_with_one_session_reaches_nuncio_over_http() {
         let (mut agent, _) = home.start_with_bridge(&[]).await;
         agent.call("initialize", json!({"protocolVersion": 1})).await;
         let session = hosted(&mut agent, &home, "other").await;
-        let servers: Value = serde_json::from_str(&said(&mut agent, &session, "servers").await).unwrap();
+        let servers: Value = serde_json::from_str(&agent.reply(&session, "servers").await).unwrap();
         assert_eq!(servers["nuncio"]["type"], kind, "{servers}");
         let own = if scope == "session" { session.as_str() } else { "(unset)" };
-        assert_eq!(said(&mut agent, &session, "env NUNCIO_SESSION").await, own);
-        said(&mut agent, &session, "env NUNCIO_AGENT_PORT").await.parse::<u16>().unwrap();
+        assert_eq!(agent.reply(&session, "env NUNCIO_SESSION").await, own);
+        agent.reply(&session, "env NUNCIO_AGENT_PORT").await.parse::<u16>().unwrap();
         agent.finish().await;
     }
 }

@@ -1,6 +1,6 @@
 //! Permission requests of OpenCode's subagents, whose sessions are below that of the turn.
 
-use super::opencode::{home, said, terminal_client, turns};
+use super::opencode::{home, terminal_client, turns};
 use super::session;
 use harness::Reply;
 
@@ -16,7 +16,7 @@ async fn subagents_of_the_session_ask_for_permission() {
         agent.replies = [Reply::Pick("allow_once")].into_iter().collect();
         agent.otherwise = Reply::Error;
         let file = format!("{how}-{before}");
-        assert_eq!(said(&mut agent, &session, &format!("subagent {how} touch {file}")).await, "done", "{how}");
+        assert_eq!(agent.reply(&session, &format!("subagent {how} touch {file}")).await, "done", "{how}");
         assert_eq!((agent.questions() - before, home.get(&file).is_some()), (asked, asked == 1), "{how}");
     }
     agent.finish().await;

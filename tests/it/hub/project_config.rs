@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::opencode::{SERVER, said};
+use super::opencode::SERVER;
 use super::{AGENT, allowed, home_of, played, session, trust};
 use harness::{Home, Reply};
 
@@ -13,7 +13,7 @@ async fn answer(kind: &str, script: &str, flags: &[&str], more: &str, files: &[&
         home.put(file, "{}");
     }
     let (mut agent, session) = session(&home, &[]).await;
-    let answer = said(&mut agent, &session, prompt).await;
+    let answer = agent.reply(&session, prompt).await;
     agent.finish().await;
     answer
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{call, calls, home, setting, text, turn};
+use super::{calls, home, setting, text, turn};
+use harness::steps::calls_one;
 use harness::{Home, tool};
 
 #[tokio::test]
@@ -20,7 +21,7 @@ async fn results_of_all_kinds_reach_the_model_and_the_client() {
         ("mcp_resource", json!({"server": "other"}), "failed", "server: use one of docs"),
         ("mcp__docs__missing", json!({}), "failed", "there is no tool mcp__docs__missing"),
     ];
-    let mut steps: Vec<_> = cases.iter().map(|(name, input, ..)| call(name, input.clone())).collect();
+    let mut steps: Vec<_> = cases.iter().map(|(name, input, ..)| calls_one(name, input.clone())).collect();
     for (index, (.., expected)) in cases.iter().enumerate().take(cases.len() - 1) {
         // The request with the result. In requests, quotes are escaped.
         if !expected.contains('"') {
@@ -40,7 +41,7 @@ async fn results_of_all_kinds_reach_the_model_and_the_client() {
 
 #[tokio::test]
 async fn big_result_is_truncated_and_stored_as_an_artifact() {
-    let finished = calls(&home(&[]), &[call("mcp__docs__big", json!({"bytes": 300_000}))]).await;
+    let finished = calls(&home(&[]), &[calls_one("mcp__docs__big", json!({"bytes": 300_000}))]).await;
     let text = text(&finished[0]);
     assert!(text.len() < 60_000 && text.starts_with("first\n") && text.trim_end().ends_with("last"), "{} bytes", text.len());
     assert!(text.contains("bytes left out; all 300012 bytes are in "), "{}", &text[25_000..26_000]);
@@ -50,10 +51,10 @@ async fn big_result_is_truncated_and_stored_as_an_artifact() {
 #[tokio::test]
 async fn results_of_any_size_are_bounded() {
     let steps = [
-        call("mcp__docs__big", json!({"bytes": 40_000, "parts": 300})),
-        call("mcp__docs__big", json!({"bytes": 1_000_000, "structured": true})),
-        call("mcp__docs__fail", json!({"refuse": 1_000_000})),
-        call("mcp_resource", json!({"server": "docs"})),
+        calls_one("mcp__docs__big", json!({"bytes": 40_000, "parts": 300})),
+        calls_one("mcp__docs__big", json!({"bytes": 1_000_000, "structured": true})),
+        calls_one("mcp__docs__fail", json!({"refuse": 1_000_000})),
+        calls_one("mcp_resource", json!({"server": "docs"})),
     ];
     let finished = calls(&home(&["resources=1900"]), &steps).await;
     for (finished, expected) in finished.iter().zip(["more parts", "short", "error 1: xxx", "more resources"]) {
@@ -73,7 +74,7 @@ async fn only_valid_images_are_sent_to_the_model() {
         (json!({"data": "<html>no picture</html>"}), "23 bytes", "<html>no picture</html>"),
         (json!({"base64": "no base64!"}), "not base64", "no base64!"),
     ];
-    let steps: Vec<_> = cases.iter().map(|(input, ..)| call("mcp__docs__image", input.clone())).collect();
+    let steps: Vec<_> = cases.iter().map(|(input, ..)| calls_one("mcp__docs__image", input.clone())).collect();
     for ((input, expected, stored), finished) in cases.iter().zip(calls(&home(&[]), &steps).await) {
         let content = &finished["content"][1]["content"];
         assert!(finished["status"] == "completed" && content.to_string().contains(expected), "{input}: {finished}");
@@ -97,7 +98,7 @@ async fn rules_and_modes_decide_about_calls_regardless_of_hints() {
     for (mode, rules, status, expected) in cases {
         let home = Home::new();
         home.config(&(rules.clone() + &setting("docs", &["resources"])));
-        let steps = json!([call("mcp__docs__echo", json!({"text": "hi"}))]);
+        let steps = json!([calls_one("mcp__docs__echo", json!({"text": "hi"}))]);
         let (mut agent, session) = home.session(steps, &["--mode", mode]).await;
         let finished = &turn(&mut agent, &session, 1).await[0];
         assert_eq!(finished["status"], status, "{mode} {rules}: {finished}");
@@ -109,7 +110,7 @@ async fn rules_and_modes_decide_about_calls_regardless_of_hints() {
 #[tokio::test]
 async fn permission_request_shows_server_and_arguments() {
     let home = home(&[]);
-    let steps = json!([call("mcp__docs__echo", json!({"text": "hi"}))]);
+    let steps = json!([calls_one("mcp__docs__echo", json!({"text": "hi"}))]);
     let (mut agent, session) = home.session(steps, &["--mode", "ask"]).await;
     let prompt = agent.prompt(&session, "go").await;
     let request = agent.until("a permission request", |frame| frame["method"] == "session/request_permission").await;
@@ -124,7 +125,7 @@ async fn permission_request_shows_server_and_arguments() {
 #[tokio::test]
 async fn progress_is_shown_while_the_call_runs() {
     let home = home(&[]);
-    let steps = json!([call("mcp__docs__progress", json!({}))]);
+    let steps = json!([calls_one("mcp__docs__progress", json!({}))]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     let (_, updates) = agent.turn(&session, "go").await;
     let shown: String = updates.iter().map(|update| update.to_string()).collect();
@@ -136,7 +137,7 @@ async fn progress_is_shown_while_the_call_runs() {
 #[tokio::test]
 async fn many_progress_reports_are_shown_as_a_few() {
     let home = home(&[]);
-    let steps = json!([call("mcp__docs__progress", json!({"reports": 500}))]);
+    let steps = json!([calls_one("mcp__docs__progress", json!({"reports": 500}))]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     let (_, updates) = agent.turn(&session, "go").await;
     let shown: Vec<String> = updates.iter().map(Value::to_string).filter(|update| update.contains("/500: part")).collect();
@@ -149,7 +150,7 @@ async fn many_progress_reports_are_shown_as_a_few() {
 async fn secrets_of_cloud_services_reach_only_servers_that_name_them() {
     let home = Home::new();
     home.env("AWS_SECRET_ACCESS_KEY", "secret");
-    let environment = || call("mcp__docs__environment", json!({"name": "AWS_SECRET_ACCESS_KEY"}));
+    let environment = || calls_one("mcp__docs__environment", json!({"name": "AWS_SECRET_ACCESS_KEY"}));
     for (more, expected) in [("", "none"), ("env = { AWS_SECRET_ACCESS_KEY = \"$AWS_SECRET_ACCESS_KEY\" }\n", "secret")] {
         home.config(&(setting("docs", &[]) + more));
         assert_eq!(text(&calls(&home, &[environment()]).await[0]), expected);
@@ -161,7 +162,7 @@ async fn cancelled_turn_cancels_the_call_on_the_server() {
     let home = Home::new();
     let log = home.put("../server.log", "");
     home.config(&setting("docs", &[&format!("log={}", log.display())]));
-    let steps = json!([call("mcp__docs__hang", json!({})), {"text": "unreached"}, call("mcp__docs__echo", json!({"text": "hi"}))]);
+    let steps = json!([calls_one("mcp__docs__hang", json!({})), {"text": "unreached"}, calls_one("mcp__docs__echo", json!({"text": "hi"}))]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     let prompt = agent.prompt(&session, "go").await;
     agent.until("the running call", |frame| frame["params"]["update"]["status"] == "in_progress").await;
@@ -180,7 +181,7 @@ async fn cancelled_turn_cancels_the_call_on_the_server() {
 async fn call_without_an_answer_times_out() {
     let home = Home::new();
     home.config(&(setting("docs", &[]) + "timeout_s = 1\n"));
-    let finished = calls(&home, &[call("mcp__docs__hang", json!({}))]).await;
+    let finished = calls(&home, &[calls_one("mcp__docs__hang", json!({}))]).await;
     assert_eq!(finished[0]["status"], "failed");
     assert!(text(&finished[0]).contains("no answer and no progress report within 1 s"), "{}", finished[0]);
 }
@@ -192,7 +193,7 @@ async fn server_gets_its_variables_and_no_keys() {
     home.env("TOKEN_OF_DOCS", "docs-token");
     home.config(&(setting("docs", &[]) + "env = { TOKEN = \"$TOKEN_OF_DOCS\", PLAIN = \"plain\", DOLLAR = \"$$x\" }\n"));
     let names = ["TOKEN", "PLAIN", "DOLLAR", "TOKEN_OF_DOCS", "ANTHROPIC_API_KEY"];
-    let steps: Vec<_> = names.iter().map(|name| call("mcp__docs__environment", json!({"name": name}))).collect();
+    let steps: Vec<_> = names.iter().map(|name| calls_one("mcp__docs__environment", json!({"name": name}))).collect();
     let values: Vec<String> = calls(&home, &steps).await.iter().map(text).collect();
     assert_eq!(values, ["docs-token", "plain", "$x", "none", "none"]);
 }
@@ -210,7 +211,7 @@ async fn server_gets_no_keys_of_the_settings_of_its_project() {
     home.put("sub/.nuncio/config.toml", &(providers.concat() + &server));
     assert_eq!(home.run(&["trust", "sub"], "").await.code, 0);
     let names = ["PROJECT_KEY", "GIVEN_KEY"];
-    let steps: Vec<_> = names.iter().map(|name| call("mcp__docs__environment", json!({"name": name}))).collect();
+    let steps: Vec<_> = names.iter().map(|name| calls_one("mcp__docs__environment", json!({"name": name}))).collect();
     let model = home.script(json!(steps));
     let mut agent = home.start(&["--model", &model, "--mode", "auto"]).await;
     agent.call("initialize", json!({"protocolVersion": 1})).await;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{SERVER, call, setting, text, turn};
+use super::{SERVER, setting, text, turn};
 use harness::Home;
+use harness::steps::calls_one;
 
 fn given(name: &str) -> Value {
     json!({"name": name, "command": "/usr/bin/env", "args": ["python3", SERVER], "env": [{"name": "GIVEN", "value": "$HOME"}]})
@@ -12,7 +13,7 @@ fn given(name: &str) -> Value {
 #[tokio::test]
 async fn servers_of_the_client_are_used_after_new_and_load() {
     let home = Home::new();
-    let steps = json!([call("mcp__theirs__environment", json!({"name": "GIVEN"})), {"text": "end"}]);
+    let steps = json!([calls_one("mcp__theirs__environment", json!({"name": "GIVEN"})), {"text": "end"}]);
     let model = home.script(steps);
     let flags = ["--mode", "auto", "--model", &model];
     let mut agent = home.start(&flags).await;
@@ -56,7 +57,7 @@ async fn servers_of_a_project_start_only_after_trust() {
     needs_linux!("sandbox");
     let home = Home::new();
     home.put(".nuncio/config.toml", &setting("docs", &[]));
-    let step = || json!([call("mcp__docs__echo", json!({"text": "hi"}))]);
+    let step = || json!([calls_one("mcp__docs__echo", json!({"text": "hi"}))]);
     let (mut agent, session) = home.session(step(), &["--mode", "auto"]).await;
     assert!(text(&turn(&mut agent, &session, 1).await[0]).contains("there is no tool mcp__docs__echo"));
     agent.finish().await;

@@ -2,12 +2,13 @@
 
 use serde_json::json;
 
-use super::{call, calls, home, session, setting, text, turn};
+use super::{calls, home, session, setting, text, turn};
+use harness::steps::calls_one;
 use harness::{Home, gone, notices, tool};
 
 #[tokio::test]
 async fn server_that_dies_during_a_call_fails_the_call_and_is_started_again() {
-    let steps = [call("mcp__docs__die", json!({})), call("mcp__docs__echo", json!({"text": "alive"}))];
+    let steps = [calls_one("mcp__docs__die", json!({})), calls_one("mcp__docs__echo", json!({"text": "alive"}))];
     let finished = calls(&home(&[]), &steps).await;
     assert_eq!(finished[0]["status"], "failed");
     assert!(text(&finished[0]).contains("the MCP server docs ended during the call"), "{}", finished[0]);
@@ -17,7 +18,8 @@ async fn server_that_dies_during_a_call_fails_the_call_and_is_started_again() {
 #[tokio::test]
 async fn restart_is_reported_before_the_next_turn() {
     let home = home(&[]);
-    let steps = json!([call("mcp__docs__die", json!({})), call("mcp__docs__echo", json!({"text": "1"})), {"text": "end"}]);
+    let steps =
+        json!([calls_one("mcp__docs__die", json!({})), calls_one("mcp__docs__echo", json!({"text": "1"})), {"text": "end"}]);
     let (mut agent, session) = session(&home, steps).await;
     agent.turn(&session, "go").await;
     let (_, updates) = agent.turn(&session, "go").await;
@@ -52,7 +54,7 @@ async fn server_that_cannot_start_is_reported_once() {
 
 #[tokio::test]
 async fn garbage_on_standard_output_is_skipped() {
-    let finished = calls(&home(&["garbage"]), &[call("mcp__docs__echo", json!({"text": "hi"}))]).await;
+    let finished = calls(&home(&["garbage"]), &[calls_one("mcp__docs__echo", json!({"text": "hi"}))]).await;
     assert_eq!(text(&finished[0]), "hi");
 }
 
@@ -85,7 +87,7 @@ async fn fifty_servers_of_which_ten_hang_do_not_delay_new_sessions() {
 #[tokio::test]
 async fn killed_nuncio_leaves_no_server() {
     let home = home(&[]);
-    let steps = json!([call("mcp__docs__hang", json!({}))]);
+    let steps = json!([calls_one("mcp__docs__hang", json!({}))]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     agent.prompt(&session, "go").await;
     agent.until("the running call", |frame| frame["params"]["update"]["status"] == "in_progress").await;
@@ -100,7 +102,7 @@ async fn sessions_share_a_server_that_ends_with_the_last_of_them() {
     let log = home.put("../server.log", "");
     let mark = format!("log={}", log.display());
     home.config(&setting("docs", &[&mark]));
-    let steps = json!([call("mcp__docs__echo", json!({"text": "hi"})), {"text": "end"}]);
+    let steps = json!([calls_one("mcp__docs__echo", json!({"text": "hi"})), {"text": "end"}]);
     let (mut agent, first) = home.session(steps, &["--mode", "auto"]).await;
     let second = agent.new_session(&home).await;
     for session in [&first, &second] {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{call, setting, text};
+use super::{setting, text};
+use harness::steps::calls_one;
 use harness::{Home, notices, tool};
 
 /// Shows the form `schema` to a client that accepts with each of the contents. Returns the form that
@@ -10,7 +11,7 @@ use harness::{Home, notices, tool};
 async fn answers(schema: &Value, contents: &[Value]) -> (Value, Vec<Value>, Vec<String>) {
     let home = Home::new();
     home.config(&setting("docs", &["asks"]));
-    let step = call("mcp__docs__ask", json!({"message": "What now?", "schema": schema}));
+    let step = calls_one("mcp__docs__ask", json!({"message": "What now?", "schema": schema}));
     let model = home.script(json!(vec![step; contents.len()]));
     let mut agent = home.start(&["--model", &model, "--mode", "auto"]).await;
     let capabilities = json!({"elicitation": {"form": {}}, "session": {"notices": {}}});

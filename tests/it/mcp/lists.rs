@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{call, calls, setting, text};
+use super::{calls, setting, text};
 use harness::provider::Exchange;
 use harness::provider::session;
+use harness::steps::calls_one;
 use harness::wires::WIRES;
 use harness::{Home, notices, tool};
 
@@ -51,11 +52,11 @@ async fn large_lists_are_replaced_by_a_search_tool() {
     let home = Home::new();
     home.config(&(config + "[[permissions.rules]]\ntool = \"mcp__docs__tool_001\"\npolicy = \"deny\"\n"));
     let steps = [
-        call("mcp_search", json!({"query": "add numbers"})),
-        call("mcp_call", json!({"tool": "mcp__docs__add", "arguments": {"a": 1, "b": 2}})),
-        call("mcp_call", json!({"tool": "mcp__docs__tool_001"})),
-        call("mcp_call", json!({"tool": "mcp__docs__none"})),
-        call("mcp_search", json!({"query": "zebra"})),
+        calls_one("mcp_search", json!({"query": "add numbers"})),
+        calls_one("mcp_call", json!({"tool": "mcp__docs__add", "arguments": {"a": 1, "b": 2}})),
+        calls_one("mcp_call", json!({"tool": "mcp__docs__tool_001"})),
+        calls_one("mcp_call", json!({"tool": "mcp__docs__none"})),
+        calls_one("mcp_search", json!({"query": "zebra"})),
     ];
     let finished = calls(&home, &steps).await;
     let found = text(&finished[0]);
@@ -69,10 +70,9 @@ async fn large_lists_are_replaced_by_a_search_tool() {
 #[tokio::test]
 async fn changed_list_adds_tools_in_the_next_turn_and_tells_the_model() {
     let home = super::home(&[]);
-    let mut last = call("mcp__docs__gr_own", json!({}));
+    let mut last = calls_one("mcp__docs__gr_own", json!({}));
     last["expect"] = json!("new tools: mcp__docs__gr_own");
-    let steps =
-        json!([call("mcp__docs__grow", json!({"name": "gr\nown"})), call("mcp__docs__gr_own", json!({})), {"text": "end"}, last]);
+    let steps = json!([calls_one("mcp__docs__grow", json!({"name": "gr\nown"})), calls_one("mcp__docs__gr_own", json!({})), {"text": "end"}, last]);
     let (mut agent, session) = super::session(&home, steps).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert_eq!(text(&tool(&updates, 0)), "grown");
@@ -87,7 +87,7 @@ async fn changed_list_adds_tools_in_the_next_turn_and_tells_the_model() {
 async fn new_tool_that_the_settings_hide_is_not_reported() {
     let home = Home::new();
     home.config(&(setting("docs", &[]) + "hidden_tools = [\"grown\"]\n"));
-    let steps = json!([call("mcp__docs__grow", json!({})), {"text": "end"}, {"text": "end"}]);
+    let steps = json!([calls_one("mcp__docs__grow", json!({})), {"text": "end"}, {"text": "end"}]);
     let (mut agent, session) = super::session(&home, steps).await;
     agent.turn(&session, "go").await;
     let (_, updates) = agent.turn(&session, "go").await;
@@ -100,7 +100,7 @@ async fn server_that_always_changes_its_list_is_not_asked_all_the_time() {
     let home = Home::new();
     let log = home.put("../server.log", "");
     home.config(&setting("docs", &["restless", &format!("log={}", log.display())]));
-    let steps: Vec<_> = (0..200).map(|number| call("mcp__docs__echo", json!({"text": number.to_string()}))).collect();
+    let steps: Vec<_> = (0..200).map(|number| calls_one("mcp__docs__echo", json!({"text": number.to_string()}))).collect();
     calls(&home, &steps).await;
     let log = std::fs::read_to_string(&log).unwrap();
     let count = |line: &str| log.lines().filter(|one| *one == line).count();
@@ -111,7 +111,7 @@ async fn server_that_always_changes_its_list_is_not_asked_all_the_time() {
 async fn search_results_are_bounded() {
     let home = Home::new();
     home.config(&setting("docs", &["many=50", "wide=1000"]));
-    let finished = calls(&home, &[call("mcp_search", json!({"query": "tool_00"}))]).await;
+    let finished = calls(&home, &[calls_one("mcp_search", json!({"query": "tool_00"}))]).await;
     let found = text(&finished[0]);
     assert!(found.len() < 60_000 && found.contains("more tools match]"), "{} bytes", found.len());
 }
@@ -128,8 +128,8 @@ async fn hooks_get_the_name_and_the_input_of_the_called_tool() {
     let hooks = hook("mcp__docs__a*", r#"{"a":5,"b":6}"#) + &hook("mcp__docs__read_resource", other);
     home.config(&(setting("docs", &["many=200", "resources"]) + &hooks));
     let steps = [
-        call("mcp_call", json!({"tool": "mcp__docs__add", "arguments": {"a": 1, "b": 2}})),
-        call("mcp_resource", json!({"server": "docs", "uri": "test://one"})),
+        calls_one("mcp_call", json!({"tool": "mcp__docs__add", "arguments": {"a": 1, "b": 2}})),
+        calls_one("mcp_resource", json!({"server": "docs", "uri": "test://one"})),
     ];
     let finished = calls(&home, &steps).await;
     assert!(text(&finished[0]).starts_with(r#"{"sum":11}"#), "{}", finished[0]);
@@ -145,7 +145,7 @@ async fn hooks_get_the_name_and_the_input_of_the_called_tool() {
 async fn subagent_gets_the_tools_of_its_definition_from_a_large_list() {
     let home = Home::new();
     home.config(&setting("docs", &["many=200"]));
-    let steps = json!([call("mcp__docs__add", json!({"a": 1, "b": 2})), {"expect": "sum", "text": "it is three"}]);
+    let steps = json!([calls_one("mcp__docs__add", json!({"a": 1, "b": 2})), {"expect": "sum", "text": "it is three"}]);
     harness::subagents::define(&home, "adder", "tools: mcp__docs__add\n", steps);
     let task = json!({"tool_calls": [harness::steps::task("adder", "add")]});
     let (mut agent, session) = home.session(json!([task, {"expect": "it is three", "text": "end"}]), &["--mode", "auto"]).await;

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{call, calls, home, session, setting, text};
+use super::{calls, home, session, setting, text};
+use harness::steps::calls_one;
 use harness::{Home, bounded};
 
 fn raw(line: &str) -> Value {
-    call("mcp__docs__raw", json!({ "line": line }))
+    calls_one("mcp__docs__raw", json!({ "line": line }))
 }
 
 /// A result with this text, which has `ID` in place of the call's id.
@@ -43,7 +44,8 @@ async fn answer_that_cannot_be_read_fails_its_call_at_once() {
 #[tokio::test]
 async fn malformed_tool_does_not_disable_its_server() {
     let home = home(&["malformed"]);
-    let finished = calls(&home, &[call("mcp__docs__echo", json!({"text": "hi"})), call("mcp__docs__either", json!({}))]).await;
+    let finished =
+        calls(&home, &[calls_one("mcp__docs__echo", json!({"text": "hi"})), calls_one("mcp__docs__either", json!({}))]).await;
     assert_eq!((text(&finished[0]).as_str(), text(&finished[1]).as_str()), ("hi", "called either"));
     let checked = home.run(&["mcp", "check", "--json"], "").await;
     let line = &checked.lines()[0];
@@ -59,7 +61,7 @@ async fn malformed_tool_does_not_disable_its_server() {
 
 #[tokio::test]
 async fn resource_templates_are_listed() {
-    let finished = calls(&home(&["resources=templates"]), &[call("mcp_resource", json!({"server": "docs"}))]).await;
+    let finished = calls(&home(&["resources=templates"]), &[calls_one("mcp_resource", json!({"server": "docs"}))]).await;
     let listed = text(&finished[0]);
     assert!(listed.contains("test://one: The first"), "{listed}");
     assert!(listed.contains("test://{name}/text (template): A text by its name"), "{listed}");

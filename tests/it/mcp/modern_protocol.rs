@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{call, home, text, turn};
+use super::{home, text, turn};
 use harness::Home;
+use harness::steps::calls_one;
 
 #[tokio::test]
 async fn server_without_initialize_is_used() {
@@ -12,7 +13,7 @@ async fn server_without_initialize_is_used() {
     let checked = home.run(&["mcp", "check"], "").await;
     assert_eq!(checked.code, 0, "{checked:?}");
     assert!(checked.stdout.contains("modern 7 (protocol 2026-07-28)"), "{checked:?}");
-    let steps = json!([call("mcp__docs__echo", json!({"text": "hi"})), {"text": "end"}]);
+    let steps = json!([calls_one("mcp__docs__echo", json!({"text": "hi"})), {"text": "end"}]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     assert_eq!(text(&turn(&mut agent, &session, 1).await[0]), "hi");
     agent.finish().await;
@@ -24,7 +25,7 @@ async fn call_that_needs_input_is_repeated_with_it() {
     home.config(&(super::setting("docs", &["modern", "asks"]) + "sampling = true\n"));
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let steps =
-        json!([call("mcp__docs__ask", json!({"message": "Who?", "schema": schema})), {"text": "Forty-two."}, {"text": "end"}]);
+        json!([calls_one("mcp__docs__ask", json!({"message": "Who?", "schema": schema})), {"text": "Forty-two."}, {"text": "end"}]);
     let model = home.script(steps);
     let mut agent = home.start(&["--model", &model, "--mode", "auto"]).await;
     let capabilities = json!({"elicitation": {"form": {}}});

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::{call, calls, session, text, turn};
+use super::{calls, session, text, turn};
+use harness::steps::calls_one;
 use harness::{Agent, Answer, Bridge, Home, bounded};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp/oauth.py");
@@ -113,7 +114,7 @@ async fn login_stores_tokens_that_calls_use_until_logout() {
     sign_in(&home).await;
     let (code, output) = check(&home).await;
     assert_eq!((code, output.contains("1 tools, 0 prompts; guarded 1")), (0, true), "{output}");
-    let finished = calls(&home, &[call("mcp__docs__whoami", json!({}))]).await;
+    let finished = calls(&home, &[calls_one("mcp__docs__whoami", json!({}))]).await;
     assert_eq!(text(&finished[0]), "the owner");
     assert_eq!(guarded.log(), ["authorization_code ok"]);
     // The tokens, and the file that processes lock.
@@ -265,7 +266,7 @@ async fn sign_in_that_ends_during_a_session_is_reported() {
     let home = Home::new();
     let guarded = OauthServer::start(&home, 600, "").await;
     sign_in(&home).await;
-    let whoami = call("mcp__docs__whoami", json!({}));
+    let whoami = calls_one("mcp__docs__whoami", json!({}));
     let steps = json!([whoami, {"text": "1"}, whoami, {"text": "2"}, whoami, {"text": "3"}]);
     let (mut agent, id) = session(&home, steps).await;
     assert_eq!(text(&turn(&mut agent, &id, 1).await[0]), "the owner");

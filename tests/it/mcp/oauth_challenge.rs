@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::oauth::{Login, OauthServer, get};
-use super::{call, calls, text};
+use super::{calls, text};
 use harness::Home;
+use harness::steps::calls_one;
 
 /// Signs in. Returns the scopes for which the browser asked, in order.
 async fn sign_in(home: &Home) -> Vec<String> {
@@ -33,7 +34,7 @@ async fn call_without_the_scope_names_the_login_which_asks_for_it() {
     let home = Home::new();
     let _guarded = OauthServer::start_with(&home, &["600", "challenge"], "").await;
     sign_in(&home).await;
-    let steps = [call("mcp__docs__admin", json!({})), call("mcp__docs__whoami", json!({}))];
+    let steps = [calls_one("mcp__docs__admin", json!({})), calls_one("mcp__docs__whoami", json!({}))];
     let finished = calls(&home, &steps).await;
     let refused = text(&finished[0]);
     assert!(refused.contains("the MCP server docs: it requires the scope \"admin\""), "{refused}");

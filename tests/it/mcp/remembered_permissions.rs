@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{SERVER, call};
+use super::SERVER;
+use harness::steps::calls_one;
 use harness::{Home, Reply};
 
 /// One call per turn.
@@ -13,8 +14,8 @@ fn turns(calls: &[Value]) -> Value {
 #[tokio::test]
 async fn changed_tool_requires_permission_again() {
     let home = super::home(&[]);
-    let echo = call("mcp__docs__echo", json!({"text": "a"}));
-    let change = call("mcp__docs__grow", json!({"name": "echo"}));
+    let echo = calls_one("mcp__docs__echo", json!({"text": "a"}));
+    let change = calls_one("mcp__docs__grow", json!({"name": "echo"}));
     let (mut agent, session) = home.session(turns(&[echo.clone(), echo.clone(), change, echo.clone(), echo]), &[]).await;
     agent.otherwise = Reply::Pick("allow_always");
     let mut asked = Vec::new();
@@ -34,7 +35,7 @@ async fn other_server_of_the_same_name_requires_permission() {
         json!([{"name": "theirs", "command": "/usr/bin/env", "args": ["python3", SERVER, argument],
             "env": [{"name": "PYTHONPATH", "value": path}]}])
     };
-    let echo = call("mcp__theirs__echo", json!({"text": "a"}));
+    let echo = calls_one("mcp__theirs__echo", json!({"text": "a"}));
     let model = home.script(turns(&[echo]));
     let flags = ["--model", model.as_str()];
     let mut agent = home.start(&flags).await;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{call, setting, text};
+use super::{setting, text};
 use harness::log::bodies;
+use harness::steps::calls_one;
 use harness::steps::{says, task};
 use harness::subagents::define;
 use harness::{Agent, Home, Reply, notices, tool};
@@ -17,7 +18,7 @@ fn home(more: &str) -> Home {
 /// A call that shows a form with these fields.
 fn ask(properties: Value, required: Value) -> Value {
     let schema = json!({"type": "object", "properties": properties, "required": required});
-    call("mcp__docs__ask", json!({"message": "What now?", "schema": schema}))
+    calls_one("mcp__docs__ask", json!({"message": "What now?", "schema": schema}))
 }
 
 fn sure() -> Value {
@@ -99,7 +100,7 @@ async fn client_with_forms_shows_any_form() {
 
 #[tokio::test]
 async fn page_is_opened_by_clients_that_support_it() {
-    let page = |url: &str| call("mcp__docs__ask", json!({"message": "Sign in.", "url": url}));
+    let page = |url: &str| calls_one("mcp__docs__ask", json!({"message": "Sign in.", "url": url}));
     let (url, accept) = ("https://login.example/?code=1", json!({"action": "accept"}));
     let steps = json!([page(url), page(url), page("file:///etc/passwd"), {"text": "end"}]);
     let home = home("");
@@ -201,7 +202,7 @@ async fn form_of_a_subagent_is_shown_by_the_parent() {
 fn sample(messages: Value, more: Value) -> Value {
     let mut input = json!({ "messages": messages });
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    call("mcp__docs__sample", input)
+    calls_one("mcp__docs__sample", input)
 }
 
 fn question() -> Value {
@@ -211,7 +212,7 @@ fn question() -> Value {
 #[tokio::test]
 async fn sampling_is_off_by_default() {
     let home = home("");
-    let (mut agent, id) = session(&home, json!([call("mcp__docs__client", json!({})), question()]), json!({})).await;
+    let (mut agent, id) = session(&home, json!([calls_one("mcp__docs__client", json!({})), question()]), json!({})).await;
     let (_, updates) = agent.turn(&id, "go").await;
     let capabilities = answer(&tool(&updates, 0));
     assert!(capabilities["sampling"].is_null() && capabilities["elicitation"]["form"].is_object(), "{capabilities}");
@@ -224,7 +225,7 @@ async fn sampling_runs_on_the_model_of_the_session() {
     let home = home("sampling = true\n");
     let messages = json!([["user", "How many?"], ["assistant", "Of what?"], ["user", "Of all."]]);
     let steps = json!([
-        call("mcp__docs__client", json!({})),
+        calls_one("mcp__docs__client", json!({})),
         sample(messages, json!({})),
         {"expect": "You sample.\nHow many?\nOf what?\nOf all.", "text": "Forty-two."},
         sample(json!([["user", "Tell me all."]]), json!({"maxTokens": 2})),

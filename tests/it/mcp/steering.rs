@@ -8,7 +8,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
 use super::{logged, setting};
-use crate::queue::{EDIT, REMOVE, allow_call, asks, busy, said, says, send};
+use crate::queue::{EDIT, REMOVE, said, send};
+use harness::busy;
+use harness::steps::{asks, says};
 use harness::{Agent, Home};
 
 /// A session whose turn waits for a permission, and a server that waits before it returns a
@@ -71,7 +73,7 @@ async fn message_that_steers_during_the_preparation_of_a_later_one_precedes_it()
     let mut gated = GatedSession::new("text of test://one").await;
     let first = gated.send("first in the queue", "queue").await;
     gated.send("see @docs:test://one", "steer").await;
-    allow_call(&mut gated.agent).await;
+    gated.agent.allow_open().await;
     gated.prepares(1).await;
     gated.change(EDIT, &first, json!({"delivery": "steer"})).await;
     // The later message is prepared again.
@@ -87,7 +89,7 @@ async fn message_can_be_changed_and_removed_during_its_preparation() {
     let edited = gated.send("see @docs:test://one", "steer").await;
     let removed = gated.send("see @docs:test://two", "steer").await;
     let kept = gated.send("last", "steer").await;
-    allow_call(&mut gated.agent).await;
+    gated.agent.allow_open().await;
     gated.prepares(1).await;
     gated.change(EDIT, &edited, json!({"parts": [{"type": "text", "text": "new text"}]})).await;
     gated.admit();

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{call, home, setting};
+use super::{home, setting};
 use harness::log::bodies;
+use harness::steps::calls_one;
 use harness::{Home, Terminal};
 
 /// Starts `nuncio run` with these steps on a terminal, in mode auto.
@@ -17,7 +18,7 @@ async fn run_shows_the_wait_for_a_slow_server_and_uses_its_tools() {
     let home = Home::new();
     let release = home.work().join("../release");
     home.config(&setting("docs", &[&format!("wait={}", release.display())]));
-    let mut terminal = run(&home, json!([call("mcp__docs__echo", json!({"text": "from the server"})), {"text": "bye"}]));
+    let mut terminal = run(&home, json!([calls_one("mcp__docs__echo", json!({"text": "from the server"})), {"text": "bye"}]));
     terminal.until("waiting for MCP server docs: ").await;
     std::fs::write(release, "").unwrap();
     let (code, shown) = terminal.end().await;
@@ -54,7 +55,7 @@ async fn form_is_filled_in_at_the_terminal() {
         "d_note": {"type": "string"},
     });
     let schema = json!({"type": "object", "properties": fields, "required": ["a_name", "c_colour"]});
-    let ask = call("mcp__docs__ask", json!({"message": "Who are you?", "schema": schema}));
+    let ask = calls_one("mcp__docs__ask", json!({"message": "Who are you?", "schema": schema}));
     let mut terminal = run(&home, json!([ask, {"text": "bye"}]));
     let shown = terminal.until("[text]: ").await;
     assert!(shown.contains("docs asks: Who are you?") && shown.contains("Name"), "{shown}");
@@ -86,7 +87,7 @@ async fn form_in_the_chat_takes_the_text_only_after_tab() {
     let home = home(&["asks"]);
     let fields = json!({"a_name": {"type": "string", "minLength": 2}, "b_age": {"type": "integer", "default": 36}});
     let schema = json!({"type": "object", "properties": fields, "required": ["a_name"]});
-    let ask = call("mcp__docs__ask", json!({"message": "Who are you?", "schema": schema}));
+    let ask = calls_one("mcp__docs__ask", json!({"message": "Who are you?", "schema": schema}));
     let model = home.script(json!([ask, ask, {"text": "bye"}]));
     let mut terminal = home.terminal(&["chat", "--model", &model, "--mode", "auto", "go"]);
     terminal.until_screen("docs asks: Who are you?", size).await;
@@ -118,7 +119,7 @@ async fn form_in_the_chat_takes_the_text_only_after_tab() {
 #[tokio::test]
 async fn progress_of_a_call_is_shown_while_it_runs() {
     let home = home(&[]);
-    let mut terminal = run(&home, json!([call("mcp__docs__progress", json!({})), {"text": "bye"}]));
+    let mut terminal = run(&home, json!([calls_one("mcp__docs__progress", json!({})), {"text": "bye"}]));
     terminal.until("part 3").await;
     let (code, shown) = terminal.end().await;
     assert!(code == 0 && shown.contains("done"), "{shown}");

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{asks, assert_complete, editor, prompt, says};
+use super::{assert_complete, editor, prompt, says};
+use harness::steps::asks;
 use harness::{Agent, Bridge, Home, Server, changing_calls};
 
 /// An editor whose session asks for a permission, and a server in another process.

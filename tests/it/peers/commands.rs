@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
-use super::{asks, assert_complete, endless, home, kind, kinds, message, prompt, release, says, waits};
+use super::{assert_complete, endless, home, kind, kinds, message, prompt, release, says, waits};
+use harness::steps::asks;
 use harness::{CommandResult, Home, RunningCommand};
 
 const OWNERS: [Kind; 3] = [Kind::Stdio, Kind::Rest, Kind::Run];

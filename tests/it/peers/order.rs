@@ -3,16 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{asks, assert_complete, editor, endless, kinds, prompt, says};
+use super::{assert_complete, editor, endless, kinds, prompt, says};
+use harness::frame;
+use harness::steps::asks;
 use harness::{Agent, Home, session_updates, text};
-
-fn frame(id: u64, method: &str, params: Value) -> String {
-    let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-    if id > 0 {
-        message["id"] = json!(id);
-    }
-    format!("{message}\n")
-}
 
 /// An editor that owns a session, and an editor of another process that loaded it.
 async fn two_editors(steps: Value) -> (Home, Agent, Agent, String) {

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
-use super::{asks, assert_complete, editor, says};
+use super::{assert_complete, editor, says};
+use harness::steps::asks;
 use harness::{Agent, Bridge, Events, Home, Reply, Server};
 
 const ASKED: &str = "session/request_permission";

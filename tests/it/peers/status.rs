@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use super::peer::{Kind, Peer};
-use super::{asks, editor, endless, home, message, says, waits};
+use super::{editor, endless, home, message, says, waits};
 use harness::Home;
+use harness::steps::asks;
 
 /// The processes that read one session: the owner, an editor, a server, and a WebSocket client of
 /// a server.

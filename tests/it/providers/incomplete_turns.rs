@@ -1,21 +1,18 @@
 //! Cancelled requests, truncated answers and retried turns in the conversation sent to the model.
 
+use super::told;
 use harness::provider::Protocol;
 use serde_json::{Value, json};
 
 use harness::Agent;
+use harness::provider::Exchange;
 use harness::provider::session::{connect, conversation, home, unmarked};
-use harness::provider::{Exchange, ReceivedRequest};
 use harness::wires::{WIRES, Wire};
 
 /// The plain events of a protocol up to "Hel".
 fn beginning(wire: &Wire) -> &'static [&'static str] {
     let some = wire.plain.iter().position(|event| event.contains("Hel")).expect("there") + 1;
     &wire.plain[..some]
-}
-
-fn told(received: &ReceivedRequest) -> String {
-    json!(conversation(received)).to_string()
 }
 
 /// Asserts that the words come in this order, each once.
@@ -127,14 +124,10 @@ async fn request_rejected_by_content_filter_stays_in_conversation() {
     }
 }
 
-async fn turns(agent: &mut Agent, session: &str) -> Vec<Value> {
-    agent.call("_nuncio/session/turns", json!({"sessionId": session})).await["turns"].as_array().unwrap().clone()
-}
-
 /// Retries a turn and waits until the new turn has ended.
 async fn retry(agent: &mut Agent, session: &str, turn: &Value) {
     let retried = agent.call("_nuncio/session/retry", json!({"sessionId": session, "turnId": turn})).await;
-    while turns(agent, session).await.iter().any(|turn| turn["turnId"] == retried["turnId"] && turn["status"] == "running") {}
+    while agent.turns(session).await.iter().any(|turn| turn["turnId"] == retried["turnId"] && turn["status"] == "running") {}
 }
 
 #[tokio::test]
@@ -149,7 +142,7 @@ async fn retried_prompt_is_sent_once() {
         let id = agent.prompt(&session, "the second request").await;
         agent.answer(&id).await.expect_err("it fails");
         for _ in 0..2 {
-            let last = turns(&mut agent, &session).await.pop().unwrap();
+            let last = agent.turns(&session).await.pop().unwrap();
             retry(&mut agent, &session, &last["turnId"]).await;
         }
         agent.finish().await;
@@ -176,7 +169,7 @@ async fn retried_turn_has_its_original_context() {
     for text in ["the first request", "the second request", "the third request"] {
         agent.turn(&session, text).await;
     }
-    let all = turns(&mut agent, &session).await;
+    let all = agent.turns(&session).await;
     retry(&mut agent, &session, &all[1]["turnId"]).await;
     retry(&mut agent, &session, &all[2]["turnId"]).await;
     agent.turn(&session, "the fourth request").await;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use harness::provider::session::{connect, conversation, home};
-use harness::provider::{Exchange, ReceivedRequest};
+use super::told;
+use harness::provider::Exchange;
+use harness::provider::session::{connect, home};
 use harness::text;
 use harness::wires::{WIRES, Wire};
 
@@ -38,10 +39,6 @@ fn rejection(wire: &Wire) -> Exchange {
         ),
     };
     Exchange::error(status, &body.to_string())
-}
-
-fn told(received: &ReceivedRequest) -> String {
-    json!(conversation(received)).to_string()
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use harness::provider::Exchange;
 use harness::provider::session::{connect, conversation, home};
+use harness::steps::{bash_call, call, calls};
 use harness::wires::WIRES;
 use harness::{Home, text};
 
@@ -23,20 +24,8 @@ fn outline(log: &[Value]) -> String {
     words.join(" ")
 }
 
-fn call(name: &str, input: Value) -> Value {
-    json!({"name": name, "input": input})
-}
-
 fn read(file: &str) -> Value {
     call("read", json!({"file_path": file}))
-}
-
-fn bash(command: &str) -> Value {
-    call("bash", json!({"command": command}))
-}
-
-fn calls(round: &[Value]) -> Value {
-    json!({"tool_calls": round})
 }
 
 /// Runs one turn with these tool calls, one list for each answer, and then a text.
@@ -78,7 +67,7 @@ async fn repeated_calls_are_noted_and_stop_the_turn() {
         ),
         (
             "a cycle of three answers",
-            times(9, &[vec![a.clone()], vec![b.clone()], vec![bash("true")]]),
+            times(9, &[vec![a.clone()], vec![b.clone()], vec![bash_call("true")]]),
             format!("{}{note} {}{stop}", "calls ".repeat(9), "calls ".repeat(6)),
         ),
         (
@@ -111,7 +100,7 @@ async fn progress_and_polling_do_not_count_as_repetition() {
     polling.extend(times(7, &[vec![call("bash_output", json!({}))]]));
     polling.extend(times(7, &[vec![read("a"), call("bash_output", json!({"job": "1"}))]]));
     let cases = [
-        ("another result", times(9, &[vec![bash(counting)]])),
+        ("another result", times(9, &[vec![bash_call(counting)]])),
         ("another input", (1..9).map(|limit| vec![call("read", json!({"file_path": "a", "limit": limit}))]).collect()),
         ("one answer", vec![vec![read("a"); 9]]),
         (

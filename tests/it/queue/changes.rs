@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{EDIT, QUEUE, REMOVE, allow, asks, busy, queue, said, says, send, until_idle};
+use super::{EDIT, QUEUE, REMOVE, allow, queue, said, send, until_idle};
+use harness::busy;
+use harness::steps::{asks, says};
 use harness::{Agent, Home};
 
 fn text(text: &str) -> Value {

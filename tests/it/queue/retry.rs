@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{asks, busy, said, says, send, until_idle};
+use super::{said, send, until_idle};
+use harness::busy;
 use harness::provider::Exchange;
 use harness::provider::session::{connect, conversation, home};
+use harness::steps::{asks, says};
 use harness::wires::WIRES;
 use harness::{Agent, Home};
 

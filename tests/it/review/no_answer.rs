@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use harness::Reply;
+use harness::steps::bash;
 
 async fn run(home: &Home, steps: &[Value]) -> Vec<Value> {
     let model = home.script(json!(steps));
@@ -46,7 +47,7 @@ async fn files_stay_if_nobody_can_answer() {
 #[tokio::test]
 async fn rejection_includes_later_changes_by_commands() {
     let home = home("request");
-    let steps = [write("a.txt", "changed\n"), call("bash", json!({"command": "echo formatted > a.txt"})), json!({"text": "done"})];
+    let steps = [write("a.txt", "changed\n"), bash("echo formatted > a.txt"), json!({"text": "done"})];
     let (mut agent, session) = home.session(json!(steps), &["--mode", "auto"]).await;
     agent.otherwise = Reply::Pick("reject_once");
     agent.turn(&session, "go").await;
@@ -61,7 +62,7 @@ async fn files_that_only_commands_changed_are_named() {
     home.put("same.txt", "same\n");
     let steps = [
         write("a.txt", "changed\n"),
-        call("bash", json!({"command": "echo more >> b.txt; echo c > c.txt; rm gone.sh; echo formatted > a.txt"})),
+        bash("echo more >> b.txt; echo c > c.txt; rm gone.sh; echo formatted > a.txt"),
         write("d.txt", "d\n"),
         json!({"text": "done"}),
     ];

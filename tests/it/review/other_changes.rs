@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::window::{calls, home as home_with_provider, says};
 use harness::Reply;
+use harness::steps::bash;
 
 const OWN: &str = "the user's own work\n";
 
@@ -52,7 +53,7 @@ async fn rejection_keeps_edits_of_the_user_during_the_turn() {
 #[tokio::test]
 async fn rejection_includes_changes_by_hooks() {
     let last = [json!({"text": "done"})];
-    for following in [vec![], vec![write("b.txt", "b\n")], vec![call("bash", json!({"command": "true"}))]] {
+    for following in [vec![], vec![write("b.txt", "b\n")], vec![bash("true")]] {
         let home = home("request");
         let hook = "[[hooks]]\nevent = \"tool.execute.after\"\nmatch = \"write\"\n\
                     command = [\"sh\", \"-c\", \"date +%N >> a.txt\"]\n";

@@ -2,15 +2,8 @@
 
 use serde_json::{Value, json};
 
+use harness::frame;
 use harness::{Agent, Home, Reply, kinds, session_updates, text};
-
-fn frame(id: u64, method: &str, params: Value) -> String {
-    let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-    if id > 0 {
-        message["id"] = json!(id);
-    }
-    format!("{message}\n")
-}
 
 /// An answer of the model that takes a minute.
 fn slow() -> Value {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use harness::peak_kib;
 use harness::{Home, LIMIT, bounded, literal, text, tool};
 
 #[tokio::test]
@@ -118,13 +119,6 @@ async fn command_is_shown_as_typed_and_expanded_for_the_model() {
     assert_eq!((said.as_str(), &listed["sessions"][0]["title"]), ("/init be short", &json!("/init be short")));
 }
 
-/// Peak resident memory of a process in KiB.
-fn memory_peak(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 #[tokio::test]
 async fn requests_of_client_that_does_not_read_do_not_accumulate() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -141,7 +135,7 @@ async fn requests_of_client_that_does_not_read_do_not_accumulate() {
     });
     // The agent accepts all requests, or stops reading until the client reads.
     let written = tokio::time::timeout(Duration::from_secs(4), &mut writing).await;
-    let peak = memory_peak(child.id().unwrap());
+    let peak = peak_kib(child.id().unwrap());
     assert!(peak < 100 << 10, "{peak} KiB with a client that reads nothing; all was taken: {}", written.is_ok());
     let mut lines = BufReader::new(stdout).lines();
     let mut answers = vec![0; REQUESTS];

@@ -3,15 +3,11 @@
 
 use serde_json::{Value, json};
 
+use harness::steps::asks;
 use harness::{Agent, Bridge, Home, Reply, bounded, text};
 
 /// Maximum number of waiting prompts of a session; `PROMPTS_WAITING_MAX` in limits.rs.
 const WAITING_MAX: usize = 16;
-
-/// A step whose call waits for a permission.
-fn permission_step() -> Value {
-    json!({"tool_calls": [{"name": "bash", "input": {"command": "true"}}]})
-}
 
 fn text_step(expect: &str, text: &str) -> Value {
     json!({"expect": expect, "text": text, "chunk_chars": 100})
@@ -24,11 +20,6 @@ async fn busy(home: &Home, steps: Value) -> (Agent, String, Value) {
     let prompt = agent.prompt(&session, "one").await;
     agent.until("a question", |frame| frame["method"] == "session/request_permission").await;
     (agent, session, prompt)
-}
-
-async fn allow(agent: &mut Agent) {
-    let open = agent.call("_nuncio/permission/list", json!({})).await["permissions"][0]["permissionId"].clone();
-    agent.call("_nuncio/permission/answer", json!({"permissionId": open, "outcome": "allow_once"})).await;
 }
 
 async fn cancel(agent: &mut Agent, session: &str) {
@@ -56,13 +47,13 @@ async fn prompts_of_turns(home: &Home, session: &str) -> Vec<String> {
 #[tokio::test]
 async fn second_prompt_waits_and_is_answered_at_the_end_of_its_turn() {
     let home = Home::new();
-    let steps = json!([permission_step(), text_step("one", "first"), text_step("two", "second"), text_step("three", "third")]);
+    let steps = json!([asks(), text_step("one", "first"), text_step("two", "second"), text_step("three", "third")]);
     let (mut agent, session, one) = busy(&home, steps).await;
     let two = agent.prompt(&session, "two").await;
     let three = agent.prompt(&session, "three").await;
     agent.call("session/list", json!({})).await;
     assert!(agent.frames.iter().all(|frame| frame["id"] != two && frame["id"] != three), "{:#?}", agent.frames);
-    allow(&mut agent).await;
+    agent.allow_open().await;
     for id in [&one, &two, &three] {
         assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
     }
@@ -110,7 +101,7 @@ async fn answers_to_waiting_prompts_precede_updates_of_next_turn() {
 #[tokio::test]
 async fn cancel_ends_running_turn_and_waiting_prompts() {
     let home = Home::new();
-    let (mut agent, session, one) = busy(&home, json!([permission_step(), text_step("four", "last")])).await;
+    let (mut agent, session, one) = busy(&home, json!([asks(), text_step("four", "last")])).await;
     let two = agent.prompt(&session, "two").await;
     let three = agent.prompt(&session, "three").await;
     cancel(&mut agent, &session).await;
@@ -127,13 +118,12 @@ async fn cancel_ends_running_turn_and_waiting_prompts() {
 #[tokio::test]
 async fn cancel_request_ends_only_its_waiting_prompt() {
     let home = Home::new();
-    let (mut agent, session, one) =
-        busy(&home, json!([permission_step(), text_step("one", "first"), text_step("three", "third")])).await;
+    let (mut agent, session, one) = busy(&home, json!([asks(), text_step("one", "first"), text_step("three", "third")])).await;
     let two = agent.prompt(&session, "two").await;
     let three = agent.prompt(&session, "three").await;
     agent.notify("$/cancel_request", json!({"requestId": two})).await;
     assert_eq!(stop_reason(&mut agent, &two).await, "cancelled");
-    allow(&mut agent).await;
+    agent.allow_open().await;
     for id in [&one, &three] {
         assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
     }
@@ -144,10 +134,9 @@ async fn cancel_request_ends_only_its_waiting_prompt() {
 #[tokio::test]
 async fn prompt_after_failed_turn_runs() {
     let home = Home::new();
-    let (mut agent, session, one) =
-        busy(&home, json!([permission_step(), {"error": {"status": 400}}, text_step("two", "second")])).await;
+    let (mut agent, session, one) = busy(&home, json!([asks(), {"error": {"status": 400}}, text_step("two", "second")])).await;
     let two = agent.prompt(&session, "two").await;
-    allow(&mut agent).await;
+    agent.allow_open().await;
     agent.answer(&one).await.unwrap_err();
     assert_eq!(stop_reason(&mut agent, &two).await, "end_turn");
     agent.finish().await;
@@ -156,7 +145,7 @@ async fn prompt_after_failed_turn_runs() {
 #[tokio::test]
 async fn number_of_waiting_prompts_is_limited() {
     let home = Home::new();
-    let (mut agent, session, one) = busy(&home, json!([permission_step()])).await;
+    let (mut agent, session, one) = busy(&home, json!([asks()])).await;
     let mut sent = Vec::new();
     for number in 0..WAITING_MAX + 4 {
         sent.push(agent.prompt(&session, &number.to_string()).await);
@@ -177,7 +166,7 @@ async fn number_of_waiting_prompts_is_limited() {
 async fn close_or_delete_answers_waiting_prompts() {
     for method in ["session/close", "session/delete"] {
         let home = Home::new();
-        let (mut agent, session, one) = busy(&home, json!([permission_step()])).await;
+        let (mut agent, session, one) = busy(&home, json!([asks()])).await;
         let two = agent.prompt(&session, "two").await;
         let three = agent.prompt(&session, "three").await;
         agent.call(method, json!({"sessionId": session})).await;
@@ -194,7 +183,7 @@ async fn close_or_delete_answers_waiting_prompts() {
 #[tokio::test]
 async fn end_of_input_cancels_waiting_prompts() {
     let home = Home::new();
-    let (mut agent, session, _) = busy(&home, json!([permission_step()])).await;
+    let (mut agent, session, _) = busy(&home, json!([asks()])).await;
     agent.prompt(&session, "two").await;
     agent.prompt(&session, "three").await;
     // `finish` asserts that all requests are answered before the process ends.
@@ -205,7 +194,7 @@ async fn end_of_input_cancels_waiting_prompts() {
 #[tokio::test]
 async fn prompts_to_session_of_another_process_wait_there() {
     let home = Home::new();
-    let steps = json!([permission_step(), {"text": "1"}, {"text": "2"}, {"text": "3"}, {"text": "4"}, {"text": "5"}]);
+    let steps = json!([asks(), {"text": "1"}, {"text": "2"}, {"text": "3"}, {"text": "4"}, {"text": "5"}]);
     let (mut first, session, _) = busy(&home, steps).await;
     let mut second = home.start(&["--model", &home.script(json!([]))]).await;
     second.otherwise = Reply::Never;
@@ -215,7 +204,7 @@ async fn prompts_to_session_of_another_process_wait_there() {
     let line =
         |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params("mine")}).to_string() + "\n";
     second.raw((1000..1004).map(line).collect::<String>().as_bytes()).await;
-    allow(&mut first).await;
+    first.allow_open().await;
     for id in 1000..1004 {
         assert_eq!(second.answer(&json!(id)).await.unwrap()["stopReason"], "end_turn");
     }
@@ -228,7 +217,7 @@ async fn prompts_to_session_of_another_process_wait_there() {
 async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     let home = Home::new();
     let steps = json!([
-        permission_step(),
+        asks(),
         text_step("one", "first"),
         text_step("two", "second"),
         text_step("three", "third"),
@@ -239,7 +228,7 @@ async fn waiting_messages_and_prompts_run_in_order_of_arrival() {
     agent.call("_nuncio/session/message", message("two")).await;
     let three = agent.prompt(&session, "three").await;
     agent.call("_nuncio/session/message", message("four")).await;
-    allow(&mut agent).await;
+    agent.allow_open().await;
     for id in [&one, &three] {
         assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
     }
@@ -362,13 +351,13 @@ async fn cancel_before_the_answer_holds_the_queued_message() {
 #[tokio::test]
 async fn message_precedes_a_prompt_that_was_sent_after_it() {
     let home = Home::new();
-    let steps = json!([permission_step(), text_step("one", "first"), text_step("two", "second"), text_step("three", "third")]);
+    let steps = json!([asks(), text_step("one", "first"), text_step("two", "second"), text_step("three", "third")]);
     let (mut agent, session, one) = busy(&home, steps).await;
     let parts = json!([{"type": "text", "text": "two"}]);
     let two = agent.send("_nuncio/session/message", json!({"sessionId": session, "parts": parts})).await;
     let three = agent.prompt(&session, "three").await;
     agent.answer(&two).await.unwrap();
-    allow(&mut agent).await;
+    agent.allow_open().await;
     for id in [&one, &three] {
         assert_eq!(stop_reason(&mut agent, id).await, "end_turn");
     }

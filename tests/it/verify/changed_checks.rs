@@ -1,7 +1,8 @@
 //! Checks that the project has got since the session began: the model may have written them.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use harness::steps::write;
 use harness::{Home, Reply};
 
 fn declares(command: &str) -> String {
@@ -15,10 +16,6 @@ async fn home() -> Home {
     home.config("[[permissions.rules]]\nkind = \"write\"\npath = \"{AGENTS.md,Makefile}\"\npolicy = \"allow\"\n");
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     home
-}
-
-fn write(file: &str, text: &str) -> Value {
-    json!({"tool_calls": [{"name": "write", "input": {"file_path": file, "content": text}}]})
 }
 
 #[tokio::test]

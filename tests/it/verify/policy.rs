@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use harness::log::bodies;
 use harness::steps::bash;
 use harness::{Home, tool};
 
@@ -37,10 +38,6 @@ async fn turn(home: &Home, steps: Value, mode: &str) -> Vec<Value> {
     let ran = home.run(&["run", "--json", "--model", &model, "--mode", mode, "go"], "").await;
     assert!([0, 1, 4].contains(&ran.code), "{ran:?}");
     ran.lines()
-}
-
-fn bodies<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    events.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
 }
 
 /// Round and result of each check.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use harness::steps::bash;
+use harness::steps::write;
 use harness::{CommandResult, Home};
 
 const CHECK: &str = "grep -q good a.txt || { echo 'error: a.txt is not good'; exit 3; }";
@@ -15,10 +16,6 @@ async fn home(settings: &str, commands: &[&str]) -> Home {
     home.config(&format!("[verify]\ncommands = {commands:?}\n{settings}"));
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     home
-}
-
-fn write(file: &str, text: &str) -> Value {
-    json!({"tool_calls": [{"name": "write", "input": {"file_path": file, "content": text}}]})
 }
 
 async fn run(home: &Home, steps: Value, flags: &[&str]) -> CommandResult {

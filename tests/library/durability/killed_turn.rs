@@ -13,6 +13,7 @@ use crate::history::wrong;
 use harness::log::assert_gap_free;
 use harness::log::bodies;
 use harness::marked;
+use harness::steps::call;
 use harness::steps::{bash, calls, says, task};
 use harness::subagents::{children, define};
 use harness::{Agent, Home, Random, Reply, bounded, text};
@@ -24,10 +25,6 @@ const KILLS: u64 = 50;
 const TESTS: u64 = 5;
 /// Checks run only where nuncio can confine them.
 const RUNS_CHECKS: bool = !harness::POSIX;
-
-fn call(name: &str, input: Value) -> Value {
-    json!({"name": name, "input": input})
-}
 
 fn write(text: &str) -> Value {
     calls(&[call("write", json!({"file_path": "a.txt", "content": text}))])
