@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use harness::log::{assert_gap_free, types};
-use harness::{Home, Random, session_updates, text};
+use harness::{Home, Random, random_cases, session_updates, text};
 
 /// Returns the text of each message in a log, from its completion or from its deltas.
 fn messages(log: &[Value]) -> HashMap<String, String> {
@@ -108,8 +108,8 @@ async fn killed(home: &Home, model: &str, next: &str, moment: Duration) -> &'sta
     }
 }
 
-/// A hundred kills, split into four tests that run in parallel.
-async fn kill_25_times() {
+/// A quarter of the kills, of which four tests run in parallel.
+async fn kill_at_random_moments() {
     let home = Home::new();
     let busy = json!([
         {"thinking": "I think äöü.", "text": "Streaming some text, é after é, for a while.", "chunk_chars": 2, "delay_ms": 1, "tool_calls": [
@@ -121,7 +121,7 @@ async fn kill_25_times() {
     let (model, next) = (home.script(busy), home.script(json!([{"expect": "go", "text": "went on"}])));
     let mut random = Random::new();
     let mut moments: HashMap<&str, usize> = HashMap::new();
-    for _ in 0..25 {
+    for _ in 0..random_cases("kills", 25) {
         let moment = Duration::from_micros(random.below(90_000));
         *moments.entry(killed(&home, &model, &next, moment).await).or_default() += 1;
     }
@@ -130,20 +130,20 @@ async fn kill_25_times() {
 
 #[tokio::test]
 async fn session_survives_kill_at_any_moment_1() {
-    kill_25_times().await;
+    kill_at_random_moments().await;
 }
 
 #[tokio::test]
 async fn session_survives_kill_at_any_moment_2() {
-    kill_25_times().await;
+    kill_at_random_moments().await;
 }
 
 #[tokio::test]
 async fn session_survives_kill_at_any_moment_3() {
-    kill_25_times().await;
+    kill_at_random_moments().await;
 }
 
 #[tokio::test]
 async fn session_survives_kill_at_any_moment_4() {
-    kill_25_times().await;
+    kill_at_random_moments().await;
 }

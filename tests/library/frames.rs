@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::random::property;
 use nuncio::internal::limits::LINE_START_BYTES;
 use nuncio::internal::rpc::Framing;
 use nuncio::internal::rpc::lines::{Line, LineReader};
@@ -82,13 +83,9 @@ fn message() -> impl Strategy<Value = String> {
     })
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
-}
-
 #[test]
 fn lines_do_not_depend_on_chunks() {
-    proptest!(config(), |(bytes in bytes(), cuts in vec(0..200_usize, 0..6))| {
+    proptest!(property("streams", 256), |(bytes in bytes(), cuts in vec(0..200_usize, 0..6))| {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
@@ -99,7 +96,7 @@ fn lines_do_not_depend_on_chunks() {
 
 #[test]
 fn parsed_message_survives_a_round_trip() {
-    proptest!(config(), |(bytes in vec(any::<u8>(), 0..64), text in message())| {
+    proptest!(property("messages", 256), |(bytes in vec(any::<u8>(), 0..64), text in message())| {
         let _ = ReceivedMessage::parse(&bytes);
         // A parsed message is the same after it is written and parsed again.
         if let Ok(incoming) = ReceivedMessage::parse(text.as_bytes()) {

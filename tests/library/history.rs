@@ -15,6 +15,7 @@ use nuncio::internal::model::{Block, Message};
 use serde_json::json;
 
 use generator::{events, state};
+use harness::random_cases;
 
 const PROTOCOLS: [Protocol; 6] =
     [Protocol::Anthropic, Protocol::OpenaiChat, Protocol::OpenaiResponses, Protocol::Gemini, Protocol::Ollama, Protocol::Bedrock];
@@ -146,14 +147,15 @@ fn checked(events: &[Event], protocol: Protocol) -> Vec<Vec<Arc<Message>>> {
     requests
 }
 
-/// The number of generated sessions of each protocol.
-const SESSIONS: u64 = 40;
+/// Full number of generated sessions of each protocol.
+const SESSIONS: u32 = 40;
 
 #[test]
 fn messages_are_well_formed_after_every_event() {
+    let sessions = u64::from(random_cases("sessions of each protocol", SESSIONS));
     for (number, protocol) in PROTOCOLS.into_iter().enumerate() {
-        for seed in 0..SESSIONS {
-            checked(&events(number as u64 * SESSIONS + seed, protocol), protocol);
+        for seed in 0..sessions {
+            checked(&events(number as u64 * sessions + seed, protocol), protocol);
         }
     }
 }

@@ -19,6 +19,7 @@ mod patch;
 mod permission;
 mod process;
 mod providers;
+mod random;
 mod rpc;
 mod schema;
 mod session_core;

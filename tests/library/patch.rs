@@ -91,7 +91,7 @@ fn edits() -> impl Strategy<Value = (String, String, String, bool)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::random::property("files", 256))]
 
     #[test]
     fn diff_applied_to_the_old_file_gives_the_new_file((old, new) in versions()) {

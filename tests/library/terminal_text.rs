@@ -59,6 +59,8 @@ fn acts(character: char) -> bool {
 }
 
 proptest! {
+    #![proptest_config(crate::random::property("texts", 256))]
+
     #[test]
     fn filtered_text_has_no_control_characters(pieces in pieces()) {
         let text = pieces.concat();

@@ -12,12 +12,13 @@ mod rules;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{asks, assert_complete, editor, says};
+use super::{assert_complete, editor, says};
 use crate::http::exactly_once::{Stage, assert_same, read};
+use harness::steps::asks;
 use harness::{Agent, Home, LIMIT, Random, RunningCommand, Server, bounded};
 
-/// Number of rounds, unless `NUNCIO_ROUNDS` gives another one.
-const ROUNDS: u64 = 30;
+/// Full number of rounds.
+const ROUNDS: u32 = 30;
 const READERS: usize = 8;
 
 fn steps() -> Value {
@@ -225,7 +226,7 @@ impl Processes {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn session_survives_random_prompts_cancels_answers_and_kills() {
-    let rounds = std::env::var("NUNCIO_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("NUNCIO_ROUNDS is a number"));
+    let rounds = harness::random_cases("rounds", ROUNDS);
     let mut processes = Processes::new().await;
     let path = format!("/v1/sessions/{}/events", processes.session);
     let readers: Vec<_> =

@@ -102,7 +102,7 @@ async fn folds_do_not_depend_on_deltas() {
     let (home, session) = worked().await;
     let events: Vec<Event> = home.log(&session).await.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
     let whole = folded(&events, |_| true);
-    proptest!(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) }, |(kept in proptest::collection::vec(any::<bool>(), events.len()))| {
+    proptest!(crate::random::property("sets of deltas", 64), |(kept in proptest::collection::vec(any::<bool>(), events.len()))| {
         prop_assert_eq!(&folded(&events, |index| kept[index]), &whole);
     });
 }
