@@ -1,6 +1,6 @@
 //! Classifies the errors of providers by status, error codes and message. Providers do not agree on
-//! codes, so most rules are patterns of messages; tests/library/cases/errors.jsonl has an example of
-//! each.
+//! codes, so most rules are patterns of messages; tests/library/cases/errors.jsonl has an example
+//! of each.
 
 use regex::Regex;
 
