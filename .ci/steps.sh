@@ -1,0 +1,140 @@
+# Steps of checks, for .ci/run and .ci/issue, which source this file: times, budgets, a summary, and the judges.
+# Needs $root, the checkout.
+
+export CI=true CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+exec </dev/null
+
+# Public protocol schemas may be next to the checkout; a test that needs them says when it goes without.
+if [[ -d $root/../shared/fixtures ]]; then
+  NUNCIO_FIXTURES=$(cd "$root/../shared/fixtures" && pwd)
+  export NUNCIO_FIXTURES
+fi
+
+# The demo and the clients start from nothing, and leave nothing.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# CPU seconds of this shell's ended children, in hundredths.
+children_cpu() {
+  times >"$scratch/times-$BASHPID"
+  awk 'NR == 2 { for (field = 1; field <= 2; field++) { split($field, time, /[ms]/); sum += 6000 * time[1] + 100 * time[2] } printf "%d", sum }' "$scratch/times-$BASHPID"
+}
+
+# Runs a command and adds a line `WALL CPU NAME` to $scratch/steps. The wall time has a budget in `budget`.
+step() { # NAME COMMAND…
+  local name=$1 started=$SECONDS before after code=0
+  shift
+  children_cpu >"$scratch/cpu-$BASHPID"
+  before=$(<"$scratch/cpu-$BASHPID")
+  printf '\n=== %s\n' "$name"
+  "$@"
+  children_cpu >"$scratch/cpu-$BASHPID"
+  after=$(<"$scratch/cpu-$BASHPID")
+  printf '=== %s: %s s, %s s CPU\n' "$name" $((SECONDS - started)) $(((after - before) / 100))
+  echo "$((SECONDS - started)) $(((after - before) / 100)) $name" >>"$scratch/steps"
+}
+
+# A step whose failure does not end the run.
+try_step() { # NAME COMMAND…
+  local name=$1
+  shift
+  step "$name" run_or_note "$name" "$@"
+}
+run_or_note() {
+  local name=$1
+  shift
+  "$@" 2>&1 | tee "$scratch/output-$name" || { echo "FAILED: $name"; echo "$name" >>"$scratch/failed"; }
+}
+
+# Runs a chain of steps next to others. Its output is shown at the end.
+beside() { # NAME COMMAND…
+  local log=$scratch/beside-$1
+  shift
+  "$@" >"$log" 2>&1
+  cat "$log"
+}
+
+# Debian's packages for the commands that are missing; none when all are there.
+install_packages() {
+  local packages=()
+  while read -r command package; do
+    command -v "$command" >/dev/null || packages+=("$package")
+  done <<'LIST'
+cc build-essential
+git git
+curl curl
+npm npm
+pip3 python3-pip
+chromium chromium
+clangd clangd
+tmux tmux
+jq jq
+nginx nginx
+openssl openssl
+pgbouncer pgbouncer
+LIST
+  ((${#packages[@]})) || { echo "nothing to install"; return; }
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "${packages[@]}"
+}
+
+# The program shows its demo, and the session replays.
+demo() { # PROGRAM
+  local out session
+  export NUNCIO_HOME=$scratch/home
+  out=$(TMPDIR=$scratch "$1" demo --yes)
+  printf '%s\n' "$out"
+  session=$(grep -oE 'nuncio sessions show [^ ]+' <<<"$out" | awk '{ print $NF }')
+  "$1" sessions show "$session" >"$scratch/replay"
+  grep -q 'all three tests pass' "$scratch/replay" || { echo "the session does not replay:"; cat "$scratch/replay"; return 1; }
+  "$1" sessions show --json "$session" >"$scratch/replay.json"
+  grep -q '"turn.completed"' "$scratch/replay.json" || { echo "the session's events do not replay"; return 1; }
+}
+
+# All judges, in chains of about equal length. Most of them wait.
+judges() { # PROGRAM
+  beside one chain_one "$1" &
+  beside two chain_two "$1" &
+  chain_three "$1"
+  wait
+}
+chain_one() {
+  try_step "openapi" tests/openapi/run "$1"
+  try_step "docs" tests/docs/run "$1"
+  try_step "clients" tests/clients/run "$1"
+}
+chain_two() {
+  try_step "browser" tests/browser/run "$1"
+  try_step "vscode" tests/vscode/run "$1"
+  try_step "llama" tests/llama/run "$1"
+  try_step "terminal" tests/terminal/run "$1"
+}
+chain_three() {
+  try_step "agents" tests/agents/run "$1"
+  try_step "mcp" tests/mcp/run "$1"
+  try_step "programs" tests/programs/run "$1"
+  try_step "recordings" tests/recordings/run "$1"
+  try_step "site" tests/docs/site "$scratch/site"
+  try_step "catalogue" tests/catalogue/run
+}
+
+# Prints each step with its wall and CPU seconds, and fails if a step that did not end the run failed.
+finish() {
+  printf '\n%8s %8s %8s  step\n' "wall s" "budget" "CPU s"
+  while read -r wall cpu name; do
+    local most=${budget[$name]:-}
+    printf '%8s %8s %8s  %s%s\n' "$wall" "${most:--}" "$cpu" "$name" "$([[ $most && $wall -gt $most ]] && echo '  OVER ITS BUDGET')"
+  done <"$scratch/steps"
+  if [[ -e $scratch/failed ]]; then
+    # The output of a step that failed is far above.
+    while read -r name; do
+      printf '\n=== lines of %s that name a failure, and its last lines\n' "$name"
+      grep -nE -A12 'FAIL|Traceback|[Ee]rror:' "$scratch/output-$name" | cut -c1-500 | sed -n 1,120p || true
+      tail -n 15 "$scratch/output-$name" | cut -c1-500
+    done <"$scratch/failed"
+    printf '\nfailed in %s s: %s\n' "$SECONDS" "$(paste -sd ' ' "$scratch/failed")"
+    return 1
+  fi
+  printf '\nall passed in %s s\n' "$SECONDS"
+}
