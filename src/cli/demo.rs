@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::chat;
 use super::errors::DENIED;
-use super::prompt_runner::{PromptRunner, RunnerOutput};
+use super::prompt_runner::PromptRunner;
+use super::prompt_runner::runner_output::RunnerOutput;
 use super::run_options::ChatOptions;
 use super::terminal::ask::Approver;
 use super::terminal::output::{Colours, print};

@@ -1,6 +1,7 @@
 //! Runs prompts in a session and shows its events, for `run` and `demo`.
 
 mod questions;
+pub(super) mod runner_output;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -13,12 +14,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::questions::TerminalQuestions;
+use self::runner_output::RunnerOutput;
 use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
 use super::terminal::activity::TurnActivity;
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::{InputLine, InputQueue};
 use super::terminal::output::{print_event, print_question, print_rendered, print_stderr};
-use super::terminal::renderer::{RenderedText, TerminalRenderer};
+use super::terminal::renderer::RenderedText;
 use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
 use crate::api::Prompt;
@@ -29,19 +31,6 @@ use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
 use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
-
-/// How the runner shows events. With `json`, events are printed as JSON lines, and `renderer` is
-/// used only for permission questions.
-pub(crate) struct RunnerOutput {
-    pub json: bool,
-    /// Prints the model's messages to standard output, unless `json` is true.
-    pub answers: bool,
-    pub renderer: TerminalRenderer,
-    /// Shows what nuncio waits for in a line that is erased.
-    pub status_line: bool,
-    /// A user watches standard error: it begins with a line about the session.
-    pub watched: bool,
-}
 
 /// Runs prompts in a session and shows its events.
 pub(crate) struct PromptRunner {

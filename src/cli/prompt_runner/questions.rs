@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::RunnerOutput;
+use super::runner_output::RunnerOutput;
 use crate::cli::terminal::ask::{self, Approver, PermissionChoice, PermissionReply};
 use crate::cli::terminal::client::{FormRequest, TerminalClient};
 use crate::cli::terminal::form;
