@@ -9,6 +9,7 @@ mod completion;
 mod composer;
 mod drafts;
 mod editor;
+mod form_actions;
 mod forms;
 mod frame;
 mod history;
@@ -23,6 +24,7 @@ mod question;
 mod rows;
 mod screen;
 mod session;
+mod state;
 mod updates;
 mod view;
 
@@ -30,8 +32,6 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::client::ChatClient;
@@ -44,6 +44,7 @@ pub(crate) use self::notify::NotifyMode;
 use self::picker::SessionPicker;
 use self::screen::Screen;
 use self::session::ChatSession;
+use self::state::Chat;
 use self::updates::{ChatTasks, ChatUpdate};
 use self::view::{ChatView, Overlay};
 use super::run::open;
@@ -126,23 +127,6 @@ async fn connect(app: &Arc<App>, options: &ChatOptions) -> Result<(ChatClient, S
     let client = ChatClient::new(local, Some(RemoteServer::new(&services.models.clients, url, token)?));
     let id = client.open_remote(&options.session, &services.overrides).await?;
     Ok((client, id))
-}
-
-struct Chat {
-    session: ChatSession,
-    tasks: ChatTasks,
-    updates: mpsc::Receiver<ChatUpdate>,
-    view: ChatView,
-    screen: Screen,
-    draft: Draft,
-    forms: SessionForms,
-    rendering: RenderOptions,
-    /// The attachments of the next message.
-    attached: Vec<Value>,
-    /// When the next frame is drawn; `None`: nothing has changed.
-    due: Option<Instant>,
-    /// When Ctrl-C was pressed last.
-    interrupted: Option<Instant>,
 }
 
 impl Chat {

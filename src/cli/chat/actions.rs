@@ -9,11 +9,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Chat;
 use super::commands::{self, ChatCommand, CommandRow};
 use super::info::SessionInfo;
 use super::keys::TerminalModes;
 use super::notify;
+use super::state::Chat;
 use super::{client, memory};
 use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::renderer::{RenderOptions, TerminalRenderer};

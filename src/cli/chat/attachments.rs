@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::Chat;
+use super::state::Chat;
 use crate::cli::run::attached_files;
 use crate::error::{Error, Result};
 use crate::limits;

@@ -1,8 +1,8 @@
 //! Edits the text of the composer in the user's editor.
 
-use super::Chat;
 use super::input::ChatInput;
 use super::keys::TerminalModes;
+use super::state::Chat;
 use crate::cli::terminal::editor::editor_command;
 use crate::error::{Error, Result};
 use crate::task;

@@ -7,7 +7,6 @@ use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyEvent};
 use futures_util::StreamExt;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::Chat;
 use super::commands::{ArgumentValues, CompletionCandidate};
 use super::completion::{self, Completion, ComposerWord, WordKind};
 use super::forms::ChatForm;
@@ -16,6 +15,7 @@ use super::hunks::ReviewAction;
 use super::keys::{self, is_control};
 use super::picker::PickerAction;
 use super::question::QuestionChoice;
+use super::state::Chat;
 use super::view::{Overlay, RejectReason};
 use crate::content::FormAnswer;
 use crate::error::{Error, Result};

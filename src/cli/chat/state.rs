@@ -1,0 +1,32 @@
+//! State of the chat, which keys, commands and events change.
+
+use std::time::Instant;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::drafts::Draft;
+use super::forms::SessionForms;
+use super::screen::Screen;
+use super::session::ChatSession;
+use super::updates::{ChatTasks, ChatUpdate};
+use super::view::ChatView;
+use crate::cli::terminal::renderer::RenderOptions;
+
+/// A chat with one session at a time.
+pub(super) struct Chat {
+    pub session: ChatSession,
+    pub tasks: ChatTasks,
+    pub updates: mpsc::Receiver<ChatUpdate>,
+    pub view: ChatView,
+    pub screen: Screen,
+    pub draft: Draft,
+    pub forms: SessionForms,
+    pub rendering: RenderOptions,
+    /// The attachments of the next message.
+    pub attached: Vec<Value>,
+    /// When the next frame is drawn; `None`: nothing has changed.
+    pub due: Option<Instant>,
+    /// When Ctrl-C was pressed last.
+    pub interrupted: Option<Instant>,
+}
