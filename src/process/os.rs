@@ -7,6 +7,7 @@ mod apple;
 mod linux;
 #[cfg(posix)]
 mod posix;
+mod process_status;
 #[cfg(not(target_vendor = "apple"))]
 mod procfs;
 
@@ -19,6 +20,7 @@ use posix as system;
 #[cfg(not(target_vendor = "apple"))]
 use procfs as processes;
 
+pub(crate) use process_status::StartTime;
 #[cfg(posix)]
 use processes::open_file;
 pub(crate) use processes::resident_bytes;
@@ -30,22 +32,11 @@ pub(super) use system::{
 };
 pub(crate) use system::{PLATFORM, hide_memory};
 
-/// The time at which a process started. The unit depends on the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StartTime(u64);
-
 impl StartTime {
     /// Returns the start time of a process that starts now.
     pub(crate) fn now() -> StartTime {
         start_time_now()
     }
-}
-
-/// The status of a process.
-pub(super) struct ProcessStatus {
-    pub zombie: bool,
-    pub parent: u32,
-    pub started: StartTime,
 }
 
 /// A message on the socket of the fork server.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{ProcessStatus, StartTime};
+use super::process_status::{ProcessStatus, StartTime};
 
 /// Room for processes that start between the two calls of `proc_listallpids`.
 const PIDS_EXTRA: usize = 64;

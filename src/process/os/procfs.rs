@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::{ProcessStatus, StartTime};
+use super::process_status::{ProcessStatus, StartTime};
 
 /// Returns the ids of all processes.
 pub(in crate::process) fn pids() -> Vec<u32> {
