@@ -1,6 +1,8 @@
 //! Automatic checks of the rules of this codebase: layers, sizes, names, language, restricted
 //! calls.
 
+mod cycles;
+mod imports;
 mod language;
 mod layers;
 mod paths;
