@@ -1,9 +1,24 @@
-//! Cycles of imports inside a module: none between files.
+//! Cycles of imports inside a module: none between files, and between folders only those that a
+//! list has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::imports::{Modules, top};
 use super::source::{assert_none, sources};
+
+/// A module, and the names of folders with spaces between them.
+type ListedCycle = (&'static str, &'static str);
+
+/// Folders of a module that import each other in a cycle. A folder is the files below
+/// `src/MODULE/NAME/` and `src/MODULE/NAME.rs`. The list only shrinks, until the folders of each
+/// module can be read from the lowest to the highest.
+const FOLDER_CYCLES: &[ListedCycle] = &[
+    ("agent", "calls environment input mcp programs providers services turn"),
+    ("api", "app dispatch environment remote sessions turns"),
+    ("cli", "agents chat errors flags projects prompt_runner run run_options servers sessions terminal"),
+    ("hub", "conversation opencode"),
+    ("session", "agent events folds open owner permissions sessions subagents work"),
+];
 
 /// Each node of a graph, and what it imports.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -32,6 +47,75 @@ fn files() -> Graph {
     modules.paths().map(|file| (file.to_string(), imports(file))).collect()
 }
 
+/// Returns the folder of a file inside its module; `None` for the root of the module.
+fn folder(file: &str) -> Option<&str> {
+    file.split("::").nth(1)
+}
+
+/// Returns what the folders of each module import from each other.
+fn folders(files: &Graph) -> BTreeMap<String, Graph> {
+    let mut modules: BTreeMap<String, Graph> = BTreeMap::new();
+    for (file, imports) in files {
+        let Some(from) = folder(file) else { continue };
+        let to = imports.iter().filter_map(|other| folder(other)).filter(|to| *to != from).map(String::from);
+        modules.entry(top(file).into()).or_default().entry(from.into()).or_default().extend(to);
+    }
+    modules
+}
+
+/// Compares the cycles of folders with a list of them.
+fn differences(files: &Graph, list: &[ListedCycle]) -> Vec<String> {
+    let in_module = |(module, graph): (String, Graph)| cycles(&graph).into_iter().map(move |cycle| (module.clone(), cycle));
+    let found: Vec<(String, BTreeSet<String>)> = folders(files).into_iter().flat_map(in_module).collect();
+    let entry = |(module, folders): &ListedCycle| (module.to_string(), folders.split(' ').map(String::from).collect());
+    let listed: Vec<(String, BTreeSet<String>)> = list.iter().map(entry).collect();
+    let show = |cycle: &BTreeSet<String>| cycle.iter().cloned().collect::<Vec<_>>().join(", ");
+    let mut findings = Vec::new();
+    for (module, cycle) in &found {
+        let entries = || listed.iter().filter(|(other, _)| other == module).map(|(_, folders)| folders);
+        if !entries().any(|entry| entry.is_superset(cycle)) {
+            findings.push(format!("{module}: not in the list: {}", show(cycle)));
+            let is_listed = |from: &String, to: &String| entries().any(|entry| entry.contains(from) && entry.contains(to));
+            findings.extend(imports_within(files, module, cycle, is_listed));
+        }
+    }
+    for (module, entry) in &listed {
+        // An entry that became larger is reported as a new cycle.
+        let is_grown = found.iter().any(|(other, cycle)| other == module && cycle.is_superset(entry));
+        if !is_grown {
+            let rest = found.iter().filter(|(other, cycle)| other == module && cycle.is_subset(entry));
+            let rest: Vec<String> = rest.map(|(_, cycle)| show(cycle)).collect();
+            findings.push(match rest.is_empty() {
+                true => format!("{module}: no longer a cycle, remove it from the list: {}", show(entry)),
+                false => format!("{module}: {} in the list is now: {}", show(entry), rest.join("; ")),
+            });
+        }
+    }
+    findings
+}
+
+/// Describes the imports between the folders of a cycle, except those that are listed.
+fn imports_within(
+    files: &Graph,
+    module: &str,
+    cycle: &BTreeSet<String>,
+    is_listed: impl Fn(&String, &String) -> bool,
+) -> Vec<String> {
+    let folder = |file: &str| folder(file).and_then(|folder| cycle.get(folder));
+    let mut found = Vec::new();
+    for (file, imports) in files.iter().filter(|(file, _)| top(file) == module) {
+        for other in imports {
+            if let (Some(from), Some(to)) = (folder(file), folder(other))
+                && from != to
+                && !is_listed(from, to)
+            {
+                found.push(format!("    {file} imports {other}"));
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn files_of_a_module_do_not_import_each_other_in_a_cycle() {
     let files = files();
@@ -43,6 +127,11 @@ fn files_of_a_module_do_not_import_each_other_in_a_cycle() {
         }
     }
     assert_none("no cycle of files", findings);
+}
+
+#[test]
+fn folders_of_a_module_import_each_other_only_in_listed_cycles() {
+    assert_none("cycles of folders", differences(&files(), FOLDER_CYCLES));
 }
 
 /// A graph in the form `a>b b>c`.
@@ -70,5 +159,29 @@ fn strongly_connected_components_are_found() {
     for (arrows, expected) in cases {
         let found: Vec<String> = cycles(&graph(arrows)).into_iter().map(|cycle| cycle.into_iter().collect()).collect();
         assert_eq!(found.join(" "), expected, "{arrows}");
+    }
+}
+
+#[test]
+fn list_of_cycles_only_shrinks() {
+    let files = graph("m::a::x>m::b m::b::x>m::a::y m::b>m::c m::c>m::d::x m::d>m::e m::e>m::d n::a>n::b m>m::a m::c>m");
+    let cases: [(&[ListedCycle], &[&str]); 6] = [
+        (&[("m", "a b"), ("m", "d e")], &[]),
+        (&[("m", "a b")], &["m: not in the list: d, e", "    m::d imports m::e", "    m::e imports m::d"]),
+        (
+            &[("m", "a"), ("m", "d e"), ("n", "a b c")],
+            &[
+                "m: not in the list: a, b",
+                "    m::a::x imports m::b",
+                "    m::b::x imports m::a::y",
+                "n: no longer a cycle, remove it from the list: a, b, c",
+            ],
+        ),
+        (&[("m", "a b c"), ("m", "d e")], &["m: a, b, c in the list is now: a, b"]),
+        (&[("m", "a b d e")], &["m: a, b, d, e in the list is now: a, b; d, e"]),
+        (&[("m", "a b"), ("m", "d e"), ("n", "a b")], &["n: no longer a cycle, remove it from the list: a, b"]),
+    ];
+    for (list, expected) in cases {
+        assert_eq!(differences(&files, list), *expected, "{list:?}");
     }
 }
