@@ -13,7 +13,7 @@ fi
 
 # The demo and the clients start from nothing, and leave nothing.
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
 
 # CPU seconds of this shell's ended children, in hundredths.
 children_cpu() {
@@ -90,6 +90,15 @@ demo() { # PROGRAM
   grep -q 'all three tests pass' "$scratch/replay" || { echo "the session does not replay:"; cat "$scratch/replay"; return 1; }
   "$1" sessions show --json "$session" >"$scratch/replay.json"
   grep -q '"turn.completed"' "$scratch/replay.json" || { echo "the session's events do not replay"; return 1; }
+}
+
+# Installs what the judges need, which mostly waits. A judge whose installation fails installs again when it runs.
+install_judges() {
+  local judge
+  for judge in agents browser catalogue clients llama mcp openapi programs recordings terminal vscode; do
+    INSTALL_ONLY=yes "tests/$judge/run" /bin/true || echo "$judge: not installed"
+  done
+  INSTALL_ONLY=yes tests/docs/site "$scratch/site" || echo "site: not installed"
 }
 
 # All judges, in chains of about equal length. Most of them wait.

@@ -7,7 +7,7 @@
 # time. The directories that it creates are linked into the current directory. They are kept in
 # ~/.cache/nuncio-tests/NAME-HASH; if that fails, in `.installs` of the current directory. HASH covers COMMAND, the
 # functions, the FILEs, and the versions of node, Python and the system. Removes entries of NAME that were not used for
-# 30 days.
+# 30 days. With INSTALL_ONLY in the environment, a judge ends then.
 
 npm_packages() { # ARGUMENT…
   npm install --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "$@"
