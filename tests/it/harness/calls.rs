@@ -1,5 +1,7 @@
 //! The calls of the HTTP bridge that concern one session, for tests of access control.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 /// Returns a call of each route that changes a session: method, path and a valid body. The last
@@ -40,22 +42,31 @@ pub fn reading_paths(session: &str) -> Vec<String> {
 
 /// Returns the method and the path of each published route of one session or permission request.
 pub fn session_routes() -> Vec<(String, String)> {
-    let of_session = |path: &String| path.contains("{sessionId}") || path.contains("{permissionId}");
-    routes().into_iter().filter(|(_, path, _)| of_session(path)).map(|(verb, path, _)| (verb, path)).collect()
+    let of_session = |route: &&Route| route.path.contains("{sessionId}") || route.path.contains("{permissionId}");
+    ROUTES.iter().filter(of_session).map(|route| (route.verb.clone(), route.path.clone())).collect()
 }
 
-/// Returns the method and the path of the first published route of a JSON-RPC method.
-pub fn route(method: &str) -> Option<(String, String)> {
-    routes().into_iter().find(|(_, _, name)| name == method).map(|(verb, path, _)| (verb, path))
+/// Returns the HTTP method and the path of the first published route of a JSON-RPC method.
+pub fn route(method: &str) -> Option<(&'static str, &'static str)> {
+    ROUTES.iter().find(|route| route.method == method).map(|route| (route.verb.as_str(), route.path.as_str()))
 }
 
-/// Returns HTTP method, path and JSON-RPC method of each published route.
-fn routes() -> Vec<(String, String, String)> {
+struct Route {
+    verb: String,
+    path: String,
+    method: String,
+}
+
+/// The published routes. Parsed once, because a test can make hundreds of calls.
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let published: Value = serde_json::from_str(include_str!("../../../schema/openapi.json")).unwrap();
     let paths = published["paths"].as_object().unwrap().iter();
     let operations =
         paths.flat_map(|(path, verbs)| verbs.as_object().unwrap().iter().map(move |(verb, route)| (path, verb, route)));
-    operations
-        .map(|(path, verb, route)| (verb.to_uppercase(), path.clone(), route["x-method"].as_str().unwrap_or_default().to_owned()))
-        .collect()
-}
+    let route = |(path, verb, route): (&String, &String, &Value)| Route {
+        verb: verb.to_uppercase(),
+        path: path.clone(),
+        method: route["x-method"].as_str().unwrap_or_default().to_owned(),
+    };
+    operations.map(route).collect()
+});

@@ -176,8 +176,8 @@ async fn rest(server: &Server, method: &str, params: Value) -> Option<Result<Val
         let history = events.history().await;
         return Some(Ok(history.into_iter().map(|shown| shown.event).collect()));
     }
-    let ask = match verb.as_str() {
-        "GET" | "DELETE" => server.ask(&verb, &format!("{path}{}", query(&params))),
+    let ask = match verb {
+        "GET" | "DELETE" => server.ask(verb, &format!("{path}{}", query(&params))),
         verb => server.ask(verb, &path).json(&Value::Object(params)),
     };
     let answer = ask.header("accept", "application/json").send().await;
