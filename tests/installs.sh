@@ -1,13 +1,14 @@
-# Keeps what judges install, so that a new clone does not install it again. A judge sources this file and calls, in its
-# directory and before it changes HOME:
+# Keeps what judges install, so that a new clone does not install it again. A judge sources this
+# file and calls, in its directory and before it changes HOME:
 #
 #   install_cached NAME COMMAND FILE…
 #
-# COMMAND runs in a new directory that contains copies of the FILEs. It can call the functions that are defined at this
-# time. The directories that it creates are linked into the current directory. They are kept in
-# ~/.cache/nuncio-tests/NAME-HASH; if that fails, in `.installs` of the current directory. HASH covers COMMAND, the
-# functions, the FILEs, and the versions of node, Python and the system. Removes entries of NAME that were not used for
-# 30 days. With INSTALL_ONLY in the environment, a judge ends then.
+# COMMAND runs in a new directory that contains copies of the FILEs. It can call the functions that
+# are defined at this time. The directories that it creates are linked into the current directory.
+# They are kept in ~/.cache/nuncio-tests/NAME-HASH; if that fails, in `.installs` of the current
+# directory. HASH covers COMMAND, the functions, the FILEs, and the versions of node, Python and the
+# system. Entries of NAME that were not used for 30 days are removed when a new one is created. With
+# INSTALL_ONLY in the environment, a judge ends after that.
 
 npm_packages() { # ARGUMENT…
   npm install --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "$@"
@@ -33,7 +34,8 @@ install_cached() {
   link_directories "$entry"
 }
 
-# Prints what decides which builds npm and pip choose, and the interpreter that pip writes into scripts.
+# Prints what decides which builds npm and pip choose, and the interpreter that pip writes into
+# scripts.
 install_platform() {
   uname -sm
   getconf GNU_LIBC_VERSION || true
@@ -66,11 +68,12 @@ install_once() (
   # Fails if another run has created the entry in the meantime.
   mv -T "$new" "$entry" 2>/dev/null || is_complete "$entry" || exit
   name=$(basename "${entry%-*}")
-  find "${entry%/*}" -maxdepth 1 -regex ".*/$name-[0-9a-f]+\(\..*\)?" ! -newermt '30 days ago' -exec rm -rf {} + || true
+  find "${entry%/*}" -maxdepth 1 -regex ".*/$name-[0-9a-f]+\(\..*\)?" ! -newermt '30 days ago' \
+    -exec rm -rf {} + || true
 )
 
-# Returns true if no file of an entry is missing or has become smaller. Some programs write to their packages, for
-# example a cache or the certificate of a proxy.
+# Returns true if no file of an entry is missing or has become smaller. Some programs write to
+# their packages, for example a cache or the certificate of a proxy.
 is_complete() { # ENTRY
   [[ -s $1/.files ]] && awk '
     { name = substr($0, index($0, " ") + 1) }
