@@ -3,7 +3,7 @@
 mod calls;
 mod environment;
 mod input;
-mod mcp;
+pub mod mcp;
 mod native;
 mod programs;
 mod providers;

@@ -7,7 +7,7 @@ mod check;
 mod cost;
 mod plan;
 mod review;
-mod server_request;
+pub(crate) mod server_request;
 mod tool;
 mod work_problems;
 

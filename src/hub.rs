@@ -49,7 +49,8 @@ pub(crate) use known::{KNOWN, KnownAgent};
 use opencode::OpencodeServers;
 pub(crate) use registry::{attach_command, find};
 pub(crate) use terminal_command::{HookServer, terminal_command};
-pub(crate) use terminal_sessions::{TerminalHook, TerminalSession, TerminalSessions, workspace_of_header};
+pub(crate) use terminal_sessions::workspace_of_header;
+pub use terminal_sessions::{TERMINAL_KEPT, TERMINAL_SILENT, TerminalHook, TerminalSession, TerminalSessions};
 
 use crate::agent::{NativeAgents, Services};
 use crate::error::Result;

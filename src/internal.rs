@@ -1,6 +1,9 @@
 //! The modules of the library that its own binary, tests and benches use. They are not part of the
 //! interface, and any version may change them.
 
+pub mod agent {
+    pub use crate::agent::*;
+}
 pub mod api {
     pub use crate::api::*;
 }
@@ -11,6 +14,9 @@ pub mod cli {
 pub mod config {
     pub use crate::config::*;
 }
+pub mod content {
+    pub use crate::content::server_request::{Form, FormAnswer};
+}
 pub mod context {
     pub use crate::context::*;
 }
@@ -19,6 +25,9 @@ pub mod error {
 }
 pub mod hooks {
     pub use crate::hooks::*;
+}
+pub mod hub {
+    pub use crate::hub::*;
 }
 pub mod limits {
     pub use crate::limits::*;

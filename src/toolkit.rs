@@ -43,7 +43,7 @@ pub(crate) use context::RedirectPolicy;
 pub use context::ToolContext;
 pub(crate) use files_seen::{FilesSeen, PathLocks};
 pub(crate) use input::{parse as parse_input, spec};
-pub(crate) use mcp_names::mcp_tool_names;
+pub use mcp_names::mcp_tool_names;
 pub(crate) use output::Progress;
 pub use output::{ToolError, ToolOutput};
 pub(crate) use review_decision::{CallReview, ReviewedFile, offer};

@@ -3,8 +3,8 @@
 pub(super) mod access;
 #[cfg(feature = "mcp")]
 pub(super) mod calls;
-pub(super) mod form_answer;
-pub(super) mod form_options;
+pub mod form_answer;
+pub mod form_options;
 #[cfg(feature = "mcp")]
 pub(super) mod launch;
 #[cfg(feature = "mcp")]

@@ -80,7 +80,7 @@ pub struct Settings {
 
 /// How far the settings file of an untrusted project may change a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProjectRight {
+pub enum ProjectRight {
     /// The project's value applies.
     Set,
     /// The project's value applies only as far as it is no less strict than the user's value; see
@@ -92,7 +92,7 @@ pub(super) enum ProjectRight {
 
 /// The project's right for each setting. A section is listed as a whole if all its settings are
 /// ignored. A setting that is not listed is ignored too.
-pub(super) const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
+pub const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("model", ProjectRight::Nothing),
     ("durability", ProjectRight::Nothing),
     ("store", ProjectRight::Nothing),

@@ -1,6 +1,8 @@
 //! `POST /hook`: the hooks of Claude Code in terminals that users started themselves. The response
 //! is always empty: nuncio has no opinion about the call.
 
+use std::time::Instant;
+
 use axum::Extension;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -48,6 +50,6 @@ pub(crate) async fn answer(
         .map(|cwd| (cwd.clone(), client.require_dir(&cwd)))
         .ok_or_else(|| Error::invalid_params("X-Workspace-Path: not the absolute path of an existing directory"))?;
     may?;
-    task::blocking("applying a hook", move || terminals.on_hook(cwd, hook)).await?;
+    task::blocking("applying a hook", move || terminals.on_hook(cwd, hook, Instant::now())).await?;
     Ok(StatusCode::OK)
 }

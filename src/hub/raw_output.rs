@@ -95,35 +95,3 @@ fn simple(value: &Value) -> Option<String> {
         Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn result_is_its_text_or_its_fields() {
-        let cases = [
-            (json!("plain"), "plain"),
-            (json!({"stdout": "out\n", "stderr": "err\n", "exitCode": 1}), "out\nerr\n"),
-            (json!({"output": "done", "metadata": {"n": 1}}), "done"),
-            (json!({"content": [{"type": "text", "text": "one"}, {"type": "image", "data": "x"}]}), "one\n[image]"),
-            (json!({"result": {"content": [{"type": "text", "text": "nested"}]}}), "nested"),
-            (json!({"error": {"message": "no such file"}}), "no such file"),
-            (json!({"name": "a", "size": 3, "tags": ["x", "y"]}), "name: a\nsize: 3\ntags:\n  - x\n  - y\n"),
-            (json!({"note": "one\ntwo\n"}), "note:\none\ntwo\n"),
-            (json!([{"id": 1}, {"id": 2}]), "-\n  id: 1\n-\n  id: 2\n"),
-        ];
-        for (output, expected) in cases {
-            assert_eq!(text(&output), expected, "{output}");
-        }
-    }
-
-    #[test]
-    fn text_that_is_not_json_is_not_decoded() {
-        assert_eq!(decoded("{ not json"), None);
-        assert_eq!(decoded("12"), None);
-        assert_eq!(decoded(r#"{"output": "x"}"#).as_deref(), Some("x"));
-    }
-}

@@ -21,14 +21,14 @@ const TERMINALS_MAX: usize = 256;
 const HOOK_SESSION_BYTES_MAX: usize = 128;
 /// Time without a hook and without a change of the transcript after which a busy terminal client
 /// counts as idle: longer than its commands may run.
-const TERMINAL_SILENT: Duration = Duration::from_secs(15 * 60);
+pub const TERMINAL_SILENT: Duration = Duration::from_secs(15 * 60);
 /// Time without a hook after which the status of a terminal client is forgotten.
-const TERMINAL_KEPT: Duration = Duration::from_secs(24 * 3600);
+pub const TERMINAL_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// An agent in a terminal that a user started.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TerminalSession {
+pub struct TerminalSession {
     /// The kind of the agent: `claude-code`.
     pub agent: &'static str,
     /// The id of the session in the agent.
@@ -39,7 +39,7 @@ pub(crate) struct TerminalSession {
 
 /// The body of a hook request of Claude Code. Other fields are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct TerminalHook {
+pub struct TerminalHook {
     /// For example `UserPromptSubmit`, `PermissionRequest` or `Stop`; others are ignored.
     hook_event_name: String,
     /// The id of the session in Claude Code.
@@ -81,7 +81,7 @@ struct Terminal {
 }
 
 /// The agents in terminals that report to this process, by the id of their session.
-pub(crate) struct TerminalSessions {
+pub struct TerminalSessions {
     terminals: Mutex<HashMap<String, Terminal>>,
     changes: watch::Sender<u64>,
 }
@@ -102,12 +102,12 @@ impl TerminalSessions {
         self.terminals.lock()
     }
 
-    /// Applies a hook of an agent in the directory `cwd`. Reads the length of the transcript.
-    pub(crate) fn on_hook(&self, cwd: PathBuf, hook: TerminalHook) {
+    /// Applies a hook of an agent in the directory `cwd`, called at `now`. Reads the length of the
+    /// transcript.
+    pub fn on_hook(&self, cwd: PathBuf, hook: TerminalHook, now: Instant) {
         let status = hook.status();
         let starts_turn = hook.hook_event_name == "UserPromptSubmit";
         let Some(id) = hook.session_id.filter(|id| !id.is_empty()) else { return };
-        let now = Instant::now();
         // Lines from before the prompt do not describe its turn.
         let transcript = hook.transcript_path.and_then(|path| TranscriptEnd::new(&path));
         let mut terminals = self.terminals();
@@ -133,12 +133,12 @@ impl TerminalSessions {
         }
     }
 
-    /// Lists the agents with a status. First reads the new lines in the transcripts of working
-    /// agents, because Claude Code calls no hook when the user interrupts it.
-    pub(crate) fn list(&self) -> Vec<TerminalSession> {
-        self.read_transcripts();
+    /// Lists the agents with a status at `now`. First reads the new lines in the transcripts of
+    /// working agents, because Claude Code calls no hook when the user interrupts it.
+    pub fn list(&self, now: Instant) -> Vec<TerminalSession> {
+        self.read_transcripts(now);
         let mut terminals = self.terminals();
-        expire(&mut terminals, Instant::now());
+        expire(&mut terminals, now);
         let row = |(id, terminal): (&String, &Terminal)| TerminalSession {
             agent: AgentKind::ClaudeCode.id(),
             agent_session: id.clone(),
@@ -148,7 +148,7 @@ impl TerminalSessions {
         terminals.iter().map(row).collect()
     }
 
-    fn read_transcripts(&self) {
+    fn read_transcripts(&self, now: Instant) {
         let working: Vec<(String, TranscriptEnd)> = {
             let terminals = self.terminals();
             let working = terminals.iter().filter(|(_, terminal)| terminal.status > AgentStatus::Idle);
@@ -164,7 +164,7 @@ impl TerminalSessions {
             if terminal.transcript.as_ref() != Some(&before) || after == before {
                 continue;
             }
-            (terminal.transcript, terminal.active) = (Some(after), Instant::now());
+            (terminal.transcript, terminal.active) = (Some(after), now);
             if interrupted {
                 terminal.status = AgentStatus::Idle;
             }
@@ -202,29 +202,4 @@ pub(crate) fn workspace_of_header(value: &[u8]) -> Option<PathBuf> {
     let decoded: Vec<u8> = percent_encoding::percent_decode(value).collect();
     let found = |path: &Path| path.is_absolute().then(|| std::fs::canonicalize(path).ok()).flatten().filter(|path| path.is_dir());
     found(plain.as_ref()).or_else(|| found(std::ffi::OsStr::from_bytes(&decoded).as_ref()))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn silent_agents_become_idle_and_are_forgotten() {
-        let now = Instant::now();
-        let cases = [
-            (AgentStatus::Busy, Duration::ZERO, Some(AgentStatus::Busy)),
-            (AgentStatus::Busy, TERMINAL_SILENT, Some(AgentStatus::Idle)),
-            (AgentStatus::Waiting, TERMINAL_SILENT, Some(AgentStatus::Waiting)),
-            (AgentStatus::Waiting, TERMINAL_KEPT, None),
-            (AgentStatus::Idle, TERMINAL_KEPT, None),
-        ];
-        for (status, silent, expected) in cases {
-            let terminal = Terminal { cwd: "/w".into(), status, transcript: None, active: now };
-            let mut terminals = HashMap::from([("id".to_owned(), terminal)]);
-            expire(&mut terminals, now + silent);
-            assert_eq!(terminals.get("id").map(|terminal| terminal.status), expected, "{status:?} {silent:?}");
-        }
-    }
 }

@@ -201,26 +201,3 @@ fn retry_after(headers: &HeaderMap, body: &str) -> Option<Duration> {
         seconds(rest.trim_start_matches([':', ' ', '"']).split_once("s\"")?.0)
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(headers: &[(&'static str, &str)], body: &str, expected: Option<Duration>) {
-        let headers =
-            headers.iter().map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value"))).collect();
-        assert_eq!(retry_after(&headers, body), expected);
-    }
-
-    #[test]
-    fn retry_delay_is_read_from_headers_and_body() {
-        check(&[], "", None);
-        check(&[("retry-after", "2")], "", Some(Duration::from_secs(2)));
-        check(&[("retry-after", "2"), ("retry-after-ms", "1500")], "", Some(Duration::from_millis(1500)));
-        check(&[("retry-after", "86400")], "", Some(Duration::from_secs(86_400)));
-        check(&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], "", Some(Duration::ZERO));
-        check(&[("retry-after", "soon")], "", None);
-        check(&[], r#"{"error":{"details":[{"retryDelay": "34s"}]}}"#, Some(Duration::from_secs(34)));
-    }
-}

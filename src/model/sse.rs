@@ -7,12 +7,12 @@ use crate::limits::MODEL_EVENT_BYTES_MAX;
 
 /// The error for an event that exceeds [`MODEL_EVENT_BYTES_MAX`].
 #[derive(Debug, PartialEq)]
-pub(crate) struct TooLarge;
+pub struct TooLarge;
 
 /// Decodes one stream. Accepts everything that the standard accepts: a byte order mark, CRLF, CR,
 /// comments, unknown fields, lines without a colon.
 #[derive(Default)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     bytes: Vec<u8>,
     /// Number of leading `bytes` that were decoded.
     used: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     /// Appends received bytes.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.used);
         self.scanned -= self.used;
         self.used = 0;
@@ -39,7 +39,7 @@ impl Decoder {
 
     /// Returns the data of the next complete event, its lines joined by LF, or `None` if more bytes
     /// are needed.
-    pub(crate) fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
+    pub fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         if std::mem::take(&mut self.taken) {
             self.data.clear();
             self.has_data = false;
@@ -76,7 +76,7 @@ impl Decoder {
 
     /// Returns the data of the last event, which may lack the blank line and the end of its last
     /// line. Called once at the end of the stream.
-    pub(crate) fn end(&mut self) -> Option<String> {
+    pub fn end(&mut self) -> Option<String> {
         self.push(b"\n\n");
         self.next().ok().flatten().map(Cow::into_owned)
     }
@@ -103,50 +103,5 @@ impl Decoder {
         self.used = end + 1;
         self.scanned = self.used;
         Some(start..end)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(pieces: &[&str], expected: &[&str]) {
-        let whole = pieces.concat();
-        let bytewise: Vec<&[u8]> = whole.as_bytes().chunks(1).collect();
-        for pieces in [pieces.iter().map(|piece| piece.as_bytes()).collect(), bytewise] {
-            let mut decoder = Decoder::default();
-            let mut events = Vec::new();
-            for piece in pieces {
-                decoder.push(piece);
-                while let Some(data) = decoder.next().expect("small") {
-                    events.push(data.into_owned());
-                }
-            }
-            assert_eq!(events, expected);
-        }
-    }
-
-    #[test]
-    fn events() {
-        check(&["data: a\n\n", "data: b\n\n"], &["a", "b"]);
-        check(&["data: a", "bc\n", "\ndata:d\n\n"], &["abc", "d"]);
-        check(&["\u{feff}data: a\n\n"], &["a"]);
-        check(&["data: a\r\n\r", "\ndata: b\r\n\r\n"], &["a", "b"]);
-        check(&["data: a\r\rdata: b\r\r"], &["a", "b"]);
-        check(&[": ping\n\n", "event: x\nid: 1\nretry: soon\ndata: {\ndata: }\n\n"], &["{\n}"]);
-        check(&["data\n\n", "database: x\n\nwhat\n\n"], &[""]);
-        check(&["data: größe\n\n", "data: cut"], &["größe"]);
-    }
-
-    #[test]
-    fn an_endless_event_is_refused() {
-        let mut decoder = Decoder::default();
-        let line = "x".repeat(1 << 20);
-        let refused = (0..17).any(|_| {
-            decoder.push(line.as_bytes());
-            decoder.next().is_err()
-        });
-        assert!(refused);
     }
 }

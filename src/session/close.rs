@@ -22,7 +22,7 @@ impl Sessions {
     /// Closes a session: ends the running turn, removes message deltas and releases ownership.
     /// Ownership is released even if an earlier step fails. Does nothing for a session that is not
     /// open.
-    pub(crate) async fn close(self: &Arc<Self>, id: &SessionId) -> Result<()> {
+    pub async fn close(self: &Arc<Self>, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).await.map(drop) };
         let sessions = self.clone();
         self.detached(async move { sessions.close_open(&session).await }).await

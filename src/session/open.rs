@@ -275,7 +275,7 @@ impl OpenSession {
     }
 
     /// Returns whether this process owns the session.
-    pub(crate) fn is_owned(&self) -> bool {
+    pub fn is_owned(&self) -> bool {
         self.ownership.is_held()
     }
 

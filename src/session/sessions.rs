@@ -199,7 +199,7 @@ impl Sessions {
 
     /// Returns the session and takes ownership of it. If another process owns the session, the
     /// session is returned without ownership: it can be read and followed.
-    pub(crate) async fn get(&self, id: &SessionId) -> Result<Session> {
+    pub async fn get(&self, id: &SessionId) -> Result<Session> {
         let session = self.open(id, true).await?;
         if !session.is_owned() {
             ignore_busy(session.own().await)?;

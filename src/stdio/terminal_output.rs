@@ -128,28 +128,3 @@ fn overlap(before: &[u8], after: &[u8]) -> usize {
     }
     length
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(shown: &str, text: &str, expected: &str) {
-        assert_eq!(continuation(shown, text), expected, "{shown:?}, then {text:?}");
-    }
-
-    #[test]
-    fn only_new_output_is_appended() {
-        check("", "one\n", "one\n");
-        check("one\n", "one\n", "");
-        check("one\n", "one\ntwo\n", "two\n");
-        check("é", "éé", "é");
-        // The beginning was omitted in the meantime.
-        check("one\ntwo\n", "[…]\ntwo\nthree\n", "three\n");
-        check("[…]\ntwo\nthree\n", "[…]\nthree\nfour\n", "four\n");
-        // The final output also contains the omitted part.
-        check("[…]\ntwo\n", "one\ntwo\nthree\n", "three\n");
-        // Too much output to know what was between.
-        check("[…]\none\n", "[…]\nnine\n", "[…]\nnine\n");
-    }
-}

@@ -11,7 +11,7 @@ const MCP_NAME_CHARS_MAX: usize = 64;
 /// order. All providers accept the names: at most 64 of the characters `a-z`, `A-Z`, `0-9`, `_` and
 /// `-`. The names are distinct: if several tools would have the same name, each whose own name was
 /// changed receives a hash of its own name as a suffix.
-pub(crate) fn mcp_tool_names(tools: &[(&str, &str)]) -> Vec<String> {
+pub fn mcp_tool_names(tools: &[(&str, &str)]) -> Vec<String> {
     let plain: Vec<String> = tools.iter().map(|(server, tool)| join(server, tool)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for name in &plain {
@@ -36,30 +36,4 @@ fn with_hash(name: &str, server: &str, tool: &str) -> String {
     let hash = digest(&SHA256, format!("{server}\0{tool}").as_bytes());
     let hash: String = hash.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}_{hash}", &name[..name.len().min(MCP_NAME_CHARS_MAX - hash.len() - 1)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(tools: &[(&str, &str)], expected: &[&str]) {
-        assert_eq!(mcp_tool_names(tools), expected);
-        let mut reversed: Vec<_> = tools.to_vec();
-        reversed.reverse();
-        let mut names = mcp_tool_names(&reversed);
-        names.reverse();
-        assert_eq!(names, expected, "independent of the order");
-    }
-
-    #[test]
-    fn names_are_accepted_by_all_providers_and_distinct() {
-        check(&[("docs", "search"), ("docs", "read_it")], &["mcp__docs__search", "mcp__docs__read_it"]);
-        check(&[("my docs", "a.b/c")], &["mcp__my_docs__a_b_c"]);
-        check(&[("s", "a.b"), ("s", "a_b"), ("s", "a/b")], &["mcp__s__a_b_407e8e5c", "mcp__s__a_b", "mcp__s__a_b_fb3c0e4c"]);
-        check(&[("a__b", "c"), ("a", "b__c")], &["mcp__a__b__c_a92700ce", "mcp__a__b__c"]);
-        let long = "x".repeat(100);
-        let names = mcp_tool_names(&[("s", &long), ("s", &format!("{long}y"))]);
-        assert!(names.iter().all(|name| name.len() == 64) && names[0] != names[1], "{names:?}");
-    }
 }

@@ -4,13 +4,16 @@
 #[macro_use]
 extern crate harness;
 
+mod agent;
 mod budget;
+mod config;
 mod docs;
 mod durability;
 mod embedding;
 mod frames;
 mod history;
 mod http;
+mod hub;
 mod lsp;
 mod mcp;
 mod models;
@@ -22,7 +25,9 @@ mod providers;
 mod random;
 mod rpc;
 mod schema;
+mod session;
 mod session_core;
 mod terminal_text;
+mod toolkit;
 mod tools;
 mod transcript;

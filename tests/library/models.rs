@@ -4,11 +4,14 @@ mod catalog;
 mod errors;
 mod failures;
 mod faults;
+mod json_lines;
 mod local;
 mod long_calls;
 mod protocol_deviations;
 mod quirks;
 mod scripted;
+mod sigv4;
+mod sse;
 
 use std::sync::Arc;
 

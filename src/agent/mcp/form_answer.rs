@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Adds the defaults of fields that the answer lacks, and checks the required fields and the types.
 /// The error is a message.
-pub(in crate::agent) fn complete(schema: &Value, mut content: Map<String, Value>) -> Result<Map<String, Value>, String> {
+pub fn complete(schema: &Value, mut content: Map<String, Value>) -> Result<Map<String, Value>, String> {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         if let Some(default) = field.get("default").filter(|default| !default.is_null())
             && content.get(name).is_none_or(Value::is_null)
@@ -44,36 +44,4 @@ fn check(field: &Value, value: &Value) -> Result<(), String> {
         (None, None) => true,
     };
     if known { Ok(()) } else { Err(format!("{value} is not one of the values")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(properties: Value, required: Value, content: Value, expected: Result<Value, &str>) {
-        let schema = json!({ "properties": properties, "required": required });
-        let completed = complete(&schema, content.as_object().expect("an object").clone());
-        assert_eq!(completed.map(Value::Object), expected.map_err(String::from));
-    }
-
-    #[test]
-    fn answers_are_completed_and_checked() {
-        let name = json!({"name": {"type": "string", "default": "Ada"}});
-        check(name.clone(), json!(["name"]), json!({}), Ok(json!({"name": "Ada"})));
-        check(name.clone(), json!([]), json!({"name": null}), Ok(json!({"name": "Ada"})));
-        check(name.clone(), json!([]), json!({"name": "Bob", "more": 1}), Ok(json!({"name": "Bob", "more": 1})));
-        check(name, json!(["age"]), json!({}), Err("age: is required"));
-        let age = json!({"age": {"type": "integer"}});
-        check(age.clone(), json!([]), json!({"age": 1.5}), Err("age: expected integer, got 1.5"));
-        check(age.clone(), json!([]), json!({"age": 2.0}), Ok(json!({"age": 2.0})));
-        check(age, json!(["age"]), json!({"age": null}), Err("age: is required"));
-        let colour = json!({"c": {"type": "string", "enum": ["r", "g"]}});
-        check(colour.clone(), json!([]), json!({"c": "g"}), Ok(json!({"c": "g"})));
-        check(colour, json!([]), json!({"c": "b"}), Err("c: \"b\" is not one of the values"));
-        let titled = json!({"c": {"oneOf": [{"const": "r", "title": "Red"}]}});
-        check(titled, json!([]), json!({"c": "Red"}), Err("c: \"Red\" is not one of the values"));
-    }
 }

@@ -12,7 +12,7 @@ const MCP_FORM_OPTION_CHARS_MAX: usize = 100;
 
 /// An option of the request, and the corresponding answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::agent) struct FormOption {
+pub struct FormOption {
     pub option: PermissionOption,
     pub answer: FormAnswer,
 }
@@ -20,7 +20,7 @@ pub(in crate::agent) struct FormOption {
 /// Returns the options for a form that asks for one value out of a few: a form without fields, or
 /// with one field that is a boolean or one of a few texts. Optional fields are omitted. Other forms
 /// return `None`.
-pub(in crate::agent) fn form_options(form: &Form) -> Option<Vec<FormOption>> {
+pub fn form_options(form: &Form) -> Option<Vec<FormOption>> {
     use PermissionOptionKind::{AllowOnce, RejectOnce};
     let decline = || option("decline", "Decline", RejectOnce, FormAnswer::Declined);
     let properties = form.schema["properties"].as_object().filter(|properties| !properties.is_empty());
@@ -73,47 +73,4 @@ pub(crate) fn field_values(field: &Value) -> Option<Vec<(String, String)>> {
         .iter()
         .map(|value| text(&value["const"]).map(|value_text| (value_text.clone(), text(&value["title"]).unwrap_or(value_text))))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(properties: Value, required: Value, expected: &[(&str, &str, Value)]) {
-        let schema = json!({ "type": "object", "properties": properties, "required": required });
-        let form = Form { server: "docs".into(), message: "?".into(), schema, link: None };
-        let shown = form_options(&form).unwrap_or_default().into_iter().map(|FormOption { option, answer }| {
-            let answer = match answer {
-                FormAnswer::Accepted(content) => Value::Object(content),
-                other => json!(format!("{other:?}")),
-            };
-            (option.option_id, option.name, answer)
-        });
-        let expected = expected.iter().map(|(id, name, answer)| (id.to_string(), name.to_string(), answer.clone()));
-        assert_eq!(shown.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn forms_with_one_choice_become_options() {
-        let decline = ("decline", "Decline", json!("Declined"));
-        check(json!({}), json!([]), &[("accept", "Accept", json!({})), decline.clone()]);
-        let boolean = json!({"sure": {"type": "boolean"}, "note": {"type": "string"}});
-        let yes_no = [("yes", "Yes", json!({"sure": true})), ("no", "No", json!({"sure": false})), decline.clone()];
-        check(boolean, json!(["sure"]), &yes_no);
-        let values = [("value_1", "Red", json!({"c": "r"})), ("value_2", "b", json!({"c": "b"})), decline];
-        check(json!({"c": {"type": "string", "enum": ["r", "b"], "enumNames": ["Red"]}}), json!([]), &values);
-        check(json!({"c": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "b"}]}}), json!(["c"]), &values);
-    }
-
-    #[test]
-    fn other_forms_have_no_options() {
-        check(json!({"name": {"type": "string"}}), json!(["name"]), &[]);
-        check(json!({"a": {"type": "boolean"}, "b": {"type": "boolean"}}), json!(["a", "b"]), &[]);
-        check(json!({"a": {"type": "boolean"}, "b": {"type": "boolean"}}), json!([]), &[]);
-        let many: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-        check(json!({"a": {"type": "string", "enum": many}}), json!(["a"]), &[]);
-    }
 }

@@ -77,7 +77,7 @@ impl StatusSnapshot {
     /// Reads the status of the agents in the directories that `visible` returns true for.
     pub(crate) async fn read(app: &App, visible: impl FnMut(&Path) -> bool) -> Result<StatusSnapshot> {
         let terminals = app.terminals.clone();
-        let terminals = task::blocking("reading the status", move || terminals.list()).await?;
+        let terminals = task::blocking("reading the status", move || terminals.list(Instant::now().into_std())).await?;
         let mut snapshot = StatusSnapshot::read_all(app.sessions_now(), terminals).await?;
         snapshot.retain(visible);
         Ok(snapshot)

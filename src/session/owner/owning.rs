@@ -15,7 +15,7 @@ use crate::session::work::core::SessionCore;
 impl OpenSession {
     /// Ensures that this process owns the session, as [`Ownership::acquire`] does. A session that
     /// is being closed is not taken, and neither is one whose running turn lost its log.
-    pub(crate) async fn own(&self) -> Result<()> {
+    pub async fn own(&self) -> Result<()> {
         self.own_for(None).await
     }
 

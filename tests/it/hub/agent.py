@@ -167,6 +167,19 @@ def work(prompt):
         for number, output in enumerate(results):
             update(sessionUpdate="tool_call", toolCallId=f"raw-{number}", title=f"tool {number}", kind="other", status="in_progress")
             update(sessionUpdate="tool_call_update", toolCallId=f"raw-{number}", status="completed", rawOutput=output)
+    elif word == "calls":
+        for number, fields in enumerate(json.loads(prompt[len(word):])):
+            update(sessionUpdate="tool_call", toolCallId=f"call-{number}", title="tool", kind="other", status="in_progress")
+            update(sessionUpdate="tool_call_update", toolCallId=f"call-{number}", status="completed", **fields)
+    elif word == "outputs":
+        for number, outputs in enumerate(json.loads(prompt[len(word):])):
+            update(sessionUpdate="tool_call", toolCallId=f"prints-{number}", title="prints", kind="execute", status="in_progress")
+            for output in filter(None, outputs):
+                content = [{"type": "content", "content": {"type": "text", "text": output}}]
+                update(sessionUpdate="tool_call_update", toolCallId=f"prints-{number}", content=content)
+                # The log merges only adjacent updates.
+                say(".")
+            update(sessionUpdate="tool_call_update", toolCallId=f"prints-{number}", status="completed")
     elif word == "unannounced":
         update(sessionUpdate="tool_call_update", toolCallId="never-announced", status="completed", title="made a file",
                content=[{"type": "diff", "path": os.getcwd() + "/new", "oldText": None, "newText": "x"}])

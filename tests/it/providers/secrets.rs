@@ -100,6 +100,53 @@ async fn base_url_with_password_is_refused() {
     assert_not_stored(&home, PASSWORD, "a base_url that was refused");
 }
 
+/// Each text is the message of a provider's error. Masking is idempotent.
+#[tokio::test]
+async fn credentials_of_urls_are_masked() {
+    let cases = [
+        ("no address: at all", "no address: at all"),
+        ("see https://host:80/a?b, and (http://x/y).", "see https://host:80/a?***, and (http://x/y)."),
+        ("http://me:pw@host/v1", "http://***@host/v1"),
+        ("a http://me@host and \"wss://pw@[::1]:1/x\"", "a http://***@host and \"wss://***@[::1]:1/x\""),
+        ("http://me:p/w?x#y@host/v1", "http://***@host/v1"),
+        ("https://host/v1?key=secret&alt=sse&empty=#part", "https://host/v1?key=***&alt=***&empty=#part"),
+        ("https://host/a/@b/c?d", "https://host/a/@b/c?***"),
+        ("[http://h/?k=s](http://h/?k=s)", "[http://h/?k=***](http://h/?k=***)"),
+    ];
+    let messages: Vec<(&str, &str)> = cases.into_iter().flat_map(|(text, masked)| [(text, masked), (masked, masked)]).collect();
+    let error = |text: &str| Exchange::error(400, &json!({"error": {"message": text}}).to_string());
+    let (home, provider, _) = home(&WIRES[1], messages.iter().map(|(text, _)| error(text)).collect()).await;
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    for (text, expected) in messages {
+        let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]});
+        let failed = agent.request("session/prompt", params).await.unwrap_err();
+        let (_, message) = failed["message"].as_str().unwrap().split_once("(HTTP 400): ").unwrap();
+        assert_eq!(message, format!("{expected} ({})", failed["data"]["hint"].as_str().unwrap()), "{text}");
+    }
+    agent.finish().await;
+    provider.finish().await;
+}
+
+#[tokio::test]
+async fn urls_with_credentials_are_found() {
+    let home = Home::new();
+    let check = async |url: &str| {
+        home.config(&format!("[providers.mine]\nbase_url = '{url}'\n"));
+        let ran = home.run(&["config", "check"], "").await;
+        ran.stdout + &ran.stderr
+    };
+    for url in ["http://me:pw@host", "http:me:pw@host", "https:\\\\pw@host/v1", "me:pw@host:1", "http://me:p/w@host"] {
+        let checked = check(url).await;
+        assert!(checked.contains("providers.mine.base_url has a user name or password"), "{url}: {checked}");
+    }
+    for url in ["", "host", "host:1", "http://host:80/@x", "http://[::1]:80/a@b", "http://host/?a@b", "https://host/v1"] {
+        let checked = check(url).await;
+        let other = if url.starts_with("http") { "the settings are valid" } else { "is not a URL with the scheme" };
+        assert!(checked.contains(other), "{url}: {checked}");
+    }
+}
+
 /// An `@` in the path of a `base_url` is not a password.
 #[tokio::test]
 async fn base_url_with_at_sign_in_path_is_accepted() {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nuncio::internal::model::{Cause, Chunk};
+use nuncio::internal::model::{Cause, Chunk, Retry};
 use nuncio::internal::web::HttpClients;
 use serde::Deserialize;
 use serde_json::Value;
@@ -131,6 +131,26 @@ async fn long_requested_pause_is_reported() {
         assert!(error.hint.is_some_and(|hint| hint.contains("retry.wait_s")));
         provider.finish().await;
     }
+}
+
+#[tokio::test]
+async fn retry_delay_is_read_from_headers_and_body() {
+    check_retry_delay(&[], "", None).await;
+    check_retry_delay(&[("retry-after", "2")], "", Some(Duration::from_secs(2))).await;
+    check_retry_delay(&[("retry-after", "2"), ("retry-after-ms", "1500")], "", Some(Duration::from_millis(1500))).await;
+    check_retry_delay(&[("retry-after", "86400")], "", Some(Duration::from_secs(86_400))).await;
+    check_retry_delay(&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], "", Some(Duration::ZERO)).await;
+    check_retry_delay(&[("retry-after", "soon")], "", None).await;
+    check_retry_delay(&[], r#"{"error":{"details":[{"retryDelay": "34s"}]}}"#, Some(Duration::from_secs(34))).await;
+}
+
+/// Checks the delay that the error for a response with status 429 names.
+async fn check_retry_delay(headers: &[(&'static str, &str)], body: &str, expected: Option<Duration>) {
+    let busy = headers.iter().fold(Exchange::error(429, body), |busy, (name, value)| busy.header(name, value));
+    let provider = Provider::start(WIRES[1].protocol, vec![busy]).await;
+    let error = answer(&WIRES[1], &provider).await.error.expect("an error");
+    assert_eq!(error.retry, Retry::Wait(expected), "{headers:?} {body}: {error:?}");
+    provider.finish().await;
 }
 
 /// Usage of an attempt that failed is reported, if the provider sent it.

@@ -1,0 +1,3 @@
+//! The native agent.
+
+mod mcp;

@@ -1,0 +1,3 @@
+//! Settings.
+
+mod narrow;

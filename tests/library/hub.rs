@@ -1,0 +1,3 @@
+//! Hosted agents, and agents in terminals.
+
+mod terminal_sessions;

@@ -1,0 +1,3 @@
+//! Sessions.
+
+mod ownership;

@@ -1,0 +1,3 @@
+//! Code shared by the tools.
+
+mod mcp_names;
