@@ -226,14 +226,12 @@ fn declared_paths(source: &Source) -> Vec<(String, String)> {
     found
 }
 
-/// Returns the names and paths of a file without its unit tests. Also reads string literals that
-/// are a path, as in `#[serde(with = "super::base64")]`.
+/// Returns the names and paths of a file. Also reads string literals that are a path, as in
+/// `#[serde(with = "super::base64")]`.
 fn read(source: &Source) -> Names {
-    let code: String = source.lines().map(|(_, line)| format!("{line}\n")).collect();
-    let mut names = Names::new(&code);
-    let last = source.lines().last().map_or(0, |(number, _)| number);
+    let mut names = Names::new(&source.code);
     let is_path = |text: &str| text.contains("::") && text.chars().all(|letter| letter.is_alphanumeric() || "_:".contains(letter));
-    for (_, text) in source.strings.iter().filter(|(number, text)| *number <= last && is_path(text)) {
+    for (_, text) in source.strings.iter().filter(|(_, text)| is_path(text)) {
         names.mentions.extend(Names::new(text).mentions);
     }
     names

@@ -28,24 +28,6 @@ fn files_start_with_a_header_and_fit_their_limit() {
     assert_none("files", findings);
 }
 
-/// Returns the code after the unit tests of a file, which the checks do not read.
-fn after_unit_tests(source: &Source) -> &str {
-    let Some((_, tests)) = source.code.split_once("#[cfg(test)]") else { return "" };
-    let mut depth = 0;
-    let end = tests.char_indices().find(|(_, character)| {
-        depth += i32::from(*character == '{') - i32::from(*character == '}');
-        matches!(character, ';' | '}') && depth == 0
-    });
-    end.map_or("", |(end, _)| tests[end + 1..].trim())
-}
-
-#[test]
-fn unit_tests_end_their_file() {
-    let sources = sources("src");
-    let findings = sources.iter().filter(|source| !after_unit_tests(source).is_empty());
-    assert_none("unit tests end their file", findings.map(|source| source.path.clone()).collect());
-}
-
 /// Name, first line and number of lines of each function. Further alternatives of a pattern do not
 /// count: a match that lists all variants of an enum may be long.
 fn functions(source: &Source) -> Vec<(String, usize, usize)> {
@@ -178,19 +160,6 @@ fn participles_are_told_from_nouns() {
     }
     for name in ["StartedServer", "SessionFeed", "Thinking", "Err", "SentPrompt"] {
         assert!(!ends_in_a_participle(name), "{name}");
-    }
-}
-
-#[test]
-fn code_after_unit_tests_is_found() {
-    let cases = [
-        ("fn a() {}", ""),
-        ("fn a() {}\n#[cfg(test)]\n#[allow(x)]\nmod tests { fn b() { c; } }\n", ""),
-        ("#[cfg(test)]\nmod tests;\nuse a::B;", "use a::B;"),
-        ("#[cfg(test)]\nmod tests { fn b() {} }\nfn c() {}", "fn c() {}"),
-    ];
-    for (code, expected) in cases {
-        assert_eq!(after_unit_tests(&Source::new("src/a.rs", code)), expected, "{code}");
     }
 }
 

@@ -30,10 +30,9 @@ impl Source {
         inner.split('/').next().unwrap().trim_end_matches(".rs")
     }
 
-    /// Lines of code with their numbers, without unit tests at the end of the file.
+    /// Lines of code with their numbers.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        let lines = self.code.lines().enumerate().take_while(|(_, line)| !line.contains("#[cfg(test)]"));
-        lines.map(|(index, line)| (index + 1, line))
+        self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 }
 
