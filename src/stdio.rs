@@ -46,8 +46,8 @@ const ACP: Dialect = Dialect {
 };
 
 /// Serves one client until its input ends or `stop` is cancelled. Then waits for `others` (the
-/// other transports), and finally cancels the running turns and writes the remaining output, within
-/// [`limits::DRAIN`].
+/// other transports), cancels the running turns, writes the remaining output within
+/// [`limits::DRAIN`], and waits until all processes have ended.
 pub(crate) async fn serve(
     app: Arc<App>,
     input: impl AsyncRead + Unpin,
@@ -78,14 +78,17 @@ pub(crate) async fn serve(
     presence.clear();
     reader.cancel_handlers();
     others.await;
-    let drained = tokio::time::timeout(limits::DRAIN, async {
-        app.shut_down().await;
+    app.end_turns().await;
+    let written = tokio::time::timeout(limits::DRAIN, async {
         reader.finish().await;
         if !writing.is_finished() {
             let _ = (&mut writing).await;
         }
     });
-    if drained.await.is_err() {
+    // Wait for the processes even if that takes longer than the output: the client expects that
+    // none is left when this one has exited.
+    let (written, ()) = tokio::join!(written, app.end_processes());
+    if written.is_err() {
         tracing::warn!("pending output was not written to the client in time");
         writing.abort();
     }

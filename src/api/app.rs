@@ -193,17 +193,25 @@ impl App {
         }
     }
 
-    /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then stops the requests
-    /// for lists of models, the language servers and all commands.
+    /// Ends all turns and all processes, as [`App::end_turns`] and [`App::end_processes`] do.
     pub(crate) async fn shut_down(&self) {
-        if let Some(sessions) = self.sessions.get()
-            && tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err()
-        {
+        self.end_turns().await;
+        self.end_processes().await;
+    }
+
+    /// Cancels all turns, waits up to [`limits::DRAIN`] for them to end, then disconnects the other
+    /// processes.
+    pub(crate) async fn end_turns(&self) {
+        let Some(sessions) = self.sessions.get() else { return };
+        if tokio::time::timeout(limits::DRAIN, sessions.shut_down()).await.is_err() {
             tracing::warn!("cancelled turns did not end in time");
         }
-        if let Some(sessions) = self.sessions.get() {
-            sessions.peers().close().await;
-        }
+        sessions.peers().close().await;
+    }
+
+    /// Stops the requests for lists of models, the language servers, the MCP servers and all
+    /// commands, and waits until they have ended. Each kind has its own timeout.
+    pub(crate) async fn end_processes(&self) {
         self.services.lists.shut_down().await;
         self.services.servers.shut_down().await;
         #[cfg(feature = "mcp")]

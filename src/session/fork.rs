@@ -3,6 +3,7 @@
 use super::agent::SessionSetup;
 use super::clock::now_ms;
 use super::open::Session;
+use super::owner::claims::ClaimPurpose;
 use super::sessions::{Lineage, Sessions};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
@@ -28,7 +29,7 @@ impl Sessions {
         }
         self.agents.check(&setup, &[])?;
         self.ensure_capacity().await?;
-        let claim = self.claims.prepare(&id).await?;
+        let claim = self.claims.prepare(&id, ClaimPurpose::Own).await?;
         let parent = &parent.log;
         let first = self.store.events(&parent.id, parent.key, 0, 1, false).await?.pop();
         let created = first.filter(|first| matches!(first.body, Body::SessionCreated { .. }));

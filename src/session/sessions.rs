@@ -20,7 +20,7 @@ use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::writer::Log;
 use super::open::{OpenSession, Session};
-use super::owner::claims::{Claims, SessionClaim};
+use super::owner::claims::{ClaimPurpose, Claims, SessionClaim};
 use super::owner::lease::Lease;
 use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
@@ -182,7 +182,7 @@ impl Sessions {
     ) -> Result<Session> {
         self.ensure_capacity().await?;
         let SessionSetup { id, cwd, parent, .. } = setup;
-        let claim = self.claims.prepare(&id).await?;
+        let claim = self.claims.prepare(&id, ClaimPurpose::Own).await?;
         let row = self.store.create_session(&id, &cwd, now_ms()).await?;
         let log = self.log.session(&row).await?;
         log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change, parent }).await?;

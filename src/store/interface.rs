@@ -151,10 +151,16 @@ impl Store {
     }
 
     /// Makes this process the session's owner in a new generation. From then on, appends of earlier
-    /// generations are refused. In a store without nodes, the caller must hold the lock of the
-    /// session.
-    pub(crate) async fn take_session(&self, key: i64) -> Result<TakeOutcome> {
-        on_each!(self, store => blocking(store, "taking a session", move |store| store.take_session(key)).await, store.take_session(key).await)
+    /// generations are refused. If this process takes the session only to end the turn of a dead
+    /// node (`ends_turn`), rows of the session have no owner. In a store without nodes, the caller
+    /// must hold the lock of the session, which has the same effect.
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "an SQLite store has no nodes"))]
+    pub(crate) async fn take_session(&self, key: i64, ends_turn: bool) -> Result<TakeOutcome> {
+        on_each!(
+            self,
+            store => blocking(store, "taking a session", move |store| store.take_session(key)).await,
+            store.take_session(key, ends_turn).await
+        )
     }
 
     /// Archives a session or returns it to the list. Returns false if the session does not exist.

@@ -51,7 +51,7 @@ impl Nodes {
     /// Waits until the other node has ended the turn, and prompts the session there.
     async fn goes_on_elsewhere(&self) {
         self.other.follow(&self.session).events().await.until("turn.interrupted").await;
-        while status(&self.other, &self.session).await != "none" {}
+        assert_eq!(status(&self.other, &self.session).await, "none");
         self.other.prompt(&self.session, "go on").expect(200).await;
         assert_eq!(status(&self.other, &self.session).await, "idle");
     }
@@ -125,6 +125,36 @@ async fn session_of_killed_node_is_taken_when_its_lease_ends() {
     nodes.other.prompt(&nodes.session, "go").expect(409).await;
     nodes.end_lease();
     nodes.goes_on_elsewhere().await;
+    nodes.assert_turns(&["turn.interrupted", "turn.completed"]).await;
+    nodes.other.stop().await;
+}
+
+/// No node is shown as the owner while one of them claims the session to end the turn.
+#[tokio::test]
+async fn node_that_ends_the_turn_of_another_is_not_its_owner() {
+    let Some((nodes, owner)) = Nodes::start().await else { return };
+    // It finds out at once that the other process of its machine has ended.
+    let neighbour = node(&nodes.first, &nodes.first, json!([])).await;
+    let mut followed = neighbour.follow(&nodes.session).events().await;
+    // The claim does not end before the trigger is removed.
+    nodes.first.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not yet'; END $$; \
+         CREATE TRIGGER refuse BEFORE UPDATE OF owner ON sessions FOR EACH ROW WHEN (NEW.owner IS NULL) EXECUTE FUNCTION refuse()",
+    );
+    owner.kill().await;
+    followed.until("turn.interrupted").await;
+    let claims = "SELECT count(*) FROM sessions s JOIN nodes n ON n.incarnation = s.owner WHERE n.lease_until > clock_timestamp()";
+    assert_eq!(nodes.first.sql(&format!("{claims} AND s.id = '{}'", nodes.session)), ["1"]);
+    for at in [&neighbour, &nodes.other] {
+        assert_eq!(status(at, &nodes.session).await, "none");
+        let listed = at.get("/v1/sessions").expect(200).await;
+        let entry = listed["sessions"].as_array().unwrap().iter().find(|entry| entry["sessionId"] == *nodes.session).unwrap();
+        assert_eq!((&entry["status"], &entry["lastTurn"]["status"]), (&json!("none"), &json!("interrupted")), "{entry}");
+    }
+    nodes.first.sql("DROP TRIGGER refuse ON sessions");
+    drop(followed);
+    neighbour.stop().await;
+    nodes.other.prompt(&nodes.session, "go on").expect(200).await;
     nodes.assert_turns(&["turn.interrupted", "turn.completed"]).await;
     nodes.other.stop().await;
 }

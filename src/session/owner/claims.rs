@@ -23,6 +23,16 @@ pub(crate) struct Claims {
     lease: Option<Arc<Lease>>,
 }
 
+/// What a process claims a session for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::session) enum ClaimPurpose {
+    /// To use the session: this process is its owner.
+    Own,
+    /// To end the turn of a dead owner. Until the claim ends, no process can take the session, and
+    /// lists show it without an owner, as before and after.
+    EndTurn,
+}
+
 /// The claim of this process on a session. Dropping it ends the claim.
 pub(in crate::session) enum SessionClaim {
     Lock { _lock: SessionLock },
@@ -32,6 +42,7 @@ pub(in crate::session) enum SessionClaim {
 /// A claim in the session's row.
 pub(in crate::session) struct RowClaim {
     lease: Arc<Lease>,
+    purpose: ClaimPurpose,
     /// The key of the session and the generation, once it is claimed.
     taken: Option<(i64, i64)>,
 }
@@ -71,12 +82,15 @@ impl Claims {
 
     /// Prepares a claim: locks the session's file, or ensures that the lease is valid. If another
     /// process holds the lock, returns a `session_busy` error that names that process.
-    pub(in crate::session) async fn prepare(&self, id: &SessionId) -> Result<SessionClaim> {
+    pub(in crate::session) async fn prepare(&self, id: &SessionId, purpose: ClaimPurpose) -> Result<SessionClaim> {
         match &self.lease {
-            None => Ok(SessionClaim::Lock { _lock: SessionLock::take(&self.dir, id, &self.peers.address())? }),
+            None => {
+                let own = (purpose == ClaimPurpose::Own).then(|| self.peers.address());
+                Ok(SessionClaim::Lock { _lock: SessionLock::take(&self.dir, id, own.as_ref())? })
+            }
             Some(lease) => {
                 lease.ensure().await?;
-                Ok(SessionClaim::Row(RowClaim { lease: lease.clone(), taken: None }))
+                Ok(SessionClaim::Row(RowClaim { lease: lease.clone(), purpose, taken: None }))
             }
         }
     }
@@ -87,8 +101,9 @@ impl Claims {
         if let Some(lease) = &self.lease {
             lease.ensure().await?;
         }
+        let ends_turn = matches!(claim, SessionClaim::Row(RowClaim { purpose: ClaimPurpose::EndTurn, .. }));
         loop {
-            let node = match self.store.take_session(key).await? {
+            let node = match self.store.take_session(key, ends_turn).await? {
                 TakeOutcome::Taken(generation) => {
                     claim.taken(key, generation);
                     return Ok(generation);

@@ -19,9 +19,10 @@ pub(crate) struct SessionLock {
 }
 
 impl SessionLock {
-    /// Takes the lock without waiting, for the process with address `own`. If another process holds
-    /// the lock, returns a `session_busy` error that names the owner.
-    pub(crate) fn take(dir: &Path, id: &SessionId, own: &PeerAddress) -> Result<SessionLock> {
+    /// Takes the lock without waiting, for the process with address `own`. Without an address, the
+    /// file continues to name the dead owner, if any. If another process holds the lock, returns a
+    /// `session_busy` error that names the owner.
+    pub(crate) fn take(dir: &Path, id: &SessionId, own: Option<&PeerAddress>) -> Result<SessionLock> {
         create_private_dir(dir)?;
         let path = dir.join(id.as_str());
         let doing = || format!("locking {}", path.display());
@@ -44,9 +45,11 @@ impl SessionLock {
             if metadata.nlink() == 0 {
                 continue;
             }
-            // One write, so that no process reads a part of the address.
-            let written = file.set_len(0).and_then(|()| file.write_all(own.to_string().as_bytes()));
-            written.map_err(|error| Error::io(doing(), error))?;
+            if let Some(own) = own {
+                // One write, so that no process reads a part of the address.
+                let written = file.set_len(0).and_then(|()| file.write_all(own.to_string().as_bytes()));
+                written.map_err(|error| Error::io(doing(), error))?;
+            }
             return Ok(SessionLock { file, path });
         }
     }

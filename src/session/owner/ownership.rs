@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, MutexGuard, TryLockError, watch};
 
-use super::claims::{Claims, SessionClaim};
+use super::claims::{ClaimPurpose, Claims, SessionClaim};
 use super::lock;
 use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
@@ -82,7 +82,7 @@ impl Ownership {
         }
         let mut claim = match held.take() {
             Some(claim) => claim,
-            None => self.claims.prepare(&self.log.id).await?,
+            None => self.claims.prepare(&self.log.id, ClaimPurpose::Own).await?,
         };
         let generation = match self.start_generation(&mut claim).await {
             Ok(generation) => generation,
@@ -92,15 +92,27 @@ impl Ownership {
                 return Err(error);
             }
         };
-        if self.log.state(|state| state.deleted) {
-            return Err(Error::not_found(format!("session {} not found", self.log.id)));
-        }
-        self.log.own(generation);
-        self.close_open_items(lost.as_ref()).await?;
+        self.close_open_items(generation, lost.as_ref()).await?;
         *held = Some(claim);
         let taken = taken();
         self.held.send_replace(true);
         taken
+    }
+
+    /// Ends the turn and the tool calls that a dead owner left open. This process does not own the
+    /// session meanwhile, so that lists do not show an owner for a moment. Does nothing if this
+    /// process owns the session. `may_take` is called before the session is claimed.
+    pub(crate) async fn close_orphan(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
+        let held = self.claim.lock().await;
+        if held.is_some() {
+            return Ok(());
+        }
+        may_take()?;
+        let mut claim = self.claims.prepare(&self.log.id, ClaimPurpose::EndTurn).await?;
+        let generation = self.start_generation(&mut claim).await?;
+        let closed = self.close_open_items(generation, None).await;
+        claim.end().await;
+        closed
     }
 
     /// Starts a new generation and reads the events and files that other processes wrote.
@@ -113,10 +125,14 @@ impl Ownership {
         Ok(generation)
     }
 
-    /// Ends the turn and the tool calls that the previous owner left open, and appends the queued
-    /// messages that do not start a turn. `lost` is the error from an append that this process
-    /// lost.
-    async fn close_open_items(&self, lost: Option<&Error>) -> Result<()> {
+    /// Ends, in a new generation, the turn and the tool calls that the previous owner left open,
+    /// and appends the queued messages that do not start a turn. `lost` is the error from an append
+    /// that this process lost.
+    async fn close_open_items(&self, generation: i64, lost: Option<&Error>) -> Result<()> {
+        if self.log.state(|state| state.deleted) {
+            return Err(Error::not_found(format!("session {} not found", self.log.id)));
+        }
+        self.log.own(generation);
         let turn = self.log.state(|state| state.turn.clone());
         for body in self.log.state(|state| state.closing()) {
             let body = match (body, lost) {

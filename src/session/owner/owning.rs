@@ -69,10 +69,16 @@ impl OpenSession {
         self.ownership.released().await;
     }
 
-    /// Ends the turn and the tool calls that a dead owner left open, then releases ownership.
+    /// Ends the turn and the tool calls that a dead owner left open, without owning the session.
     pub(in crate::session) async fn close_orphan(&self) -> Result<()> {
-        self.own().await?;
-        self.release_idle().await;
+        if self.log.failed().is_some() {
+            // This process lost an append: only an owner continues the log.
+            self.own().await?;
+            self.release_idle().await;
+            return Ok(());
+        }
+        self.ownership.close_orphan(|| self.core().check_open()).await?;
+        self.set_owner_connection(None);
         Ok(())
     }
 

@@ -10,7 +10,8 @@ const MIGRATION_LOCK: i64 = 0x6e75_6e63_696f_0001;
 /// Step N migrates version N to N+1.
 ///
 /// `sessions.owner` is the incarnation of the node that has claimed the session. The columns
-/// `turn`, `waiting` and `summary` are from the generation `active_generation`.
+/// `turn`, `waiting` and `summary` are from the generation `active_generation`. In the generation
+/// `ending_generation`, a node has claimed the session only to end the turn of a dead node.
 ///
 /// `updated_s` and `updated_ms` order the lists. Only the seconds are indexed, so that most commits
 /// of a session change no index (HOT). Titles are JSON, because text cannot contain NUL.
@@ -95,6 +96,9 @@ const STEPS: &[&str] = &[
         content bytea NOT NULL,
         PRIMARY KEY (session, path)
     );
+",
+    "
+    ALTER TABLE sessions ADD COLUMN ending_generation bigint;
 ",
 ];
 

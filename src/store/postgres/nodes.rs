@@ -101,16 +101,17 @@ impl PostgresStore {
     }
 
     /// Claims a session for this process, unless another node has claimed it.
-    pub(in crate::store) async fn take_session(&self, key: i64) -> Result<TakeOutcome> {
+    pub(in crate::store) async fn take_session(&self, key: i64, ends_turn: bool) -> Result<TakeOutcome> {
         let doing = "taking a session in";
-        let claim = "UPDATE sessions s SET generation = generation + 1, owner = $2 WHERE key = $1 AND (owner IS NULL OR owner = $2 \
+        let claim = "UPDATE sessions s SET generation = generation + 1, owner = $2, \
+                       ending_generation = CASE WHEN $3 THEN generation + 1 END WHERE key = $1 AND (owner IS NULL OR owner = $2 \
                        OR NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = s.owner AND n.lease_until > clock_timestamp())) \
                      RETURNING generation";
         let held = select_nodes!("JOIN sessions s ON s.owner = n.incarnation WHERE s.key = $1");
         let exists = "SELECT FROM sessions WHERE key = $1";
         // The claim may have been released between the two statements.
         for _ in 0..3 {
-            if let Some(row) = self.row(doing, claim, &[&key, &self.incarnation()]).await? {
+            if let Some(row) = self.row(doing, claim, &[&key, &self.incarnation(), &ends_turn]).await? {
                 return Ok(TakeOutcome::Taken(row.get(0)));
             }
             if let Some(row) = self.row(doing, held, &[&key]).await? {

@@ -18,7 +18,7 @@ macro_rules! select_sessions {
     ($rest:literal) => {
         concat!(
             "SELECT key, id, generation, head, cwd, directories, title, created_ms, updated_ms, turn, waiting, summary, parent, archived, ",
-            "CASE WHEN turn IS NULL OR active_generation = generation THEN owner END ",
+            "CASE WHEN ending_generation IS DISTINCT FROM generation AND (turn IS NULL OR active_generation = generation) THEN owner END ",
             "FROM sessions ",
             $rest
         )

@@ -129,6 +129,16 @@ async fn agent_that_ignores_a_cancel_is_ended() {
     agent.finish().await;
 }
 
+/// The turn takes longer to end than nuncio waits for turns at the end of its input.
+#[tokio::test]
+async fn agent_that_ignores_the_end_of_its_session_is_ended_before_nuncio_exits() {
+    let home = home(&["deaf"]).await;
+    let (mut agent, session) = session(&home, &[]).await;
+    agent.prompt(&session, "hang").await;
+    agent.until_update("agent_message_chunk").await;
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn processes_of_a_cancelled_turn_are_ended() {
     // An agent may answer to the cancel with an error.
