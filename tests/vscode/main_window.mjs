@@ -2,10 +2,12 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { Other } from "./agent.mjs";
-import { equal, ok, until, WAIT_MS } from "./harness.mjs";
+import { equal, ok, repeated, succeeds, until, WAIT_MS } from "./harness.mjs";
 
-const SLOW = Array.from({ length: 400 }, (_, index) => `word${index}`).join(" ");
+/** An answer that takes minutes: its turns are stopped. */
+const SLOW = Array.from({ length: 4000 }, (_, index) => `word${index}`).join(" ");
 const slow = { text: SLOW, chunk_chars: 4, delay_ms: 40 };
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
 const edit = (path, old_string, new_string) => ({ tool_calls: [{ name: "edit", input: { file_path: path, old_string, new_string } }] });
@@ -31,9 +33,9 @@ async function answer(frame, name) {
 
 /** Stops the turn. A click that comes too soon is ignored: it is repeated. */
 async function stop(window, frame) {
-  await until(async () => {
-    if (await frame.locator("#stop").isVisible()) await frame.locator("#stop").click({ timeout: 1000 }).catch(() => {});
-    return frame.locator(".note", { hasText: "Stopped" }).count();
+  await repeated(async (timeout) => {
+    if (await frame.locator("#stop").isVisible()) await succeeds(frame.locator("#stop").click({ timeout }));
+    return succeeds(frame.locator(".note", { hasText: "Stopped" }).first().waitFor({ timeout }));
   }, "the note");
   await window.rests(frame);
 }
@@ -165,8 +167,7 @@ export const CASES = {
     const frame = await window.fresh();
     await window.prompt("Hello");
     await window.rests(frame);
-    await window.command("nuncio: Choose Mode…");
-    await window.choose("Only reads");
+    await window.pick("nuncio: Choose Mode…", "Only reads");
     await window.page.locator(".statusbar-item", { hasText: /nuncio · plan/ }).waitFor();
     await frame.locator("#pickers .picker.mode", { hasText: "Plan" }).waitFor();
   },
@@ -191,8 +192,7 @@ export const CASES = {
     await window.prompt("Change it");
     const tab = diffTab(window, "closed.txt");
     await tab.click();
-    await window.page.keyboard.press("Control+F4").catch(() => {});
-    if (await tab.count()) await tab.locator(".tab-actions a").first().click();
+    await tab.locator(".tab-actions a").first().click();
     await tab.waitFor({ state: "detached" });
     ok(await frame.locator("#ask:not([hidden])").count(), "the request is gone");
     await answer(frame, "Allow");
@@ -219,16 +219,20 @@ export const CASES = {
   },
 
   async "a message is queued, edited and runs after the turn"({ window, editor }) {
-    editor.model([{ text: SLOW.slice(0, 900), chunk_chars: 4, delay_ms: 20 }, { text: "The second answer." }]);
+    // The turn runs until the command has read from the pipe.
+    execFileSync("mkfifo", [editor.file("gate")]);
+    editor.model([{ text: "Wait.", tool_calls: [{ name: "bash", input: { command: "cat gate" } }] }, { text: "The first answer." }, { text: "The second answer." }]);
     const frame = await window.fresh();
     await window.prompt("Count");
-    await frame.locator(".message.assistant", { hasText: "word3 " }).waitFor();
+    await answer(frame, "Allow");
     await frame.locator("#prompt").fill("And then?");
     await frame.locator("#prompt").press("Enter");
     await frame.locator("#queue li", { hasText: "And then?" }).waitFor();
     await frame.locator("#queue button[aria-label='Edit this message']").click();
     await frame.locator("#queue textarea").fill("And after that?");
     await frame.locator("#queue textarea").press("Enter");
+    await frame.locator("#queue li", { hasText: "And after that?" }).waitFor();
+    await writeFile(editor.file("gate"), "go on\n");
     await frame.locator(".message.user", { hasText: "And after that?" }).waitFor();
     await frame.locator(".message.assistant", { hasText: "The second answer." }).waitFor();
   },
@@ -293,9 +297,8 @@ export const CASES = {
     await window.rests(frame);
     const row = await window.tree("To be renamed");
     await window.menu(row, "Rename…");
-    const input = window.page.locator(".quick-input-widget:visible input.input").first();
-    await input.fill("Renamed");
-    await input.press("Enter");
+    await window.input().fill("Renamed");
+    await window.input().press("Enter");
     const renamed = await window.tree("Renamed");
     await frame.locator("#title", { hasText: "Renamed" }).waitFor();
     await window.menu(renamed, "Delete…");
@@ -322,12 +325,12 @@ export const CASES = {
     await window.page.locator(".editor-group-container.active .squiggly-error").first().waitFor({ state: "attached" });
     await focusEditor(window);
     const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Fix this problem with nuncio" });
-    await until(async () => {
+    await repeated(async (timeout) => {
       await window.page.keyboard.press("Escape");
       await window.command("Go to Next Problem in Files");
       await window.page.keyboard.press("Escape");
       await window.page.keyboard.press("Control+.");
-      return action.click({ timeout: 3000 }).then(() => true, () => false);
+      return succeeds(action.click({ timeout }));
     }, "the code action");
     await frame.locator(".message.user", { hasText: "Fix this problem:" }).waitFor();
     await window.rests(frame);
@@ -351,7 +354,7 @@ export const CASES = {
     await prompt.fill("");
     await frame.locator("#more button").first().click();
     await frame.locator("#more .menu button", { hasText: "Export as Markdown" }).click();
-    const input = window.page.locator(".quick-input-widget:visible input.input");
+    const input = window.input();
     await until(async () => (await input.inputValue().catch(() => "")).endsWith(".md"), "the dialog");
     await input.press("Enter");
     await until(() => readdirSync(editor.project).some((name) => name.endsWith(".md") && editor.read(name).includes("Short.")), "the exported file");

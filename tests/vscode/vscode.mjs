@@ -33,8 +33,8 @@ async function runCases(cases, options, before) {
       console.log(`FAIL  ${name}: ${error.stack}`);
       await window.screenshot(`failed-${failed}`).catch(() => {});
       if (failed >= FAILURES_MAX) break;
-      // A dialog would disturb the other cases.
-      await window.page.keyboard.press("Escape").catch(() => {});
+      // An open dialog or quick input would disturb the other cases.
+      await window.dismiss().catch(() => {});
     }
   }
   await window.close();
