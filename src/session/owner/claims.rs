@@ -23,7 +23,7 @@ pub(crate) struct Claims {
     lease: Option<Arc<Lease>>,
 }
 
-/// What a process claims a session for.
+/// The reason for which a process claims a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum ClaimPurpose {
     /// To use the session: this process is its owner.

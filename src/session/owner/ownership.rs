@@ -99,8 +99,8 @@ impl Ownership {
         taken
     }
 
-    /// Ends the turn and the tool calls that a dead owner left open. This process does not own the
-    /// session meanwhile, so that lists do not show an owner for a moment. Does nothing if this
+    /// Ends the turn and the tool calls that a dead owner left open. This process does not
+    /// become the owner, so that lists do not show an owner for a moment. Does nothing if this
     /// process owns the session. `may_take` is called before the session is claimed.
     pub(crate) async fn close_orphan(&self, may_take: impl FnOnce() -> Result<()>) -> Result<()> {
         let held = self.claim.lock().await;

@@ -1,6 +1,8 @@
 //! Clients of the program and fakes of its world, for the tests of the program and of the library.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
+// `new` creates directories, or prints a seed.
+#![allow(clippy::new_without_default)]
 
 mod agent;
 mod calls;

@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
 }
 
 #[test]
-fn names_are_read() {
+fn use_trees_are_flattened() {
     // Names that a `use` binds follow `=`, or `<` if they are exported; a macro call ends in `!`.
     let cases = [
         ("use crate::event::Body;", "crate::event::Body=Body"),

@@ -15,9 +15,9 @@ use nuncio::internal::session::{
 use nuncio::{Error, Kind, Mode, Result};
 
 /// An agent that is never used.
-struct Unused;
+struct UnusedAgent;
 
-impl Agent for Unused {
+impl Agent for UnusedAgent {
     fn run<'a>(&'a self, _: &'a Turn) -> BoxFuture<'a, Result<StopReason>> {
         async { Ok(StopReason::EndTurn) }.boxed()
     }
@@ -37,13 +37,13 @@ impl Agent for Unused {
     }
 }
 
-impl Agents for Unused {
+impl Agents for UnusedAgent {
     fn list(&self) -> Vec<AgentInfo> {
         Vec::new()
     }
 
     fn open(&self, _: SessionSetup, _: ExternalTurnStarter) -> Arc<dyn Agent> {
-        Arc::new(Unused)
+        Arc::new(UnusedAgent)
     }
 
     fn check(&self, _: &SessionSetup, _: &[AgentSetting]) -> Result<()> {
@@ -56,7 +56,7 @@ impl Agents for Unused {
 async fn closed_session_is_not_taken_again_after_a_lost_event() {
     let dir = tempfile::tempdir().unwrap();
     let open = async || {
-        Sessions::open_store(dir.path(), None, Arc::new(Unused), Durability::Normal, Capacity::default(), None).await.unwrap()
+        Sessions::open_store(dir.path(), None, Arc::new(UnusedAgent), Durability::Normal, Capacity::default(), None).await.unwrap()
     };
     let sessions = open().await;
     let session = sessions.create(dir.path().into(), Mode::Ask, SessionChange::default()).await.unwrap();
