@@ -177,7 +177,7 @@ impl RemoteEvents {
         let Some(piece) = stream.recv().await else { return false };
         decoder.push(&piece);
         loop {
-            match decoder.next() {
+            match decoder.next_event() {
                 Ok(None) => return true,
                 Err(_) => return false,
                 Ok(Some(data)) => match serde_json::from_str::<Event>(&data) {

@@ -30,8 +30,8 @@ impl Frames {
     /// Returns the data of the next complete event, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Cow<'_, str>>, ModelError> {
         match self {
-            Frames::ServerSentEvents(decoder) => decoder.next().map_err(|_| too_large()),
-            Frames::JsonLines(decoder) => decoder.next().map_err(|_| too_large()),
+            Frames::ServerSentEvents(decoder) => decoder.next_event().map_err(|_| too_large()),
+            Frames::JsonLines(decoder) => decoder.next_line().map_err(|_| too_large()),
             Frames::EventStream(decoder) => match decoder.next() {
                 Ok(data) => Ok(data.map(Cow::Owned)),
                 Err(Invalid::TooLarge) => Err(too_large()),

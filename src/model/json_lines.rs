@@ -25,7 +25,7 @@ impl LineDecoder {
     }
 
     /// Returns the next complete line that is not blank, or `None` if more bytes are needed.
-    pub fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
+    pub fn next_line(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         while let Some(length) = self.bytes[self.scanned..].iter().position(|byte| *byte == b'\n') {
             let line = self.used..self.scanned + length;
             self.used = line.end + 1;
@@ -41,6 +41,6 @@ impl LineDecoder {
     /// Returns the last line, which may lack its line break. Called once at the end of the stream.
     pub fn end(&mut self) -> Option<String> {
         self.push(b"\n");
-        self.next().ok().flatten().map(Cow::into_owned)
+        self.next_line().ok().flatten().map(Cow::into_owned)
     }
 }

@@ -39,7 +39,7 @@ impl Decoder {
 
     /// Returns the data of the next complete event, its lines joined by LF, or `None` if more bytes
     /// are needed.
-    pub fn next(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
+    pub fn next_event(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         if std::mem::take(&mut self.taken) {
             self.data.clear();
             self.has_data = false;
@@ -78,7 +78,7 @@ impl Decoder {
     /// line. Called once at the end of the stream.
     pub fn end(&mut self) -> Option<String> {
         self.push(b"\n\n");
-        self.next().ok().flatten().map(Cow::into_owned)
+        self.next_event().ok().flatten().map(Cow::into_owned)
     }
 
     /// Returns the range of the next complete line, without its end, and moves past the line.

@@ -110,7 +110,7 @@ impl Connection {
     /// disconnected or sent nothing for [`AGENT_EVENTS_IDLE`].
     async fn next(&mut self) -> Option<Value> {
         loop {
-            while let Some(data) = self.decoder.next().ok()? {
+            while let Some(data) = self.decoder.next_event().ok()? {
                 match json::from_str(&data) {
                     Ok(event @ Value::Object(_)) => return Some(event),
                     Ok(_) | Err(_) => tracing::debug!("an event of OpenCode is not an object"),

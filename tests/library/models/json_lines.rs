@@ -9,7 +9,7 @@ fn lines_are_split_at_any_byte() {
         let (mut decoder, mut lines) = (LineDecoder::default(), Vec::new());
         for piece in stream.as_bytes().chunks(size) {
             decoder.push(piece);
-            while let Some(line) = decoder.next().expect("small") {
+            while let Some(line) = decoder.next_line().expect("small") {
                 lines.push(line.into_owned());
             }
         }
@@ -24,7 +24,7 @@ fn endless_line_is_an_error() {
     let part = vec![b'x'; 1 << 20];
     let failed = (0..17).any(|_| {
         decoder.push(&part);
-        decoder.next().is_err()
+        decoder.next_line().is_err()
     });
     assert!(failed);
 }

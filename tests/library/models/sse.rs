@@ -11,7 +11,7 @@ fn check(pieces: &[&str], expected: &[&str]) {
         let mut events = Vec::new();
         for piece in pieces {
             decoder.push(piece);
-            while let Some(data) = decoder.next().expect("small") {
+            while let Some(data) = decoder.next_event().expect("small") {
                 events.push(data.into_owned());
             }
         }
@@ -37,7 +37,7 @@ fn an_endless_event_is_refused() {
     let line = "x".repeat(1 << 20);
     let refused = (0..17).any(|_| {
         decoder.push(line.as_bytes());
-        decoder.next().is_err()
+        decoder.next_event().is_err()
     });
     assert!(refused);
 }
