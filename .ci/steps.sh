@@ -13,26 +13,22 @@ fi
 
 # The demo and the clients start from nothing, and leave nothing.
 scratch=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
-# CPU seconds of this shell's ended children, in hundredths.
-children_cpu() {
-  times >"$scratch/times-$BASHPID"
-  awk 'NR == 2 { for (field = 1; field <= 2; field++) { split($field, time, /[ms]/); sum += 6000 * time[1] + 100 * time[2] } printf "%d", sum }' "$scratch/times-$BASHPID"
-}
-
-# Runs a command and adds a line `WALL CPU NAME` to $scratch/steps. The wall time has a budget in `budget`.
+# Runs a command in a shell of its own, whose `times` are those of the command, and adds a line `WALL CPU NAME` to
+# $scratch/steps.
 step() { # NAME COMMAND…
-  local name=$1 started=$SECONDS before after code=0
+  local name=$1 started=$SECONDS cpu
   shift
-  children_cpu >"$scratch/cpu-$BASHPID"
-  before=$(<"$scratch/cpu-$BASHPID")
   printf '\n=== %s\n' "$name"
-  "$@"
-  children_cpu >"$scratch/cpu-$BASHPID"
-  after=$(<"$scratch/cpu-$BASHPID")
-  printf '=== %s: %s s, %s s CPU\n' "$name" $((SECONDS - started)) $(((after - before) / 100))
-  echo "$((SECONDS - started)) $(((after - before) / 100)) $name" >>"$scratch/steps"
+  (
+    "$@"
+    times >"$scratch/times-$name"
+  )
+  # The second line has the times of the shell's children: 1m2.345s 0m6.789s.
+  cpu=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, time, /[ms]/); sum += 60 * time[1] + time[2] } printf "%d", sum }' "$scratch/times-$name")
+  printf '=== %s: %s s, %s s CPU\n' "$name" $((SECONDS - started)) "$cpu"
+  echo "$((SECONDS - started)) $cpu $name" >>"$scratch/steps"
 }
 
 # A step whose failure does not end the run.
