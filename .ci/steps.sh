@@ -97,29 +97,26 @@ install_judges() {
   INSTALL_ONLY=yes tests/docs/site "$scratch/site" || echo "site: not installed"
 }
 
-# All judges, in chains of about equal length. Most of them wait.
+# All judges, in two chains of about equal length. Most of them wait. Then the one that starts three agents at a time.
 judges() { # PROGRAM
-  beside one chain_one "$1" &
-  beside two chain_two "$1" &
-  chain_three "$1"
+  beside screens judge_screens "$1" &
+  judge_protocols "$1"
   wait
+  try_step "agents" tests/agents/run "$1"
 }
-chain_one() {
-  try_step "openapi" tests/openapi/run "$1"
-  try_step "docs" tests/docs/run "$1"
-  try_step "clients" tests/clients/run "$1"
-}
-chain_two() {
+judge_screens() {
   try_step "browser" tests/browser/run "$1"
   try_step "vscode" tests/vscode/run "$1"
   try_step "llama" tests/llama/run "$1"
   try_step "terminal" tests/terminal/run "$1"
 }
-chain_three() {
-  try_step "agents" tests/agents/run "$1"
+judge_protocols() {
+  try_step "openapi" tests/openapi/run "$1"
   try_step "mcp" tests/mcp/run "$1"
-  try_step "programs" tests/programs/run "$1"
+  try_step "clients" tests/clients/run "$1"
   try_step "recordings" tests/recordings/run "$1"
+  try_step "programs" tests/programs/run "$1"
+  try_step "docs" tests/docs/run "$1"
   try_step "site" tests/docs/site "$scratch/site"
   try_step "catalogue" tests/catalogue/run
 }
