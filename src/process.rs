@@ -20,6 +20,7 @@ mod report;
 mod sandbox;
 mod signals;
 mod supervisor;
+mod temp;
 mod tree;
 
 use std::io;

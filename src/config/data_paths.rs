@@ -198,6 +198,7 @@ impl DataPaths {
             "mcp-tokens",
             "mcp-work",
             "caches",
+            "temp",
         ];
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone(), self.config.clone()]).collect()
     }

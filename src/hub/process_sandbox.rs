@@ -1,14 +1,14 @@
 //! The sandbox around the process of a hosted agent: it writes only below the directories of the
-//! session, in its own temporary directory, and where it keeps its login and its sessions.
+//! session, in a new temporary directory, and where it keeps its login and its sessions.
 
 use std::path::PathBuf;
 
 use super::process::unavailable;
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, SandboxMode};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::process::{Command, Sandbox};
-use crate::workspace::{create_private_dir, linked_git_dirs};
+use crate::workspace::{create_private_dir, linked_git_dirs, real_path, real_writable};
 
 /// A directory in which agents keep their state.
 struct StateDirectory {
@@ -40,8 +40,8 @@ const STATE: [StateDirectory; 8] = [
 /// The variable with the mode in which codex-acp starts.
 const CODEX_ACP_MODE: &str = "INITIAL_AGENT_MODE";
 
-/// The name of the temporary directory below the agent's directory for files.
-const TEMP: &str = "tmp";
+/// The directory for the temporary directories of agents, below nuncio's data directory.
+const TEMP: &str = "temp";
 
 /// The sandbox of an agent's process.
 pub(super) struct ProcessSandbox<'a> {
@@ -63,28 +63,35 @@ impl ProcessSandbox<'_> {
         if !Sandbox::is_available() {
             return Err(unavailable(name, "this system has no sandbox (Landlock)").hint("set sandbox = \"off\""));
         }
-        let temp = data.join(TEMP);
-        create_private_dir(&temp)?;
-        let mut writable = Vec::new();
-        if mode == SandboxMode::WorkspaceWrite {
-            writable.extend(roots.iter().flat_map(|root| linked_git_dirs(root)));
-            writable.extend(roots);
-        }
+        let mut writable = if mode == SandboxMode::WorkspaceWrite { roots } else { Vec::new() };
+        let git_dirs: Vec<_> = writable.iter().flat_map(|root| linked_git_dirs(root)).collect();
         let states = states(services, agent, &command);
         for state in &states {
             create_private_dir(state)?;
         }
-        writable.extend(states.into_iter().chain(agent.writable.iter().cloned()).chain([data]));
-        let real = |path: PathBuf| {
-            let failed = |error| Error::io(format_args!("agent {name}: {} cannot be writable", path.display()), error);
-            path.canonicalize().map_err(failed)
-        };
+        writable.extend(states.into_iter().chain(agent.writable.iter().cloned()));
+        // The agent reads its files in `data`. It must not write there, because nuncio does.
+        create_private_dir(&data)?;
+        if agent.kind == AgentKind::Fake {
+            writable.push(data.clone());
+        }
+        if let Some(missing) = writable.iter().find(|path| !path.exists()) {
+            return Err(unavailable(name, format_args!("{} cannot be writable: it does not exist", missing.display())));
+        }
+        let mut writable = real_writable(&writable, &data).map_err(|path| {
+            let why = "a symlink that the agent can write leads out of its directories";
+            unavailable(name, format_args!("{} cannot be writable: {why}", path.display())).hint("remove the symlink")
+        })?;
+        // Not resolved: the sandbox does not follow symlinks.
+        writable.extend(git_dirs);
         let command = adapted(agent, command);
+        let places = &services.places;
         let sandbox = Sandbox {
-            writable: writable.into_iter().map(real).collect::<Result<_>>()?,
-            private: services.places.private(),
-            readable: Vec::new(),
-            temp: real(temp)?,
+            writable,
+            private: places.private().iter().map(|path| real_path(path)).collect(),
+            readable: vec![real_path(&data)],
+            temp: real_path(&places.data).join(TEMP),
+            new_temp: true,
             git_config: services.user.settings.sandbox.git_config,
             settings: false,
             network: true,

@@ -13,6 +13,7 @@ use tokio::net::unix::pipe::Receiver;
 use super::fork_server_handle::ForkServer;
 use super::os::StartTime;
 use super::report::{self, ExitStatus};
+use super::temp::ProcessTemp;
 use super::tree;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -62,6 +63,7 @@ pub struct ChildExit {
     number: u64,
     /// True until the command has exited or its lifeline was closed with [`ChildExit::cut`].
     active: bool,
+    _temp: Option<ProcessTemp>,
 }
 
 /// The processes of a running command, known while the [`ChildExit`] is awaited.
@@ -82,8 +84,10 @@ impl ProcessTree {
 }
 
 impl Child {
-    pub(super) fn new(lifeline: UnixStream, output: Receiver, server: ForkServer, number: u64) -> Child {
-        let ending = ChildExit { lifeline, report: Vec::new(), processes: ProcessTree::default(), server, number, active: true };
+    /// `temp` is the temporary directory of this command only.
+    pub(super) fn new(lifeline: UnixStream, output: Receiver, server: ForkServer, number: u64, temp: Option<ProcessTemp>) -> Child {
+        let processes = ProcessTree::default();
+        let ending = ChildExit { lifeline, report: Vec::new(), processes, server, number, active: true, _temp: temp };
         Child { output: Output::new(output), ending }
     }
 

@@ -14,6 +14,8 @@ use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
 use super::lease::LeaseDeadline;
 use super::os;
+use super::sandbox::Sandbox;
+use super::temp::ProcessTemp;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -168,7 +170,14 @@ impl ProcessLauncher {
         let (output, writer) = io::pipe().map_err(fail)?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(pipes.iter().copied()).collect();
-        let number = self.server.run(command, &descriptors).map_err(fail)?;
-        Ok(Child::new(lifeline, output, self.server.clone(), number))
+        let parent = command.sandbox.as_ref().filter(|sandbox| sandbox.new_temp);
+        let temp = parent.map(|sandbox| ProcessTemp::new(&sandbox.temp)).transpose()?;
+        let with_temp = |(sandbox, temp): (&Sandbox, &ProcessTemp)| {
+            let sandbox = Sandbox { temp: temp.path.clone(), new_temp: false, ..sandbox.clone() };
+            command.clone().sandbox(Some(sandbox))
+        };
+        let own = parent.zip(temp.as_ref()).map(with_temp);
+        let number = self.server.run(own.as_ref().unwrap_or(command), &descriptors).map_err(fail)?;
+        Ok(Child::new(lifeline, output, self.server.clone(), number, temp))
     }
 }

@@ -146,7 +146,7 @@ fn command(kind: u8, mut rest: &[u8]) -> Option<Command> {
     let mut paths = || Some(list()?.into_iter().map(Into::into).collect());
     let (writable, readable, private) = (paths()?, paths()?, paths()?);
     let (git_config, settings, network, required) = (has(GIT_CONFIG), has(SETTINGS), has(NETWORK), has(REQUIRED));
-    let sandbox = Sandbox { writable, private, readable, temp, git_config, settings, network, required };
+    let sandbox = Sandbox { writable, private, readable, temp, new_temp: false, git_config, settings, network, required };
     let mut arguments = list()?;
     let kind = match kind {
         RUN_SHELL => CommandKind::Shell(arguments.pop()?.into_string().ok()?),

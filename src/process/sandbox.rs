@@ -15,8 +15,11 @@ pub struct Sandbox {
     pub private: Vec<PathBuf>,
     /// Directories that are readable even if they are private.
     pub readable: Vec<PathBuf>,
-    /// The command's own temporary directory, to which TMPDIR is set. It must exist.
+    /// The command's own temporary directory, to which TMPDIR is set. It must exist, unless
+    /// `new_temp` is set.
     pub temp: PathBuf,
+    /// Each process has a new temporary directory in `temp`, which it cannot write to otherwise.
+    pub new_temp: bool,
     /// Allows changes of git's control files: configuration, hooks, references between git
     /// directories and working trees.
     pub git_config: bool,

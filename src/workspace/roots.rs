@@ -95,3 +95,18 @@ pub(crate) fn leads_out(path: &Path, roots: &[PathBuf]) -> bool {
     let LinkTarget { path: shown, real: end, .. } = follow(&absolute);
     !inside(&end) && shown.ancestors().any(|above| inside(&real(above)))
 }
+
+/// Resolves the directories that one program may write to. Fails with a directory if a symlink in
+/// another one, or in `own`, leads out of them to it: an earlier program with the same rights can
+/// have created the symlink.
+pub(crate) fn real_writable(paths: &[PathBuf], own: &Path) -> Result<Vec<PathBuf>, PathBuf> {
+    let all: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
+    let is_chosen = |(path, end): (&PathBuf, &PathBuf)| {
+        let others = all.iter().filter(|other| *other != end).cloned().chain([real(own)]);
+        leads_out(path, &others.collect::<Vec<_>>())
+    };
+    match paths.iter().zip(&all).find(|pair| is_chosen(*pair)) {
+        Some((path, _)) => Err(path.clone()),
+        None => Ok(all),
+    }
+}

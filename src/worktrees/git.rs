@@ -142,6 +142,7 @@ impl GitRunner {
             private: self.private.clone(),
             readable: readable.into_iter().map(Path::to_owned).collect(),
             temp: self.temp.clone(),
+            new_temp: true,
             git_config: false,
             // A checkout writes the settings of the branch.
             settings: true,

@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use crate::config::DataPaths;
 use crate::error::{Error, Result};
 use crate::process::ProcessLauncher;
 use crate::task;
-use crate::workspace::{create_private_dir, real_path};
+use crate::workspace::{self, create_private_dir, real_path};
 
 /// Maximum total size of the former contents of changed files, in bytes.
 const FORMER_BYTES_MAX: u64 = 64 << 20;
@@ -142,10 +141,14 @@ async fn sizes(tree: &WorkingTree<'_>, paths: &[OsString]) -> Result<HashMap<OsS
 /// Reads a file of a snapshot that had this size in the working tree. Subtracts its size from
 /// `left`.
 fn former_content(path: &Path, size: u64, left: &mut u64) -> io::Result<FormerContent> {
-    let metadata = fs::symlink_metadata(path)?;
-    if !metadata.is_file() || (size != 0 && metadata.len() != size) || metadata.len() > *left {
+    // Fails at a symlink, which a filter can have put there.
+    let mut file = workspace::open(path)?;
+    let metadata = file.metadata()?;
+    if (size != 0 && metadata.len() != size) || metadata.len() > *left {
         return Ok(FormerContent::Unknown);
     }
     *left -= metadata.len();
-    Ok(FormerContent::File { bytes: fs::read(path)?, executable: metadata.permissions().mode() & 0o100 != 0 })
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(FormerContent::File { bytes, executable: metadata.permissions().mode() & 0o100 != 0 })
 }

@@ -9,7 +9,7 @@ use super::git::{Changes, GitResult, GitRunner};
 use super::repository::{Repository, top};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::workspace::create_private_dir;
+use crate::workspace::{self, create_private, create_private_dir, real_path};
 
 /// A working tree of a repository.
 #[derive(Clone)]
@@ -127,7 +127,9 @@ impl<'a> WorkingTree<'a> {
             let address = ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, Some("nuncio@localhost".into())));
             variables.extend(person.into_iter().chain(address));
         }
-        let writable = [self.common.clone(), self.top.clone()];
+        // The parent of the scratch directory is not writable, so that no filter replaces it.
+        let scratch = self.index.iter().chain(&self.objects).filter_map(|path| path.parent());
+        let writable: Vec<PathBuf> = [&*self.common, &*self.top].into_iter().chain(scratch).map(Path::to_owned).collect();
         self.git.change(&self.top, Changes::Files(&writable), limits::GIT_CHANGE, &variables, arguments).await
     }
 
@@ -255,10 +257,14 @@ fn quoted(path: &Path) -> OsString {
 /// Copies an index with its modification time: git compares files again that changed at this time
 /// or later, because their size and time may be equal to those in the index.
 fn copy_with_time(from: &Path, to: &Path) -> std::io::Result<()> {
+    // A command or a filter can have put a symlink there, to a file that only nuncio can read.
+    let mut index = workspace::open(&real_path(from.parent().unwrap_or(from)).join(from.file_name().unwrap_or_default()))?;
     // Read the time first: a newer index with an older time only costs comparisons.
-    let modified = std::fs::metadata(from)?.modified()?;
-    std::fs::copy(from, to)?;
-    std::fs::File::options().write(true).open(to)?.set_modified(modified)
+    let modified = index.metadata()?.modified()?;
+    let _ = std::fs::remove_file(to);
+    let mut copy = create_private(to)?;
+    std::io::copy(&mut index, &mut copy)?;
+    copy.set_modified(modified)
 }
 
 /// Returns whether `path` is a directory with entries, but no repository.

@@ -251,6 +251,7 @@ impl SessionEnvironment {
             private: self.workspace.private.clone(),
             readable,
             temp,
+            new_temp: false,
             git_config: settings.git_config,
             settings: false,
             network: settings.network,

@@ -41,15 +41,13 @@ const TEMP: &str = "tmp";
 
 /// Returns the confinement of a program that may write below `roots`.
 pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> ProgramConfinement {
-    // The program can write in these two directories, but not replace them by links: their parent
-    // is not writable. A link there is not resolved, so that the sandbox refuses it.
-    let [cache, temp] = [CACHE, TEMP].map(|name| {
-        let own = program.own_directory();
-        // Ignore a failure: the program reports that it cannot write there.
-        let _ = create_private_dir(&own.join(name));
-        let (all, id) = (own.parent().unwrap_or(&own), own.file_name().unwrap_or_default());
-        real_path(all).join(id).join(name)
-    });
+    // The program can write in its cache, but not replace it by a link: the parent directory is not
+    // writable. A link there is not resolved, so that the sandbox refuses it.
+    let own = program.own_directory();
+    // Ignore a failure: the program reports that it cannot write there.
+    let _ = create_private_dir(&own.join(CACHE));
+    let (all, id) = (own.parent().unwrap_or(&own), own.file_name().unwrap_or_default());
+    let [cache, temp] = [CACHE, TEMP].map(|name| real_path(all).join(id).join(name));
     let git_dirs = roots.iter().flat_map(|root| linked_git_dirs(root));
     let writable = roots.iter().cloned().chain(git_dirs).chain([cache]).chain(program.grant.writable.iter().cloned());
     let sandbox = Sandbox {
@@ -57,6 +55,7 @@ pub(crate) fn confined(program: ProjectProgram, roots: &[PathBuf]) -> ProgramCon
         private: program.private.iter().map(|path| real_path(path)).collect(),
         readable: Vec::new(),
         temp,
+        new_temp: true,
         git_config: false,
         settings: false,
         network: program.grant.network,

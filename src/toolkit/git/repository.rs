@@ -123,6 +123,7 @@ impl<'c> Git<'c> {
             private: self.context.workspace.private.clone(),
             readable: Vec::new(),
             temp,
+            new_temp: false,
             git_config: false,
             settings: false,
             network: false,

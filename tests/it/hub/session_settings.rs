@@ -293,3 +293,59 @@ async fn sandboxed_agent_writes_only_below_its_session() {
         }
     }
 }
+
+/// The first process of a sandboxed agent replaces what it can write by links; the second one must
+/// not write where they lead.
+#[tokio::test]
+async fn sandboxed_agent_does_not_choose_where_the_next_process_writes() {
+    needs_linux!("sandbox");
+    let escape = "touch ../outside /var/tmp/outside-PID DATA/outside";
+    let replaced = "echo $TMPDIR > first";
+    // The kind of the agent, a word of its command, and a command of the first process.
+    for (kind, word, first) in [
+        ("acp", "", "rm -rf $TMPDIR; ln -s / $TMPDIR"),
+        ("acp", "", "mv $TMPDIR $TMPDIR-old; ln -s / $TMPDIR"),
+        ("acp", "", "mv ${TMPDIR%/*} ${TMPDIR%/*}-old; ln -s / ${TMPDIR%/*}"),
+        ("acp", "", "ln -s / $TMPDIR/link; chmod 0 $TMPDIR"),
+        ("acp", "", "mkdir -p DATA/agents/other; rm -rf DATA/agents/other/tmp; ln -s / DATA/agents/other/tmp"),
+        ("acp", "", "rm -rf DATA/agents/other; ln -s / DATA/agents/other"),
+        ("acp", "", "rm -rf sub; ln -s / sub"),
+        ("acp", "", "rm -rf sub; ln -s ../.. sub"),
+        (
+            "acp",
+            "",
+            "mkdir -p g/worktrees/x; echo gitdir: g/worktrees/x > .git; echo $PWD/.git > g/worktrees/x/gitdir; ln -s / g/objects",
+        ),
+        ("acp", "codex-acp", "mv $CODEX_HOME $CODEX_HOME-old; ln -s / $CODEX_HOME"),
+        ("acp", "codex-acp", "rm -rf $CODEX_HOME/sessions; ln -s / $CODEX_HOME/sessions"),
+        ("codex", "codex", "rm -rf ~/.codex; ln -s / ~/.codex"),
+        ("claude-code", "claude", "rm -rf ~/.claude; ln -s / ~/.claude"),
+    ] {
+        let script = super::PLAYED.iter().find(|(played, _)| *played == kind).unwrap().1;
+        let home = home_of(kind, script, &[word], "sandbox = \"workspace-write\"\n").await;
+        home.put("sub/file", "");
+        let data = home.data().display().to_string();
+        let mut agent = home.start(&["--mode", "auto"]).await;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let meta = json!({"nuncio": {"agent": "other"}});
+        let directories = [home.work().join("sub")];
+        let params = json!({"cwd": home.work(), "mcpServers": [], "additionalDirectories": directories, "_meta": meta});
+        let session = agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
+        agent.turn(&session, &format!("run {replaced}; {}", first.replace("DATA", &data))).await;
+        agent.finish().await;
+        assert!(home.get("first").is_some(), "{first}");
+        let pid = std::process::id().to_string();
+        let line = escape.replace("PID", &pid).replace("DATA", &data);
+        let again = format!("run {line}; echo $TMPDIR > second; touch $TMPDIR/usable && echo ok");
+        let ran = home.run(&["run", "--resume", &session, "--mode", "auto", &again], "").await;
+        let elsewhere = std::path::PathBuf::from(format!("/var/tmp/outside-{pid}"));
+        let made = [home.work().join("../outside"), home.data().join("outside"), elsewhere.clone()].map(|path| path.exists());
+        let _ = std::fs::remove_file(elsewhere);
+        assert_eq!(made, [false; 3], "{kind} {first}: {ran:?}");
+        match home.get("second") {
+            Some(second) => assert_ne!(home.get("first"), Some(second), "{first}"),
+            // The agent does not start.
+            None => assert!(ran.stderr.contains("cannot be writable: a symlink"), "{first}: {ran:?}"),
+        }
+    }
+}

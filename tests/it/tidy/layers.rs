@@ -9,6 +9,7 @@ use super::source::{assert_none, package, sources};
 /// Imports within one layer: importer, imported, reason. None of them makes a cycle.
 const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("config", "workspace", "settings are read by the bounded reader of small files"),
+    ("process", "workspace", "temporary directories of processes are private"),
     ("process", "config", "a program of a project starts only while the project is trusted"),
     ("main", "internal", "the binary is one call of the command line"),
     ("internal", "cli", "the binary reaches it through the library"),

@@ -25,7 +25,7 @@ async fn program_does_not_choose_where_the_next_one_writes() {
     needs_linux!("sandbox");
     let home = Home::new();
     let outside = home.put("../outside/kept", "").parent().unwrap().canonicalize().unwrap();
-    let script = "own=${TMPDIR%/tmp}\nfor name in tmp cache; do rm -rf $own/$name; mv $own/$name $own/old; ln -s OUTSIDE $own/$name; done\n\
+    let script = "own=${TMPDIR%/tmp/*}\nfor name in tmp cache; do rm -rf $own/$name; mv $own/$name $own/old; ln -s OUTSIDE $own/$name; done\n\
          echo x > OUTSIDE/escaped\necho x > $own/new && echo parent >> runs.txt\n\
          mkdir -p $npm_config_cache && echo x > $TMPDIR/file && echo own >> runs.txt\n";
     home.put("hook.sh", &script.replace("OUTSIDE", outside.to_str().unwrap()));

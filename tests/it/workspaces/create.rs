@@ -121,7 +121,7 @@ async fn git_runs_again_if_a_placeholder_was_removed_meanwhile() {
     needs_linux!("sandbox");
     let home = repository();
     let script = "#!/bin/sh\n\
-                  mkdir \"$TMPDIR/once\" 2>/dev/null || PATH=/usr/bin:/bin exec git \"$@\"\n\
+                  mkdir .git/once 2>/dev/null || PATH=/usr/bin:/bin exec git \"$@\"\n\
                   echo \"fatal: failed to read $PWD/.git/commondir: No such file or directory\" >&2\nexit 128\n";
     let program = home.put("../bin/git", script);
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
