@@ -107,3 +107,32 @@ async fn full_disk_has_one_clear_error() {
     let ran = home.run(&["run", "--model", &model, "hello again"], "").await;
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
 }
+
+/// A column of another type is an error that names the column, and the process goes on.
+#[tokio::test]
+async fn changed_column_type_is_a_clear_error() {
+    let home = Home::new();
+    let Some(_) = url(&home) else { return };
+    let (agent, session) = home.session(serde_json::json!([]), &[]).await;
+    agent.finish().await;
+    let server = home.serve_script(serde_json::json!([{"text": "went on"}]), &[]).await;
+    let path = format!("/v1/sessions/{session}");
+    let bytes = "USING convert_to(body, 'UTF8')";
+    let cases = [
+        ("events", "body", "bytea", bytes, "text", "USING convert_from(body, 'UTF8')"),
+        ("sessions", "head", "text", "", "bigint", "USING head::bigint"),
+        ("sessions", "cwd", "bytea", "USING convert_to(cwd, 'UTF8')", "text", "USING convert_from(cwd, 'UTF8')"),
+    ];
+    for (table, column, changed, by, original, back) in cases {
+        home.sql(&format!("ALTER TABLE {table} ALTER COLUMN {column} DROP DEFAULT, ALTER COLUMN {column} TYPE {changed} {by}"));
+        let shown = home.run(&["sessions", "show", &session], "").await;
+        assert!(shown.code == 1 && !shown.stderr.contains("panicked"), "{column}: {shown:?}");
+        let said = [format!("the column {column} of the database"), "operator does not exist".into(), "does not exist".into()];
+        assert!(said.iter().any(|said| shown.stderr.contains(said)), "{column}: {shown:?}");
+        server.get(&path).expect(500).await;
+        home.sql(&format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE {original} {back}"));
+        server.get(&path).expect(200).await;
+    }
+    let said = server.stop().await;
+    assert!(!said.contains("panicked"), "{said}");
+}

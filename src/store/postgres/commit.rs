@@ -6,9 +6,11 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::store::rows::{Append, CommitOutcome};
@@ -177,7 +179,7 @@ impl PostgresStore {
         })?;
         let mut outcomes = vec![None; appends.len()];
         for row in &written {
-            outcomes[row.get::<_, i64>(0) as usize - 1] = Some(CommitOutcome::Written);
+            outcomes[row.column::<i64>(0)? as usize - 1] = Some(CommitOutcome::Written);
         }
         if written.len() < appends.len() {
             self.classify(appends, &mut outcomes).await?;
@@ -192,14 +194,16 @@ impl PostgresStore {
         let keys: Vec<i64> = appends.iter().map(|append| append.key).collect();
         let sql = "SELECT key, generation, head FROM sessions WHERE key = ANY($1) AND owner = $2";
         let stored = self.writer.rows("reading sessions of", sql, &[&keys, &self.incarnation()]).await?;
+        let row = |row: &Row| Ok((row.column::<i64>(0)?, row.column::<i64>(1)?, row.column::<i64>(2)?));
+        let stored = stored.iter().map(row).collect::<Result<Vec<_>>>()?;
         let repeated = self.outcome_unknown.load(Ordering::Acquire);
         for (append, outcome) in appends.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none()) {
             let Some(last) = append.events.last() else {
                 *outcome = Some(CommitOutcome::Written);
                 continue;
             };
-            let owned = stored.iter().find(|row| (row.get(0), row.get(1)) == (append.key, append.generation));
-            *outcome = Some(match owned.map(|row| row.get::<_, i64>(2) as u64) {
+            let owned = stored.iter().find(|(key, generation, _)| (*key, *generation) == (append.key, append.generation));
+            *outcome = Some(match owned.map(|(_, _, head)| *head as u64) {
                 None => CommitOutcome::Fenced,
                 Some(head) if repeated && head == last.seq => CommitOutcome::Written,
                 Some(head) => CommitOutcome::Behind(head),

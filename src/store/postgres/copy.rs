@@ -5,6 +5,7 @@ use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::store::rows::{AnswerRow, Cursor, EventRow, IdempotencyRecord, SessionRow, StoreTotals};
@@ -24,8 +25,14 @@ impl PostgresStore {
         let sql = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events), (SELECT count(*) FROM workspaces), \
                    (SELECT count(*) FROM answers), (SELECT coalesce(max(key), 0) FROM sessions)";
         let row = self.row("counting the rows of", sql, &[]).await?.ok_or_else(|| Error::internal("a count has no row"))?;
-        let count = |index: usize| row.get::<_, i64>(index) as u64;
-        Ok(StoreTotals { sessions: count(0), events: count(1), workspaces: count(2), answers: count(3), last_key: row.get(4) })
+        let count = |index: usize| row.column::<i64>(index).map(|count| count as u64);
+        Ok(StoreTotals {
+            sessions: count(0)?,
+            events: count(1)?,
+            workspaces: count(2)?,
+            answers: count(3)?,
+            last_key: row.column(4)?,
+        })
     }
 
     /// Returns a page of the events of a session.
@@ -35,18 +42,20 @@ impl PostgresStore {
                      WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3 \
                    ) AS page WHERE size_before <= 4194304 ORDER BY seq";
         let rows = self.rows("reading events from", sql, &[&key, &(after as i64), &(limit as i64)]).await?;
-        let event = |row: &tokio_postgres::Row| EventRow {
-            id: row.get(0),
-            seq: row.get::<_, i64>(1) as Seq,
-            turn: row.get(2),
-            at_ms: row.get(3),
-            delta: row.get(4),
-            kind: row.get(5),
-            message: row.get(6),
-            call: row.get(7),
-            body: row.get(8),
+        let event = |row: &tokio_postgres::Row| {
+            Ok(EventRow {
+                id: row.column(0)?,
+                seq: row.column::<i64>(1)? as Seq,
+                turn: row.column(2)?,
+                at_ms: row.column(3)?,
+                delta: row.column(4)?,
+                kind: row.column(5)?,
+                message: row.column(6)?,
+                call: row.column(7)?,
+                body: row.column(8)?,
+            })
         };
-        Ok(rows.iter().map(event).collect())
+        rows.iter().map(event).collect()
     }
 
     /// Lists stored responses after a principal and a key, in the order of their bytes.
@@ -56,10 +65,10 @@ impl PostgresStore {
                    ORDER BY principal COLLATE \"C\", key COLLATE \"C\" LIMIT $3";
         let rows = self.rows("reading responses from", sql, &[&text(after.0), &text(after.1), &(limit as i64)]).await?;
         let answer = |row: &tokio_postgres::Row| {
-            let record = IdempotencyRecord { asked: row.get(2), text: row.get(3) };
-            AnswerRow { principal: row.get(0), key: row.get(1), record, at_ms: row.get(4) }
+            let record = IdempotencyRecord { asked: row.column(2)?, text: row.column(3)? };
+            Ok(AnswerRow { principal: row.column(0)?, key: row.column(1)?, record, at_ms: row.column(4)? })
         };
-        Ok(rows.iter().map(answer).collect())
+        rows.iter().map(answer).collect()
     }
 
     /// Inserts the row of a session, or replaces the one with its key.

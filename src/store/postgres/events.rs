@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
+use super::failure::Columns;
 use crate::error::{Error, Result};
 use crate::event::{Body, Event};
 use crate::id::{MessageId, Seq, SessionId};
@@ -66,8 +67,8 @@ impl PostgresStore {
         );
         let rows = self.rows("reading events from", sql, &[&seq(after.number()), &(limit as i64)]).await?;
         let stored = |row: &Row| {
-            let (session, cwd): (String, String) = (row.get(5), row.get(6));
-            let cursor = Cursor::from_number(row.get::<_, i64>(4) as u64);
+            let (session, cwd): (String, String) = (row.column(5)?, row.column(6)?);
+            let cursor = Cursor::from_number(row.column::<i64>(4)? as u64);
             Ok(StoredEvent { cursor, cwd: cwd.into(), event: event(&session.into(), row)? })
         };
         rows.iter().map(stored).collect()
@@ -80,14 +81,14 @@ impl PostgresStore {
         let sql = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(1853187439)) \
                    SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass), 0) FROM ordered";
         let row = self.row("reading the last event of", sql, &[]).await?;
-        Ok(Cursor::from_number(row.map_or(0, |row| row.get::<_, i64>(0)) as u64))
+        Ok(Cursor::from_number(row.map_or(Ok(0), |row| row.column::<i64>(0))? as u64))
     }
 
     /// Returns the seq of the event after `after` that a call of another process appended.
     pub(in crate::store) async fn event_of_call(&self, key: i64, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
         let sql = "SELECT seq FROM events WHERE session = $1 AND seq > $2 AND call = $3";
         let row = self.row("reading events from", sql, &[&key, &seq(after), &text(call.as_str())]).await?;
-        Ok(row.map(|row| row.get::<_, i64>(0) as Seq))
+        row.map(|row| Ok(row.column::<i64>(0)? as Seq)).transpose()
     }
 
     /// Deletes the deltas of a session before seq `before`.
@@ -95,7 +96,7 @@ impl PostgresStore {
         let sql = "WITH deleted AS (DELETE FROM events WHERE session = $1 AND seq < $2 AND delta RETURNING 1) \
                    SELECT count(*) FROM deleted";
         let row = self.row("pruning", sql, &[&key, &seq(before)]).await?;
-        Ok(row.map_or(0, |row| row.get::<_, i64>(0)) as usize)
+        Ok(row.map_or(Ok(0), |row| row.column::<i64>(0))? as usize)
     }
 }
 
@@ -105,12 +106,13 @@ fn seq(seq: u64) -> i64 {
 }
 
 fn event(session: &SessionId, row: &Row) -> Result<Event> {
-    let body = Body::parse(row.get(3)).map_err(|error| Error::internal(format!("reading an event: {error}")))?;
+    let (body, signature) =
+        Body::parse_stored(row.column(3)?).map_err(|error| Error::internal(format!("reading an event: {error}")))?;
     Ok(Event {
         session_id: session.clone(),
-        seq: row.get::<_, i64>(0) as Seq,
-        turn_id: row.get::<_, Option<&str>>(1).map(Into::into),
-        at_ms: row.get::<_, i64>(2) as u64,
+        seq: row.column::<i64>(0)? as Seq,
+        turn_id: row.column::<Option<&str>>(1)?.map(Into::into),
+        at_ms: row.column::<i64>(2)? as u64,
         body,
     })
 }

@@ -2,10 +2,28 @@
 
 use std::error::Error as StdError;
 
-use tokio_postgres::Error as PostgresError;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::FromSql;
+use tokio_postgres::{Error as PostgresError, Row};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
+
+/// The columns of a row.
+pub(super) trait Columns {
+    /// Returns the value of a column. Fails if the column has another type than nuncio has given
+    /// it.
+    fn column<'a, T: FromSql<'a>>(&'a self, index: usize) -> Result<T>;
+}
+
+impl Columns for Row {
+    fn column<'a, T: FromSql<'a>>(&'a self, index: usize) -> Result<T> {
+        self.try_get(index).map_err(|error| {
+            let name = self.columns().get(index).map_or("", |column| column.name());
+            Error::internal(format!("the column {name} of the database: {}", reason(&error)))
+                .hint("another program has changed the table: restore the type of the column, or a backup")
+        })
+    }
+}
 
 /// Converts an error of an operation. `place` is the address without the password.
 pub(super) fn failed(doing: &str, place: &str, error: PostgresError) -> Error {

@@ -2,6 +2,7 @@
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use crate::error::Result;
 use crate::id::SessionId;
 use crate::store::rows::StoredFile;
@@ -12,14 +13,14 @@ impl PostgresStore {
         let sql =
             "SELECT f.path, octet_length(f.content)::bigint FROM files f JOIN sessions s ON s.key = f.session WHERE s.id = $1";
         let rows = self.rows("listing files of", sql, &[&text(session.as_str())]).await?;
-        Ok(rows.iter().map(|row| StoredFile { path: row.get(0), size: row.get::<_, i64>(1) as u64 }).collect())
+        rows.iter().map(|row| Ok(StoredFile { path: row.column(0)?, size: row.column::<i64>(1)? as u64 })).collect()
     }
 
     /// Returns the content of a file.
     pub(in crate::store) async fn file(&self, session: &SessionId, path: &str) -> Result<Option<Vec<u8>>> {
         let sql = "SELECT f.content FROM files f JOIN sessions s ON s.key = f.session WHERE s.id = $1 AND f.path = $2";
         let row = self.row("reading a file of", sql, &[&text(session.as_str()), &text(path)]).await?;
-        Ok(row.map(|row| row.get(0)))
+        row.map(|row| row.column(0)).transpose()
     }
 
     /// Writes a file of a session that exists. A file with this path is kept unless `replace` is

@@ -2,6 +2,7 @@
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use crate::error::Result;
 use crate::store::rows::{IDEMPOTENCY_KEPT, IDEMPOTENCY_KEYS_MAX, IdempotencyRecord};
 
@@ -27,7 +28,7 @@ impl PostgresStore {
         }
         let row =
             self.row(doing, "SELECT asked, answer FROM answers WHERE principal = $1 AND key = $2", &[&principal, &key]).await?;
-        Ok(row.map(|row| IdempotencyRecord { asked: row.get(0), text: row.get(1) }))
+        row.map(|row| Ok(IdempotencyRecord { asked: row.column(0)?, text: row.column(1)? })).transpose()
     }
 
     /// Stores the response for a claimed key, or deletes the key without a response.

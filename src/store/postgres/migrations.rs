@@ -126,10 +126,10 @@ pub(super) async fn run(link: &Link) -> Result<()> {
 async fn migrate(open: &OpenConnection) -> std::result::Result<Option<i32>, tokio_postgres::Error> {
     let client = open.client();
     let current = STEPS.len() as i32;
-    let exists = client.query_one("SELECT to_regclass('meta') IS NOT NULL", &[]).await?.get(0);
+    let exists = client.query_one("SELECT to_regclass('meta') IS NOT NULL", &[]).await?.try_get(0)?;
     let read = async || {
         let row = client.query_one("SELECT version, min_version FROM meta", &[]).await?;
-        Ok::<(i32, i32), tokio_postgres::Error>((row.get(0), row.get(1)))
+        Ok::<(i32, i32), tokio_postgres::Error>((row.try_get(0)?, row.try_get(1)?))
     };
     if exists {
         let (version, needed) = read().await?;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use super::sessions::{select_sessions, session};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -22,10 +23,10 @@ macro_rules! select_nodes {
     };
 }
 
-fn node(row: &Row) -> NodeRow {
-    let address = row.get::<_, Option<String>>(4).zip(row.get(5));
+fn node(row: &Row) -> Result<NodeRow> {
+    let address = row.column::<Option<String>>(4)?.zip(row.column(5)?);
     let address = address.map(|(host, certificate)| NodeAddress { host, certificate });
-    NodeRow { incarnation: row.get(0), home: row.get(1), process: row.get(2), name: row.get(3), address }
+    Ok(NodeRow { incarnation: row.column(0)?, home: row.column(1)?, process: row.column(2)?, name: row.column(3)?, address })
 }
 
 impl PostgresStore {
@@ -59,10 +60,9 @@ impl PostgresStore {
                      WHERE incarnation <> $1 AND lease_until > clock_timestamp()) FROM renewed";
         let params: [&(dyn ToSql + Sync); 2] = [&self.incarnation(), &NODE_LEASE.as_secs_f64()];
         let renewed = self.beats.rows("renewing the lease in", sql, &params).boxed().await?;
-        Ok(renewed.first().map(|row| {
-            let seconds: Option<f64> = row.get(0);
-            NodeRenewal { others_end: seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))) }
-        }))
+        let Some(row) = renewed.first() else { return Ok(None) };
+        let seconds: Option<f64> = row.column(0)?;
+        Ok(Some(NodeRenewal { others_end: seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))) }))
     }
 
     /// Ends the lease of a node, and with it its claims.
@@ -73,13 +73,13 @@ impl PostgresStore {
     /// Lists the nodes whose lease has not ended.
     pub(in crate::store) async fn nodes(&self) -> Result<Vec<NodeRow>> {
         let sql = select_nodes!("WHERE n.lease_until > clock_timestamp()");
-        Ok(self.rows("listing the nodes of", sql, &[]).await?.iter().map(node).collect())
+        self.rows("listing the nodes of", sql, &[]).await?.iter().map(node).collect()
     }
 
     /// Returns the node that has claimed a session.
     pub(in crate::store) async fn session_owner(&self, id: &SessionId) -> Result<Option<NodeRow>> {
         let sql = select_nodes!("JOIN sessions s ON s.owner = n.incarnation WHERE s.id = $1 AND n.lease_until > clock_timestamp()");
-        Ok(self.row("looking up an owner in", sql, &[&text(id.as_str())]).await?.as_ref().map(node))
+        self.row("looking up an owner in", sql, &[&text(id.as_str())]).await?.as_ref().map(node).transpose()
     }
 
     /// Lists up to `limit` claimed sessions.
@@ -88,7 +88,7 @@ impl PostgresStore {
             "WHERE head > 0 AND owner IN (SELECT incarnation FROM nodes WHERE lease_until > clock_timestamp()) \
              ORDER BY updated_ms DESC LIMIT $1"
         );
-        Ok(self.rows("listing sessions of", sql, &[&(limit as i64)]).await?.iter().map(session).collect())
+        self.rows("listing sessions of", sql, &[&(limit as i64)]).await?.iter().map(session).collect()
     }
 
     /// Lists up to `limit` sessions with an open turn that were claimed by a node whose lease has
@@ -97,7 +97,7 @@ impl PostgresStore {
         let sql = "SELECT id FROM sessions WHERE owner IS NOT NULL AND turn IS NOT NULL AND head > 0 AND owner NOT IN ( \
                      SELECT incarnation FROM nodes WHERE lease_until > clock_timestamp()) LIMIT $1";
         let rows = self.rows("listing sessions of", sql, &[&(limit as i64)]).await?;
-        Ok(rows.iter().map(|row| row.get::<_, &str>(0).into()).collect())
+        rows.iter().map(|row| Ok(row.column::<&str>(0)?.into())).collect()
     }
 
     /// Claims a session for this process, unless another node has claimed it.
@@ -112,10 +112,10 @@ impl PostgresStore {
         // The claim may have been released between the two statements.
         for _ in 0..3 {
             if let Some(row) = self.row(doing, claim, &[&key, &self.incarnation(), &ends_turn]).await? {
-                return Ok(TakeOutcome::Taken(row.get(0)));
+                return Ok(TakeOutcome::Taken(row.column(0)?));
             }
             if let Some(row) = self.row(doing, held, &[&key]).await? {
-                return Ok(TakeOutcome::Held(node(&row)));
+                return Ok(TakeOutcome::Held(node(&row)?));
             }
             if self.row(doing, exists, &[&key]).await?.is_none() {
                 return Err(Error::not_found("the session does not exist any more"));

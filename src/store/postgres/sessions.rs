@@ -7,6 +7,7 @@ use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::id::{Seq, SessionId, TurnId};
@@ -27,45 +28,45 @@ macro_rules! select_sessions {
 pub(super) use select_sessions;
 
 /// Converts a row of `select_sessions!`.
-pub(super) fn session(row: &Row) -> SessionRow {
-    let title: Option<&str> = row.get(6);
-    SessionRow {
-        key: row.get(0),
-        id: row.get::<_, &str>(1).into(),
-        generation: row.get(2),
-        head: row.get::<_, i64>(3) as Seq,
-        cwd: PathBuf::from(row.get::<_, &str>(4)),
-        additional_directories: serde_json::from_str(row.get(5)).unwrap_or_default(),
+pub(super) fn session(row: &Row) -> Result<SessionRow> {
+    let title: Option<&str> = row.column(6)?;
+    Ok(SessionRow {
+        key: row.column(0)?,
+        id: row.column::<&str>(1)?.into(),
+        generation: row.column(2)?,
+        head: row.column::<i64>(3)? as Seq,
+        cwd: PathBuf::from(row.column::<&str>(4)?),
+        additional_directories: serde_json::from_str(row.column(5)?).unwrap_or_default(),
         title: title.and_then(|title| serde_json::from_str(title).ok()),
-        created_ms: row.get::<_, i64>(7) as u64,
-        updated_ms: row.get::<_, i64>(8) as u64,
+        created_ms: row.column::<i64>(7)? as u64,
+        updated_ms: row.column::<i64>(8)? as u64,
         activity: ActivityColumns {
-            turn: row.get::<_, Option<&str>>(9).map(TurnId::from),
-            waiting: row.get::<_, i64>(10) as usize,
-            summary: row.get(11),
+            turn: row.column::<Option<&str>>(9)?.map(TurnId::from),
+            waiting: row.column::<i64>(10)? as usize,
+            summary: row.column(11)?,
         },
-        parent: row.get::<_, Option<&str>>(12).map(SessionId::from),
-        archived: row.get(13),
-        owner: row.get(14),
-    }
+        parent: row.column::<Option<&str>>(12)?.map(SessionId::from),
+        archived: row.column(13)?,
+        owner: row.column(14)?,
+    })
 }
 
 impl PostgresStore {
     async fn list(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<SessionRow>> {
-        Ok(self.rows("listing sessions of", sql, params).await?.iter().map(session).collect())
+        self.rows("listing sessions of", sql, params).await?.iter().map(session).collect()
     }
 
     /// Returns the row of session `id`.
     pub(in crate::store) async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         let sql = select_sessions!("WHERE id = $1");
-        Ok(self.row("looking up a session in", sql, &[&text(id.as_str())]).await?.as_ref().map(session))
+        self.row("looking up a session in", sql, &[&text(id.as_str())]).await?.as_ref().map(session).transpose()
     }
 
     /// Returns up to `limit` ids of sessions that start with `prefix`, newest first.
     pub(in crate::store) async fn session_ids(&self, prefix: &str, limit: usize) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE head > 0 AND starts_with(id, $1) ORDER BY key DESC LIMIT $2";
         let rows = self.rows("looking up sessions in", sql, &[&text(prefix), &(limit as i64)]).await?;
-        Ok(rows.iter().map(|row| row.get::<_, &str>(0).into()).collect())
+        rows.iter().map(|row| Ok(row.column::<&str>(0)?.into())).collect()
     }
 
     /// Lists a page of sessions.
@@ -132,7 +133,7 @@ impl PostgresStore {
         let cwd_text = cwd.to_string_lossy();
         let params: [&(dyn ToSql + Sync); 4] = [&id.as_str(), &self.incarnation(), &text(&cwd_text), &(at_ms as i64)];
         let row = self.row("creating a session in", sql, &params).await?;
-        let key = row.ok_or_else(|| Error::internal("a new session has no row"))?.get(0);
+        let key = row.ok_or_else(|| Error::internal("a new session has no row"))?.column(0)?;
         Ok(SessionRow::new(key, id, cwd, at_ms))
     }
 
@@ -143,7 +144,7 @@ impl PostgresStore {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms, updated_s) \
                       SELECT $1::text, $2::bigint, cwd, directories, title, $3::bigint, $3::bigint, $3::bigint / 1000 FROM sessions WHERE key = $4 RETURNING key";
         let inserted = self.row(doing, insert, &[&id, &self.incarnation(), &(created.at_ms as i64), &parent]).await?;
-        let key: i64 = inserted.ok_or_else(|| Error::not_found("the session to fork does not exist"))?.get(0);
+        let key: i64 = inserted.ok_or_else(|| Error::not_found("the session to fork does not exist"))?.column(0)?;
         let first = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock(1853187439)) \
                      INSERT INTO events (session, seq, at_ms, delta, kind, body) SELECT $1::bigint, 1, $2::bigint, false, $3::text, $4::text FROM ordered";
         let body = serde_json::to_string(&created.body).map_err(|error| Error::internal(format!("writing events: {error}")))?;
@@ -162,9 +163,9 @@ impl PostgresStore {
         loop {
             let params: [&(dyn ToSql + Sync); 6] = [&parent, &after, &(until as i64), &(limits::PAGE_EVENTS as i64), &key, &head];
             let Some(copied) = self.row(doing, page, &params).await? else { break };
-            after = copied.get::<_, Option<i64>>(1).unwrap_or(after);
-            head = copied.get::<_, Option<i64>>(2).unwrap_or(head);
-            if copied.get::<_, i64>(0) < limits::PAGE_EVENTS as i64 {
+            after = copied.column::<Option<i64>>(1)?.unwrap_or(after);
+            head = copied.column::<Option<i64>>(2)?.unwrap_or(head);
+            if copied.column::<i64>(0)? < limits::PAGE_EVENTS as i64 {
                 break;
             }
         }

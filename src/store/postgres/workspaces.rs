@@ -6,6 +6,7 @@ use tokio_postgres::types::ToSql;
 
 use super::PostgresStore;
 use super::events::text;
+use super::failure::Columns;
 use crate::error::Result;
 use crate::store::rows::{WorkspaceRow, WorkspaceState};
 
@@ -19,20 +20,20 @@ macro_rules! select_workspaces {
     };
 }
 
-fn workspace(row: &Row) -> WorkspaceRow {
-    WorkspaceRow {
-        id: row.get(0),
-        name: row.get(1),
-        repository: row.get::<_, String>(2).into(),
-        path: row.get::<_, String>(3).into(),
-        branch: row.get(4),
-        made_branch: row.get(5),
-        base: row.get(6),
-        base_commit: row.get(7),
-        state: WorkspaceState::from_id(row.get(8)),
-        created_ms: row.get::<_, i64>(9) as u64,
-        metadata: serde_json::from_str(row.get(10)).unwrap_or_default(),
-    }
+fn workspace(row: &Row) -> Result<WorkspaceRow> {
+    Ok(WorkspaceRow {
+        id: row.column(0)?,
+        name: row.column(1)?,
+        repository: row.column::<String>(2)?.into(),
+        path: row.column::<String>(3)?.into(),
+        branch: row.column(4)?,
+        made_branch: row.column(5)?,
+        base: row.column(6)?,
+        base_commit: row.column(7)?,
+        state: WorkspaceState::from_id(row.column(8)?),
+        created_ms: row.column::<i64>(9)? as u64,
+        metadata: serde_json::from_str(row.column(10)?).unwrap_or_default(),
+    })
 }
 
 impl PostgresStore {
@@ -59,13 +60,13 @@ impl PostgresStore {
     /// Lists up to `limit` workspaces, the newest first.
     pub(in crate::store) async fn workspaces(&self, limit: usize) -> Result<Vec<WorkspaceRow>> {
         let sql = select_workspaces!("ORDER BY created_ms DESC, id LIMIT $1");
-        Ok(self.rows("listing workspaces of", sql, &[&(limit as i64)]).await?.iter().map(workspace).collect())
+        self.rows("listing workspaces of", sql, &[&(limit as i64)]).await?.iter().map(workspace).collect()
     }
 
     /// Returns the workspace `id`.
     pub(in crate::store) async fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
         let sql = select_workspaces!("WHERE id = $1");
-        Ok(self.row("looking up a workspace in", sql, &[&text(id)]).await?.as_ref().map(workspace))
+        self.row("looking up a workspace in", sql, &[&text(id)]).await?.as_ref().map(workspace).transpose()
     }
 
     /// Sets the state of a workspace.
@@ -88,7 +89,7 @@ impl PostgresStore {
             let Some(row) = self.row(doing, "SELECT metadata FROM workspaces WHERE id = $1", &[&id]).await? else {
                 return Ok(None);
             };
-            let before: String = row.get(0);
+            let before: String = row.column(0)?;
             let mut merged = Value::Object(serde_json::from_str(&before).unwrap_or_default());
             merge(&mut merged, change);
             let after = merged.to_string();
