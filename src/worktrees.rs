@@ -97,7 +97,8 @@ impl Worktrees {
 
     /// Checks that the row names a directory of nuncio: only such directories are removed.
     fn check_place(&self, row: &WorkspaceRow) -> Result<()> {
-        let inside = row.path.parent().and_then(Path::parent) == Some(&self.root) && files::is_name(&row.name);
+        let inside = row.path.parent().and_then(Path::parent) == Some(&self.root);
+        let inside = inside && row.path.file_name().is_some() && files::is_name(&row.name);
         if inside { Ok(()) } else { Err(Error::internal(format!("{} is not a worktree of nuncio", row.path.display()))) }
     }
 

@@ -120,7 +120,7 @@ impl SessionFiles {
 }
 
 /// Checks that `name` is a single path component that is not hidden.
-pub(super) fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let wrong = |what: &str| Err(Error::invalid_params(format!("name: {what}")));
     match name {
         "" => wrong("is empty"),

@@ -14,6 +14,7 @@ use crate::cli::terminal::output::{event_line, print_json};
 use crate::error::{Error, Result};
 use crate::event::{Body, timestamp};
 use crate::id::SessionId;
+use crate::session::files::check_name;
 use crate::session::{SessionState, Sessions};
 
 /// Prints a session as JSON lines, or writes the directory `layout`.
@@ -51,7 +52,8 @@ async fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path
         events.push_str(&event_line(event)?);
         let Body::ToolCompleted { details: Some(details), .. } = &event.body else { return Ok(()) };
         let (Some(artifact), Some(turn)) = (details["artifact"].as_str().map(Path::new), &event.turn_id) else { return Ok(()) };
-        let (Some(name), true) = (artifact.file_name(), artifact.starts_with(app.places.artifacts(id.as_str()))) else {
+        let in_artifacts = artifact.parent() == Some(&app.places.artifacts(id.as_str()));
+        let (Some(name), true) = (artifact.file_name(), in_artifacts && check_name(turn.as_str()).is_ok()) else {
             return Ok(());
         };
         let of_turn = dir.join("artifacts").join(turn.as_str());
