@@ -14,7 +14,7 @@ use crate::config::ClusterSettings;
 use crate::error::{Error, Result};
 use crate::hex::hex;
 use crate::store::NodeAddress;
-use crate::workspace::read_small_text;
+use crate::workspace::read_private;
 pub(crate) use greeting::answer_greeting;
 #[cfg(feature = "postgres")]
 pub(crate) use node_connection::connect;
@@ -46,7 +46,7 @@ impl Cluster {
         let file = dir.join(file);
         let wrong =
             |reason: &dyn std::fmt::Display| Error::invalid_params(format!("cluster.secret_file: {}: {reason}", file.display()));
-        let text = read_small_text(&file).map_err(|error| wrong(&error))?;
+        let text = read_private(&file).map_err(|error| wrong(&error))?;
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() || lines.len() > SECRETS_MAX || lines.iter().any(|line| line.len() < SECRET_BYTES_MIN) {
             let hint = "one line, or two while the secret is being changed: openssl rand -hex 32";

@@ -316,7 +316,8 @@ pub struct ClusterSettings {
     /// certificate may be self-signed. Without an address, other nodes cannot call this one.
     pub address: Option<String>,
     /// File with the secret of the cluster, at least 32 characters; relative to the settings file.
-    /// Two lines while the secret is being changed: the first one is proven, both are accepted.
+    /// Two lines while the secret is being changed: the first one is proven, both are accepted. It
+    /// must be private (mode 0600), unless it is mounted read-only.
     pub secret_file: Option<PathBuf>,
 }
 

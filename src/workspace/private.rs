@@ -1,11 +1,16 @@
 //! Files and directories that only the user can read.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
+use rustix::process::geteuid;
+
+use super::file::open_regular;
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// Creates a directory and its parents with mode 0700.
 pub(crate) fn create_private_dir(dir: &Path) -> Result<()> {
@@ -23,6 +28,26 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = create_private(path)?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+/// Reads a small file with a secret. Fails if another user can read or write it, unless it is
+/// mounted read-only, as containers mount secrets, or if another user than root owns it.
+pub(crate) fn read_private(path: &Path) -> io::Result<String> {
+    let (file, _) = open_regular(path)?;
+    let refused = |reason: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason.to_owned()));
+    let (metadata, user) = (file.metadata()?, geteuid().as_raw());
+    let mounted = fstatvfs(&file)?.f_flag.contains(StatVfsMountFlags::RDONLY);
+    if ![0, user].contains(&metadata.uid()) && !mounted {
+        return refused("it belongs to another user");
+    }
+    // A group reads the file of root for the user.
+    let others = if metadata.uid() == user { 0o077 } else { 0o027 };
+    if metadata.mode() & others != 0 && !mounted {
+        return refused("other users can read or write it (chmod 600)");
+    }
+    let mut text = String::new();
+    file.take(limits::OWN_FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Waits until no other process changes files of `directory` in this way, and returns a guard that

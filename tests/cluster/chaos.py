@@ -128,6 +128,7 @@ class Node(Address):
         (self.home / "token").write_text(TOKEN + "\n")
         (self.home / "token").chmod(0o600)
         (self.home / "cluster.secret").write_text("0123456789abcdef0123456789abcdef\n")
+        (self.home / "cluster.secret").chmod(0o600)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=node",
                         "-keyout", self.home / "key.pem", "-out", self.home / "chain.pem"], check=True, capture_output=True)
         cluster = f'[cluster]\nname = "{self.name}"\naddress = "https://127.0.0.1"\nsecret_file = "cluster.secret"\n'

@@ -2,6 +2,8 @@
 
 mod greeting;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -75,9 +77,14 @@ fn certificate(dir: &Path) -> String {
     format!("[http]\ntls_certificate = {certificate:?}\ntls_key = {key:?}\n")
 }
 
+fn write_secret(file: &Path, text: &str) {
+    std::fs::write(file, text).unwrap();
+    std::fs::set_permissions(file, Permissions::from_mode(0o600)).unwrap();
+}
+
 /// Writes the secrets and the settings of a node.
 fn configure(home: &Home, secrets: &str, cluster: &str) {
-    std::fs::write(home.data().join("cluster.secret"), secrets).unwrap();
+    write_secret(&home.data().join("cluster.secret"), secrets);
     let file = if secrets.is_empty() { "" } else { "secret_file = \"cluster.secret\"\n" };
     home.config(&format!("[cluster]\n{file}{cluster}"));
 }
@@ -290,8 +297,8 @@ async fn wrong_settings_have_one_clear_error() {
             if on_postgres() { "https://HOST:PORT" } else { "PostgreSQL" },
         ),
     ];
-    std::fs::write(home.data().join("short"), "short").unwrap();
-    std::fs::write(home.data().join("good"), SECRET).unwrap();
+    write_secret(&home.data().join("short"), "short");
+    write_secret(&home.data().join("good"), SECRET);
     for (cluster, http, message) in cases {
         home.config(&format!("[cluster]\n{cluster}{http}"));
         let ran = home.run(&["serve", "--http", "127.0.0.1:0"], "").await;
