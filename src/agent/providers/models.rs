@@ -25,7 +25,7 @@ use crate::model::wire_formats::wire_format;
 use crate::model::{self, Media, Model, ModelError, ModelProvider, Retry};
 use crate::process::ProcessLauncher;
 use crate::web::{ClientOptions, HttpClients};
-use crate::workspace;
+use crate::workspace::{self, real_path};
 
 /// Opens models by id, with the keys and base URLs from the environment and the settings.
 pub struct Models {
@@ -47,6 +47,8 @@ pub struct Models {
     pub(in crate::agent) found: tokio::sync::OnceCell<LocalServer>,
     /// The index of the catalogue, created at its first use.
     catalog: OnceLock<Index>,
+    /// Directories with files that other processes and nodes write for sessions.
+    session_files: [PathBuf; 3],
     /// Providers of the embedder, by name.
     registered: Mutex<BTreeMap<String, Arc<dyn ModelProvider>>>,
 }
@@ -86,6 +88,7 @@ impl Models {
             servers,
             found,
             catalog: OnceLock::new(),
+            session_files: ["artifacts", "attachments", "drafts"].map(|name| data.join(name)),
             registered: Mutex::default(),
         }
     }
@@ -204,7 +207,7 @@ impl Models {
     pub(crate) async fn open_fallback(&self, id: &str, settings: &Settings, last: bool) -> Result<Arc<dyn Model>, ModelError> {
         if let Some(file) = id.strip_prefix("scripted:") {
             let path = self.cwd.join(file);
-            let text = read_script(&path).map_err(|error| permanent(format!("reading script {}: {error}", path.display())))?;
+            let text = self.read_script(&path).map_err(|error| permanent(format!("reading script {}: {error}", path.display())))?;
             let script =
                 Script::parse(&text).map_err(|error| permanent(format!("reading script {}: {}", path.display(), error.message)))?;
             return Ok(scripted::open(id, script));
@@ -220,6 +223,21 @@ impl Models {
             endpoint.base_url = base_url;
         }
         Ok(model::open(endpoint, &self.clients, &self.servers))
+    }
+
+    /// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; other file types are errors.
+    /// Never blocks, even on a FIFO. A file of a session is an error: its content is data.
+    fn read_script(&self, path: &Path) -> io::Result<String> {
+        let real = path.canonicalize()?;
+        if self.session_files.iter().any(|directory| real.starts_with(real_path(directory))) {
+            return Err(io::Error::other("a file of a session is no script"));
+        }
+        let mut text = String::new();
+        workspace::open(&real)?.take(limits::SCRIPT_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > limits::SCRIPT_BYTES_MAX {
+            return Err(io::Error::other(format!("file is larger than {} MiB", limits::SCRIPT_BYTES_MAX >> 20)));
+        }
+        Ok(text)
     }
 
     /// Finds the address of a local server with several possible addresses.
@@ -347,16 +365,4 @@ fn apply_model(endpoint: &mut Endpoint, own: ModelSettings) -> Result<(), ModelE
 /// Converts a value of a settings file.
 fn json(value: toml::Value) -> serde_json::Value {
     serde_json::to_value(value).unwrap_or_default()
-}
-
-/// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; other file types are errors. Never
-/// blocks, even on a FIFO.
-fn read_script(path: &Path) -> io::Result<String> {
-    let file = workspace::open(&path.canonicalize()?)?;
-    let mut text = String::new();
-    file.take(limits::SCRIPT_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > limits::SCRIPT_BYTES_MAX {
-        return Err(io::Error::other(format!("file is larger than {} MiB", limits::SCRIPT_BYTES_MAX >> 20)));
-    }
-    Ok(text)
 }

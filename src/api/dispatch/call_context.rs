@@ -95,15 +95,18 @@ impl CallContext {
     /// here for the clients that read its last events.
     pub(in crate::api) async fn open_read_only(&self, id: &SessionId) -> Result<Session> {
         let session = self.authorize(id).await?.open_read_only(id).await?;
-        match session.log.state(|state| state.deleted) {
-            true => Err(Error::not_found(format!("session {id} not found"))),
-            false => Ok(session),
+        let (deleted, cwd) = session.log.state(|state| (state.deleted, state.cwd.clone()));
+        if deleted {
+            return Err(Error::not_found(format!("session {id} not found")));
         }
+        // The row of the session may name another directory than its log.
+        self.client.require_session(id, &cwd).map(|()| session)
     }
 
-    /// Checks that the caller has access to an open session.
+    /// Checks that the caller has access to an open session: to all of its directories.
     pub(in crate::api) fn check_access(&self, session: &Session) -> Result<()> {
-        self.client.require_session(&session.log.id, &session.log.state(|state| state.cwd.clone()))
+        let (cwd, more) = session.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        std::iter::once(&cwd).chain(&more).try_for_each(|directory| self.client.require_session(&session.log.id, directory))
     }
 
     /// Returns session `id` if it is open in this process.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use harness::{Answer, Ask, Bridge, Connection, Home, changing_calls, session_routes};
+use harness::{Answer, Ask, Bridge, Connection, Home, changing_calls, literal, session_routes};
 
 /// Replaces headers of a request. An empty list of values removes the header.
 fn with_headers(ask: Ask, headers: &[(&str, &[&str])]) -> Ask {
@@ -267,6 +267,30 @@ async fn sessions_outside_the_roots_are_forbidden() {
     assert!(listed["sessions"].as_array().unwrap().iter().all(|session| inside(&session["cwd"])), "{listed}");
     let seen = { narrow.get("/v1/events").events().await }.history().await;
     assert!(!seen.is_empty() && seen.iter().all(|shown| shown.event["sessionId"] != session.as_str()), "{seen:?}");
+    server.stop().await;
+}
+
+/// The directories in the log of a session must be inside the roots, too, whatever its row says.
+#[tokio::test]
+async fn session_with_directories_outside_the_roots_is_forbidden() {
+    let home = Home::new();
+    for dir in ["inner", "../outside"] {
+        std::fs::create_dir_all(home.work().join(dir)).unwrap();
+    }
+    let outside = std::fs::canonicalize(home.work().join("../outside")).unwrap();
+    let (mut agent, _) = home.session(json!([]), &[]).await;
+    let mut sessions = Vec::new();
+    for (cwd, additional) in [(home.work().join("inner"), json!([outside])), (outside.clone(), json!([]))] {
+        let params = json!({"cwd": cwd, "mcpServers": [], "additionalDirectories": additional});
+        sessions.push(agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned());
+    }
+    agent.finish().await;
+    let inner = literal(home.work().join("inner").to_str().unwrap());
+    home.sql(&format!("UPDATE sessions SET cwd = {inner}, directories = '[]'"));
+    let server = home.serve_script(json!([{"text": "answered"}]), &[]).await;
+    for session in sessions {
+        assert_eq!(server.prompt(&session, "go").send().await.error(), (403, "forbidden".into()), "{session}");
+    }
     server.stop().await;
 }
 
