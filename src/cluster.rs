@@ -76,6 +76,12 @@ impl Cluster {
         &self.name
     }
 
+    /// Derives keys for a purpose from the secrets. The other nodes have the same ones.
+    pub(crate) fn keys(&self, purpose: &str) -> impl Iterator<Item = hmac::Key> {
+        let derived = move |secret| hmac::sign(secret, purpose.as_bytes());
+        self.secrets.iter().map(derived).map(|key| hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()))
+    }
+
     /// Returns the address at which this process accepts connections of other nodes.
     pub(crate) fn address(&self) -> Option<&NodeAddress> {
         self.address.as_ref()

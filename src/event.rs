@@ -53,6 +53,10 @@ pub struct Event {
     pub at_ms: u64,
     /// The content of the event.
     pub body: Body,
+    /// Proves what the session may do after the event, if the event changes that. Clients do not
+    /// receive it.
+    #[serde(skip)]
+    pub signature: Option<Box<str>>,
 }
 
 impl Event {
@@ -66,6 +70,16 @@ impl Event {
 }
 
 impl Body {
+    /// Returns the settings of the session that the event changes.
+    pub(crate) fn session_change(&self) -> Option<&SessionChange> {
+        match self {
+            Body::SessionCreated { change, .. } | Body::SessionUpdated { change } | Body::SessionGranted { change, .. } => {
+                Some(change)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns whether the event only has context for the model, which clients do not show.
     pub(crate) fn is_context(&self) -> bool {
         matches!(self, Body::Notice { code: Some(code), .. } if code == REPOSITORY)

@@ -136,9 +136,9 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
-    /// Holds `nuncio.db`, `locks/`, `artifacts/`, `attachments/`, `drafts/`, `token`,
-    /// `tokens.json`, `keys.json`, `trusted`, `trusted-content/`, `models.json`, `mcp-tokens/`,
-    /// `mcp-work/`, `caches/`, `worktrees/`.
+    /// Holds `nuncio.db`, `session-key`, `session-signatures`, `locks/`, `artifacts/`,
+    /// `attachments/`, `drafts/`, `token`, `tokens.json`, `keys.json`, `trusted`,
+    /// `trusted-content/`, `models.json`, `mcp-tokens/`, `mcp-work/`, `caches/`, `worktrees/`.
     pub data: PathBuf,
     /// The default directory of `config.toml`, regardless of `--config`.
     pub config: PathBuf,
@@ -183,6 +183,8 @@ impl DataPaths {
             "nuncio.db",
             "nuncio.db-wal",
             "nuncio.db-shm",
+            "session-key",
+            "session-signatures",
             "token",
             "tokens.json",
             "trusted",

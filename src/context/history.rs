@@ -107,7 +107,9 @@ impl History {
             Body::TurnFailed { info, .. } => self.turn_failed(info.as_ref()),
             Body::TurnCancelled {} => self.end_turn(Some(CANCELLED_CUT), Some(CANCELLED)),
             Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
-            Body::SessionCreated { mode, .. } | Body::ModeChanged { mode } => self.plan = mode.known() == Some(Mode::Plan),
+            Body::SessionCreated { mode, .. } | Body::SessionGranted { mode, .. } | Body::ModeChanged { mode } => {
+                self.plan = mode.known() == Some(Mode::Plan)
+            }
             Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}

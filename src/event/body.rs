@@ -51,6 +51,25 @@ pub enum Body {
         #[serde(flatten)]
         change: SessionChange,
     },
+    /// All that the session may do from now on, whatever earlier events say: a new owner has
+    /// checked it. Settings that are missing have the values of a new session; the title and the
+    /// thinking level do not change.
+    #[serde(rename = "session.granted")]
+    #[non_exhaustive]
+    SessionGranted {
+        /// The permission mode.
+        mode: OptionValue<Mode>,
+        /// The settings.
+        #[serde(flatten)]
+        change: SessionChange,
+        /// Present for the session of a subagent.
+        parent: Option<Box<SessionParent>>,
+        /// The remembered permission rules, oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<Value>,
+        /// Limits of the session that answers have raised.
+        raised: Option<Box<BudgetLimits>>,
+    },
     /// A client closed the session. It can be resumed.
     #[serde(rename = "session.closed")]
     #[non_exhaustive]

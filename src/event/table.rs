@@ -68,6 +68,7 @@ events! {
     Session {
         SessionCreated("session.created", Synced, Fact),
         SessionUpdated("session.updated", Batched, Fact),
+        SessionGranted("session.granted", Synced, Fact),
         SessionClosed("session.closed", Batched, Fact),
         SessionDeleted("session.deleted", Synced, Fact),
     }

@@ -5,5 +5,6 @@ pub(super) mod follow_all;
 pub(super) mod log;
 #[cfg_attr(not(feature = "http"), path = "events/metrics_disabled.rs")]
 pub(super) mod metrics;
+pub(super) mod signer;
 pub(super) mod tail;
 pub(super) mod writer;

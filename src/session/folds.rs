@@ -1,8 +1,10 @@
 //! Folds over the events of a session.
 
 pub(super) mod budget;
+mod grants;
 pub(crate) mod open_items;
 pub(super) mod queued_messages;
+pub(super) mod signed_event;
 pub(super) mod spending;
 pub(crate) mod state;
 pub(crate) mod summary;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -18,17 +19,18 @@ use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
 use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
+use super::events::signer::Signer;
 use super::events::writer::Log;
+use super::files::check_name;
 use super::open::{OpenSession, Session};
 use super::owner::claims::{ClaimPurpose, Claims, SessionClaim};
-use super::owner::lease::Lease;
+use super::owner::lease::{Lease, NodeOptions};
 use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
 use super::shared_files::SharedFiles;
 use super::subagents::ancestor::Ancestor;
 use super::work::capacity::{Capacity, TurnSlots};
 use super::work::core::SessionCore;
-use crate::cluster::Cluster;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
@@ -36,7 +38,6 @@ use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
-use crate::process::LeaseDeadline;
 use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
 use crate::task::TaskTracker;
 
@@ -74,16 +75,6 @@ pub struct Sessions {
     pub(super) this: Weak<Sessions>,
 }
 
-/// A process whose store is a PostgreSQL database.
-pub struct NodeOptions {
-    /// URL of the database.
-    pub(crate) url: String,
-    /// The deadline of the commands of this process.
-    pub(crate) commands: Arc<LeaseDeadline>,
-    /// The place of this process in its cluster, if it is in one.
-    pub(crate) cluster: Option<Arc<Cluster>>,
-}
-
 /// The parts that the session of a subagent shares with its parent sessions. Empty for other
 /// sessions.
 #[derive(Default)]
@@ -113,7 +104,8 @@ impl Sessions {
             // Another process may lock the store. The next start retries.
             tracing::warn!(%error, "removing deleted sessions failed");
         }
-        let log = Log::open(store.clone(), dir, durability)?;
+        let cluster = node.as_ref().and_then(|node| node.cluster.as_deref());
+        let log = Log::open(store.clone(), dir, durability, Signer::open(dir, &store, cluster).boxed().await?)?;
         let (commands, cluster) = node.map(|node| (node.commands, node.cluster)).unzip();
         let peers = Arc::new(Peers::new(dir, serve, cluster.flatten()));
         let sessions = Arc::new_cyclic(|this| Sessions {
@@ -361,7 +353,8 @@ impl Sessions {
     /// Returns the stored row of a session. Fails with `not_found` if there is no row or the
     /// session has no events.
     pub(crate) async fn row(&self, id: &SessionId) -> Result<SessionRow> {
-        let row = self.store.session(id).await?.filter(|row| row.head > 0);
+        // The id becomes the name of files.
+        let row = self.store.session(id).await?.filter(|row| row.head > 0 && check_name(id.as_str()).is_ok());
         row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
     }
 

@@ -212,7 +212,7 @@ impl Projection {
                 self.update(acp::SessionUpdate::Plan(plan), out);
             }
             Body::UsageUpdated { context_tokens, context_window, .. } => self.usage(*context_tokens, *context_window, out),
-            Body::ModeChanged { mode } => {
+            Body::ModeChanged { mode } | Body::SessionGranted { mode, .. } => {
                 self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), out);
             }
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, out),

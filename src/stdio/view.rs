@@ -245,7 +245,7 @@ impl View {
                 self.projection.set_cost(self.session.log.state(|state| state.turns.total().1));
                 self.projection.shown(event, out);
             }
-            Body::ModeChanged { .. } => {
+            Body::ModeChanged { .. } | Body::SessionGranted { .. } => {
                 self.projection.shown(event, out);
                 self.options(out).await;
             }

@@ -291,7 +291,7 @@ impl Store {
 
     /// Lists up to `limit` sessions with a key above `after`, in the order of the keys, also those
     /// without events. The rows have no owners.
-    pub(super) async fn session_rows(&self, after: i64, limit: usize) -> Result<Vec<SessionRow>> {
+    pub(crate) async fn session_rows(&self, after: i64, limit: usize) -> Result<Vec<SessionRow>> {
         on_each!(self, store => store.session_rows(after, limit), store.session_rows(after, limit).await)
     }
 

@@ -32,6 +32,7 @@ mod queue;
 mod review;
 mod sandbox;
 mod schema;
+mod signed;
 mod stdio;
 mod store_copy;
 mod subagents;

@@ -13,11 +13,9 @@ use super::exec;
 use super::file;
 use crate::api::App;
 use crate::app::{self, Bootstrap};
-use crate::cli::sessions::stored::each_event;
 use crate::cli::terminal::output::{print, print_json};
 use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
-use crate::event::Body;
 use crate::hub::{self, AgentCheck, KNOWN};
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
@@ -111,15 +109,8 @@ fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
 }
 
 async fn attach(app: &Arc<App>, id: &SessionId) -> Result<u8> {
-    let (mut agent, mut session) = (None, None);
-    each_event(app.sessions().await?, id, |event| {
-        if let Body::SessionCreated { change, .. } | Body::SessionUpdated { change } = &event.body {
-            agent = change.agent.clone().or(agent.take());
-            session = change.agent_session.clone().or(session.take());
-        }
-        Ok(())
-    })
-    .await?;
+    let session = app.sessions().await?.open_read_only(id).await?;
+    let (agent, session) = session.log.state(|state| (state.agent.clone(), state.agent_session.clone()));
     let command = match (agent, session) {
         (Some(agent), Some(session)) => hub::attach_command(&app.services, &agent, &session),
         _ => Err(Error::invalid_params(format!("session {id}: no hosted agent has worked in it"))),

@@ -117,6 +117,7 @@ const isCancelled = (item) => item.content.some(({ content }) => /(^cancelled|ca
 const HANDLERS = {
   "session.created": change,
   "session.updated": change,
+  "session.granted": (state, body) => change(Object.assign(state, { model: undefined, agent: undefined }), body),
   "session.deleted": (state) => (state.deleted = true),
   "mode.changed": (state, body) => (state.mode = body.mode),
 

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::metrics::SessionMetrics;
+use super::signer::Signer;
 use super::tail::Tail;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
@@ -39,8 +40,7 @@ impl LogRoom<'_> {
     /// Appends an event of a turn, without waiting. The returned receiver reports the commit.
     pub(in crate::session) fn append(self, turn: TurnId, body: Body) -> oneshot::Receiver<Result<Seq>> {
         let (done, committed) = oneshot::channel();
-        let (log, durable) = (self.log.clone(), body.is_durable());
-        self.permit.send(PendingEvent { log, turn: Some(turn), body, durable, done: Some(done), call: None });
+        self.permit.send(PendingEvent { done: Some(done), ..self.log.pending_event(Some(turn), body) });
         committed
     }
 }
@@ -61,6 +61,7 @@ pub struct SessionLog {
     pending: mpsc::Sender<PendingEvent>,
     store: Store,
     pub(in crate::session) files: Arc<SharedFiles>,
+    signer: Arc<Signer>,
     catching_up: tokio::sync::Mutex<()>,
     /// True after an append was lost, until the session is owned again.
     lost: watch::Sender<bool>,
@@ -76,6 +77,15 @@ struct Live {
     failed: Option<Error>,
     /// The turn that the previous owner left open.
     left_open: Option<TurnId>,
+    /// Settings that were dropped; `None` if the current key has signed what the session may do.
+    dropped: Option<Vec<String>>,
+}
+
+impl Live {
+    /// Drops what the session may do if the events that were read from the store do not prove it.
+    fn check(&mut self, id: &SessionId, signer: &Signer) {
+        self.dropped = signer.check(id, &mut self.state, self.dropped.take());
+    }
 }
 
 impl SessionLog {
@@ -86,6 +96,7 @@ impl SessionLog {
         store: Store,
         pending: mpsc::Sender<PendingEvent>,
         files: Arc<SharedFiles>,
+        signer: Arc<Signer>,
     ) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
             id: row.id.clone(),
@@ -97,6 +108,7 @@ impl SessionLog {
             pending,
             store,
             files,
+            signer,
             catching_up: tokio::sync::Mutex::default(),
             lost: watch::Sender::new(false),
         };
@@ -130,21 +142,17 @@ impl SessionLog {
     /// Appends an event without waiting for its commit; waits only for room in the queue. If the
     /// event is lost, the next [`SessionLog::commit`] returns an error.
     pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let pending = PendingEvent { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None };
         // Fails only while the process exits, because the writer runs until then.
-        let _ = self.pending.send(pending).await;
+        let _ = self.pending.send(self.pending_event(turn, body)).await;
     }
 
     /// Appends an event if the queue has room; otherwise the event is dropped.
     pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let _ = self.pending.try_send(PendingEvent {
-            log: self.clone(),
-            turn,
-            durable: body.is_durable(),
-            body,
-            done: None,
-            call: None,
-        });
+        let _ = self.pending.try_send(self.pending_event(turn, body));
+    }
+
+    fn pending_event(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> PendingEvent {
+        PendingEvent { log: self.clone(), turn, durable: body.is_durable(), body, done: None, call: None }
     }
 
     /// Appends an event and waits until it, and all events emitted before it, are committed.
@@ -180,7 +188,7 @@ impl SessionLog {
             tracing::warn!(session = %self.id, %error, "writing artifacts to the database failed");
         }
         let (done, committed) = oneshot::channel();
-        let pending = PendingEvent { log: self.clone(), turn, body, durable, done: Some(done), call };
+        let pending = PendingEvent { durable, done: Some(done), call, ..self.pending_event(turn, body) };
         self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
     }
 
@@ -204,9 +212,18 @@ impl SessionLog {
         call: Option<MessageId>,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let pending = PendingEvent { log: self.clone(), turn: None, durable: body.is_durable(), body, done: Some(done), call };
-        let sent = self.pending.try_send(pending);
+        let sent = self.pending.try_send(PendingEvent { done: Some(done), call, ..self.pending_event(None, body) });
         sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
+    }
+
+    /// Signs the events that change what the session may do. They follow the committed events.
+    pub(in crate::session) fn sign(&self, events: &mut [Event]) {
+        self.signer.sign_events(&self.id, || self.state(SessionState::clone_grants), events);
+    }
+
+    /// Returns the settings that were dropped; `None` if the current key has signed the settings.
+    pub(in crate::session) fn dropped(&self) -> Option<Vec<String>> {
+        self.live().dropped.clone()
     }
 
     /// Publishes committed events to followers. Called by the writer, and by
@@ -214,12 +231,17 @@ impl SessionLog {
     pub(in crate::session) fn publish(&self, events: Vec<Event>, metrics: Option<&SessionMetrics>) {
         let Some(last) = events.last().map(|event| event.seq) else { return };
         let mut live = self.live();
+        let signed = live.state.signed.seq;
         for event in events {
             metrics.inspect(|metrics| metrics.record(&event, &live.state));
             live.state.apply(&event);
             live.tail.push(event);
         }
         live.head = last;
+        if live.state.signed.seq != signed {
+            // The writer has just signed its own events.
+            if metrics.is_some() { live.dropped = None } else { live.check(&self.id, &self.signer) }
+        }
         drop(live);
         self.head.send_replace(last);
     }
@@ -309,6 +331,7 @@ impl SessionLog {
         let mut live = self.live();
         live.state = state;
         live.head = head;
+        live.check(&self.id, &self.signer);
         self.head.send_replace(head);
         Ok(())
     }

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::log::{PendingEvent, SessionLog, fenced};
 use super::metrics::SessionMetrics;
+use super::signer::Signer;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, Severity};
@@ -36,11 +37,12 @@ pub(in crate::session) struct Log {
     commits: watch::Sender<u64>,
     metrics: Arc<SessionMetrics>,
     files: Arc<SharedFiles>,
+    signer: Arc<Signer>,
 }
 
 impl Log {
     /// Starts the writer thread.
-    pub(crate) fn open(store: Store, dir: &Path, durability: Durability) -> Result<Log> {
+    pub(crate) fn open(store: Store, dir: &Path, durability: Durability, signer: Signer) -> Result<Log> {
         let files = Arc::new(SharedFiles::new(store.clone(), dir));
         let (pending, queue) = mpsc::channel(APPENDS_QUEUED_MAX);
         let commits = watch::Sender::new(0);
@@ -49,7 +51,7 @@ impl Log {
         let (runtime, written) = (Handle::current(), store.clone());
         let run = move || runtime.block_on(run(&written, queue, durability, notified, &counted));
         std::thread::Builder::new().name("log".into()).spawn(run).map_err(|error| Error::io("starting the log thread", error))?;
-        Ok(Log { store, pending, commits, metrics, files })
+        Ok(Log { store, pending, commits, metrics, files, signer: Arc::new(signer) })
     }
 
     /// Metrics of the events that this process wrote.
@@ -75,7 +77,7 @@ impl Log {
 
     /// Opens the log of one session and computes its state from the stored events.
     pub(crate) async fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
-        SessionLog::open(row, self.store.clone(), self.pending.clone(), self.files.clone()).await
+        SessionLog::open(row, self.store.clone(), self.pending.clone(), self.files.clone(), self.signer.clone()).await
     }
 }
 
@@ -153,7 +155,7 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
             None => events.last().map_or(0, |last| last.seq),
             Some(body) => {
                 let seq = events.last().map_or_else(|| log.next_seq(), |last| last.seq + 1);
-                events.push(Event { session_id: log.id.clone(), seq, turn_id: turn, at_ms, body });
+                events.push(Event { session_id: log.id.clone(), seq, turn_id: turn, at_ms, body, signature: None });
                 seq
             }
         };
@@ -162,6 +164,7 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
     }
     groups.retain(|group| !group.append.events.is_empty());
     for Group { log, append, .. } in &mut groups {
+        log.sign(&mut append.events);
         let first = log.summarized.load(Ordering::Acquire) != append.generation;
         let activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
         // The columns of the previous owner stay until its turn is ended.

@@ -19,6 +19,10 @@ impl BudgetState {
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => {
                 self.session = change.budget.unwrap_or_default().or(self.session);
             }
+            Body::SessionGranted { change, raised, .. } => {
+                self.session = change.budget.unwrap_or_default();
+                self.raised = raised.as_deref().copied().unwrap_or_default();
+            }
             Body::TurnStarted { budget, .. } => {
                 self.turn = budget.unwrap_or_default();
                 self.raised = self.raised.of_session();
@@ -40,6 +44,11 @@ impl BudgetState {
     /// of the session.
     pub(crate) fn given(&self) -> BudgetLimits {
         self.turn.or(self.session)
+    }
+
+    /// Returns the limits that clients gave for the session.
+    pub(in crate::session) fn of_session(&self) -> BudgetLimits {
+        self.session
     }
 
     /// Returns the limits that answers to permission requests have raised.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::budget::BudgetState;
 use super::open_items::{OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
 use super::queued_messages::QueuedMessages;
+use super::signed_event::{SignedEvent, parse_rules};
 use super::turns::TurnRecords;
 use crate::config::Rule;
 use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
@@ -81,6 +82,8 @@ pub struct SessionState {
     pub compacting: bool,
     pub budget: BudgetState,
     pub history: History,
+    /// The last event that changed what the session may do.
+    pub(in crate::session) signed: SignedEvent,
 }
 
 /// A permission request that has ended, and who ended it.
@@ -116,13 +119,22 @@ impl SessionState {
     /// Adds an event to the fields that are not folds of their own.
     pub(in crate::session) fn apply_to_fields(&mut self, event: &Event) {
         self.updated_ms = event.at_ms;
+        self.signed.apply(event);
         match &event.body {
             Body::SessionCreated { cwd, mode, change, parent } => {
                 (self.created_ms, self.cwd, self.mode) = (event.at_ms, cwd.clone(), mode.clone());
                 self.change(change);
-                self.inherit(parent.as_ref());
+                self.parent = parent.clone().map(Box::new);
+                self.rules = parse_rules(parent.as_ref().map_or(&[], |parent| &parent.rules));
             }
             Body::SessionUpdated { change } => self.change(change),
+            Body::SessionGranted { mode, change, parent, rules, .. } => {
+                self.forget_grants();
+                self.mode = mode.clone();
+                self.change(change);
+                self.parent = parent.clone();
+                self.rules = parse_rules(rules);
+            }
             Body::SessionDeleted {} => self.deleted = true,
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
             Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => {
@@ -171,14 +183,6 @@ impl SessionState {
             | Body::Unknown(_)
             | ignored!(Replacement | Queue | Pruning | Budget) => {}
         }
-    }
-
-    /// Sets the parent of a subagent's session, and the rules that it inherits. A rule that this
-    /// version cannot parse is ignored.
-    fn inherit(&mut self, parent: Option<&SessionParent>) {
-        self.parent = parent.cloned().map(Box::new);
-        let rules = parent.into_iter().flat_map(|parent| &parent.rules);
-        self.rules = rules.filter_map(|rule| Rule::deserialize(rule).ok()).collect();
     }
 
     /// Closes a permission request and adds the rule of an "always" answer. A rule that this

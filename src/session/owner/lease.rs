@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::machine_name;
+use crate::cluster::{Cluster, machine_name};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, RemoteNode};
@@ -29,6 +29,16 @@ const AFTER_END: Duration = Duration::from_millis(5);
 
 /// The end of a lease that has not begun.
 const NEVER: u64 = 0;
+
+/// A process whose store is a PostgreSQL database.
+pub struct NodeOptions {
+    /// URL of the database.
+    pub(crate) url: String,
+    /// The deadline of the commands of this process.
+    pub(crate) commands: Arc<LeaseDeadline>,
+    /// The place of this process in its cluster, if it is in one.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+}
 
 /// The state of this process as a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

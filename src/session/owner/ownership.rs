@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio::sync::{Mutex, MutexGuard, TryLockError, watch};
 
 use super::claims::{ClaimPurpose, Claims, SessionClaim};
@@ -10,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
 use crate::id::Seq;
 use crate::session::events::log::SessionLog;
+use crate::session::events::signer::dropped_notice;
+use crate::session::folds::state::SessionState;
 use crate::session::work::message::IncomingMessage;
 use crate::session::work::turn::failed;
 
@@ -93,6 +96,7 @@ impl Ownership {
             }
         };
         self.close_open_items(generation, lost.as_ref()).await?;
+        self.sign_anew().boxed().await?;
         *held = Some(claim);
         let taken = taken();
         self.held.send_replace(true);
@@ -148,6 +152,17 @@ impl Ownership {
             self.log.commit(None, message.completed()).await?;
         }
         Ok(())
+    }
+
+    /// Signs what the session may do, unless the current key has signed it, and reports what was
+    /// dropped because no key has.
+    async fn sign_anew(&self) -> Result<()> {
+        let Some(dropped) = self.log.dropped() else { return Ok(()) };
+        if let Some(notice) = dropped_notice(&dropped) {
+            self.log.emit(None, notice).await;
+        }
+        let granted = self.log.state(SessionState::granted);
+        self.log.commit(None, granted).await.map(drop)
     }
 
     /// Reads the events that another owner committed, at least up to `until` if there are as many.

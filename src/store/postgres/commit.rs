@@ -76,7 +76,7 @@ impl AppendArrays {
             if let Body::SessionCreated { parent: Some(created_by), .. } = &event.body {
                 parent = Some(created_by.session_id.to_string());
             }
-            if let Body::SessionCreated { change, .. } | Body::SessionUpdated { change } = &event.body {
+            if let Some(change) = event.body.session_change() {
                 title = change.title.as_ref().map(|title| json!(title).to_string()).or(title);
                 cwd = change.cwd.as_ref().map(|cwd| text(&cwd.to_string_lossy()).into_owned()).or(cwd);
                 directories = change.additional_directories.as_ref().map(|list| json!(list).to_string()).or(directories);
@@ -106,7 +106,7 @@ pub(super) struct EventArrays {
 impl EventArrays {
     /// Adds an event. `call` is the call of another process that appended it.
     pub(super) fn add(&mut self, place: i64, event: &Event, call: Option<&str>) -> Result<()> {
-        let body = serde_json::to_string(&event.body).map_err(|error| Error::internal(format!("writing events: {error}")))?;
+        let body = event.stored().map_err(|error| Error::internal(format!("writing events: {error}")))?;
         let message = match &event.body {
             Body::MessageQueued { message_id, .. } | Body::MessageCompleted { message_id, .. } => Some(message_id.as_str()),
             _ => None,

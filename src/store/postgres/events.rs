@@ -114,5 +114,6 @@ fn event(session: &SessionId, row: &Row) -> Result<Event> {
         turn_id: row.column::<Option<&str>>(1)?.map(Into::into),
         at_ms: row.column::<i64>(2)? as u64,
         body,
+        signature,
     })
 }

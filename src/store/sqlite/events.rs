@@ -103,7 +103,7 @@ pub(super) fn page<T>(mut rows: Rows<'_>, read: impl Fn(&Row<'_>) -> rusqlite::R
 
 fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
     let body: &str = row.get_ref(3)?.as_str()?;
-    let body = Body::parse(body)
+    let (body, signature) = Body::parse_stored(body)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Text, Box::new(error)))?;
     Ok(Event {
         session_id: session.clone(),
@@ -111,6 +111,7 @@ fn event(session: &SessionId, row: &Row<'_>) -> rusqlite::Result<Event> {
         turn_id: row.get_ref(1)?.as_str_or_null()?.map(Into::into),
         at_ms: row.get::<_, i64>(2)? as u64,
         body,
+        signature,
     })
 }
 
@@ -176,7 +177,7 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome
             db.prepare_cached("UPDATE sessions SET parent = ?1 WHERE key = ?2")?
                 .execute(params![parent.session_id.as_str(), append.key])?;
         }
-        if let Body::SessionCreated { change, .. } | Body::SessionUpdated { change } = &event.body {
+        if let Some(change) = event.body.session_change() {
             let directories = change.additional_directories.as_ref().map(|list| serde_json::json!(list).to_string());
             db.prepare_cached(
                 "UPDATE sessions SET title = coalesce(?1, title), cwd = coalesce(?2, cwd), directories = coalesce(?3, directories) WHERE key = ?4",
@@ -190,7 +191,7 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome
 /// Inserts an event of the session with rowid `key`. `call` is the call of another process that
 /// appended it.
 pub(super) fn insert_event(db: &Connection, key: i64, event: &Event, call: Option<&MessageId>) -> rusqlite::Result<()> {
-    let body = serde_json::to_string(&event.body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let body = event.stored().map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     let turn = event.turn_id.as_ref().map(|turn| turn.as_str());
     let mut insert =
         db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body, call) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;

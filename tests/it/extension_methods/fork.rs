@@ -112,8 +112,8 @@ async fn long_session_is_forked_without_deltas() {
     agent.call("session/close", json!({"sessionId": parent})).await;
     fill(&home, 100_000, 2);
     let forked = fork(&mut agent, &parent, json!({})).await;
-    // Created, closed, 50,000 messages, changed.
+    // Created, closed, 50,000 messages, granted, changed.
     let view = agent.call("_nuncio/session/get", json!({"sessionId": forked})).await;
-    assert_eq!(view["head"], 50_003, "{view}");
+    assert_eq!(view["head"], 50_004, "{view}");
     agent.finish().await;
 }

@@ -183,6 +183,7 @@ impl Home {
     pub async fn run_without_writing(&self, arguments: &[&str]) -> CommandResult {
         let entries = everything(self.dir.path());
         let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let before: Vec<u32> = entries.iter().map(|path| path.metadata().unwrap().permissions().mode()).collect();
         entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o555 } else { 0o444 }));
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
@@ -190,7 +191,7 @@ impl Home {
             command.uid(65_534).gid(65_534);
         }
         let output = bounded(&format!("nuncio {arguments:?}"), command.stdin(Stdio::null()).output()).await.unwrap();
-        entries.iter().for_each(|path| mode(path, if path.is_dir() { 0o755 } else { 0o644 }));
+        entries.iter().zip(before).for_each(|(path, before)| mode(path, before));
         let code = output.status.code().unwrap_or(-1);
         CommandResult { code, stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }

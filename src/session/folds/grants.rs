@@ -1,0 +1,106 @@
+//! The settings that a session may have beyond the defaults of its directory. Each event that
+//! changes them is signed, and the last signature covers all of them.
+
+use super::signed_event::parse_rules;
+use super::state::SessionState;
+use crate::config::Policy;
+use crate::content::{BudgetLimits, shortened};
+use crate::event::{Body, Event, SessionChange};
+use crate::limits;
+use crate::options::{Mode, OptionValue};
+use crate::workspace::one_line;
+
+impl SessionState {
+    /// Returns the event that grants what the session may do now. Its JSON text is signed: a change
+    /// of the text of unchanged settings makes all earlier signatures invalid.
+    pub(in crate::session) fn granted(&self) -> Body {
+        let given = |limits: BudgetLimits| Some(limits).filter(|limits| *limits != BudgetLimits::default());
+        let change = SessionChange {
+            cwd: Some(self.cwd.clone()),
+            additional_directories: Some(self.additional_directories.clone()),
+            model: self.model.clone(),
+            system_prompt: self.system_prompt.clone(),
+            system_prompt_append: self.system_prompt_append.clone(),
+            tools: self.tools.clone(),
+            agent: self.agent.clone(),
+            agent_session: self.agent_session.clone(),
+            agent_options: self.agent_options.clone(),
+            budget: given(self.budget.of_session()),
+            ..SessionChange::default()
+        };
+        Body::SessionGranted {
+            mode: self.mode.clone(),
+            change,
+            parent: self.parent.clone(),
+            rules: self.rules.iter().map(|rule| serde_json::json!(rule)).collect(),
+            raised: given(self.budget.raised().of_session()).map(Box::new),
+        }
+    }
+
+    /// Returns the event that grants the same to a fork, which is not the session of a subagent.
+    pub(in crate::session) fn granted_to_fork(&self) -> Body {
+        let inherited = parse_rules(self.parent.as_ref().map_or(&[], |parent| &parent.rules)).len();
+        let mut fork = self.clone_grants();
+        fork.rules.drain(..inherited.min(fork.rules.len()));
+        fork.parent = None;
+        fork.granted()
+    }
+
+    /// Adds an event to what the session may do.
+    pub(in crate::session) fn apply_grants(&mut self, event: &Event) {
+        self.apply_to_fields(event);
+        self.budget.apply(event);
+    }
+
+    /// Resets the fields that [`Body::SessionGranted`] sets, except those that it always contains.
+    pub(super) fn forget_grants(&mut self) {
+        self.additional_directories.clear();
+        self.agent_options.clear();
+        self.rules.clear();
+        (self.model, self.system_prompt, self.system_prompt_append, self.tools) = (None, None, None, None);
+        (self.agent, self.agent_session, self.parent) = (None, None, None);
+    }
+
+    /// Drops what the session may do beyond the defaults of its directory, because it is not
+    /// signed. What restricts the session is kept. Returns descriptions of what was dropped.
+    pub(in crate::session) fn drop_grants(&mut self) -> Vec<String> {
+        let (before, budget) = (self.clone_grants(), self.budget.of_session().or(self.budget.raised().of_session()));
+        self.forget_grants();
+        self.budget = Default::default();
+        (self.tools, self.parent) = (before.tools, before.parent);
+        self.parent.iter_mut().for_each(|parent| parent.rules.clear());
+        let (kept, rules): (Vec<_>, Vec<_>) = before.rules.into_iter().partition(|rule| rule.policy != Policy::Allow);
+        self.rules = kept;
+        self.mode = OptionValue::Known(if before.mode.known() == Some(Mode::Plan) { Mode::Plan } else { Mode::default() });
+        let shown = |what: &str, value: String| format!("{what} {}", one_line(shortened(value, limits::TITLE_CHARS_MAX)));
+        let number = |what: &str, number: usize| (number > 0).then(|| format!("{what}: {number}"));
+        let texts = [("model", before.model), ("system prompt", before.system_prompt), ("hosted agent", before.agent)];
+        let texts = texts.into_iter().chain([("end of the system prompt", before.system_prompt_append)]);
+        let mode = Some(before.mode).filter(|mode| *mode != self.mode).map(|mode| ("mode", Some(mode.to_string())));
+        let texts = mode.into_iter().chain(texts).filter_map(|(what, text)| Some(shown(what, text?)));
+        let directories = before.additional_directories.iter().map(|path| shown("directory", path.display().to_string()));
+        let budget = (budget != BudgetLimits::default()).then(|| "limits of the budget".to_owned());
+        let options = number("options of the hosted agent", before.agent_options.len());
+        texts.chain(directories).chain(number("remembered rules", rules.len())).chain(options).chain(budget).collect()
+    }
+
+    /// Copies what the session may do.
+    pub(in crate::session) fn clone_grants(&self) -> SessionState {
+        SessionState {
+            cwd: self.cwd.clone(),
+            additional_directories: self.additional_directories.clone(),
+            mode: self.mode.clone(),
+            model: self.model.clone(),
+            system_prompt: self.system_prompt.clone(),
+            system_prompt_append: self.system_prompt_append.clone(),
+            tools: self.tools.clone(),
+            agent: self.agent.clone(),
+            agent_session: self.agent_session.clone(),
+            agent_options: self.agent_options.clone(),
+            parent: self.parent.clone(),
+            rules: self.rules.clone(),
+            budget: self.budget,
+            ..SessionState::default()
+        }
+    }
+}
