@@ -41,13 +41,15 @@ pub(in crate::session) struct Signer {
 }
 
 impl Signer {
-    /// Reads the key of the data directory `dir` and the secrets of the cluster. Makes the key if
-    /// it is missing: sessions that the SQLite database has then are signed, if an earlier version
+    /// Reads the key of the data directory `dir` and the secrets of the cluster. Without both, it
+    /// makes a key, and signs the sessions that the SQLite database has then, if an earlier version
     /// of nuncio has worked in the directory.
     pub(in crate::session) async fn open(dir: &Path, store: &Store, cluster: Option<&Cluster>) -> Result<Signer> {
         let own = match read_key(dir) {
             Ok(Some(key)) => Some(key),
             _ if store.is_read_only() => None,
+            // Its directory may not outlast the process.
+            Ok(None) if cluster.is_some() => None,
             Ok(None) => Some(make_key(dir, store).await?),
             Err(error) => return Err(error),
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, Statement};
 
@@ -83,14 +84,16 @@ impl OpenConnection {
         params: &[&(dyn ToSql + Sync)],
     ) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
         let known = self.statements.lock().get(sql).cloned();
-        let statement = match known {
-            Some(statement) => statement,
-            None => {
-                let statement = self.client.prepare(sql).await?;
-                self.statements.lock().insert(sql, statement.clone());
-                statement
+        if let Some(statement) = known {
+            let result = self.client.query(&statement, params).await;
+            // Another program has changed the type of a column since: prepare the statement again.
+            let is_outdated = |error: &tokio_postgres::Error| error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED);
+            if !result.as_ref().is_err_and(is_outdated) {
+                return result;
             }
-        };
+        }
+        let statement = self.client.prepare(sql).await?;
+        self.statements.lock().insert(sql, statement.clone());
         self.client.query(&statement, params).await
     }
 }
