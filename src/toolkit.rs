@@ -32,6 +32,7 @@ mod shown_change;
 mod subagents;
 pub(crate) mod text;
 mod tool;
+pub(crate) mod tool_list;
 mod turn_changes;
 
 pub(crate) use after_edit::after_edit;

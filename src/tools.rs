@@ -37,7 +37,7 @@ use self::repo_map::MapCache;
 pub(crate) use self::repo_map::{RelevantFile, Survey};
 use crate::config::KnownTool;
 use crate::model::ToolSpec;
-use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, entry};
+use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, entry, tool_list};
 
 /// A table of tools, in the order in which models receive them.
 #[derive(Clone)]
@@ -101,9 +101,9 @@ impl Tools {
         Tools { maps: self.maps.clone(), ..Tools::new(self.tools.iter().map(chosen).collect()) }
     }
 
-    /// Returns this table with only the named tools, and without unlisted tools.
-    pub(crate) fn only(&self, names: &[String]) -> Tools {
-        let named = self.tools.iter().filter(|tool| names.iter().any(|name| name == tool.name()));
+    /// Returns this table with only the tools that a list allows, and without unlisted tools.
+    pub(crate) fn only(&self, list: &[String]) -> Tools {
+        let named = self.tools.iter().filter(|tool| tool_list::allows(list, tool.name()));
         Tools { maps: self.maps.clone(), ..Tools::new(named.cloned().collect()) }
     }
 

@@ -6,6 +6,7 @@ use super::frontmatter::Frontmatter;
 use super::project_dirs::{ProjectDirs, read};
 use crate::config::DataPaths;
 use crate::limits;
+use crate::workspace::one_line;
 
 /// The directories in which files are searched: first the project's, then the user's.
 #[derive(Clone, Copy, Debug)]
@@ -15,11 +16,37 @@ pub(crate) struct PromptDirs<'a> {
     pub places: &'a DataPaths,
 }
 
+/// Fields with which other programs restrict what the model may do while it follows a command or a
+/// skill, by plain name. A file with one of them is skipped. `allowed-tools` is not one of them: it
+/// allows calls without a question in other programs, and nothing here.
+const RESTRICTING: &[&str] = &[
+    "agent",
+    "context",
+    "disallowedtools",
+    "hooks",
+    "isolation",
+    "mode",
+    "permission",
+    "permissionmode",
+    "permissions",
+    "readonly",
+    "sandbox",
+    "subtask",
+    "tools",
+];
+
 /// A file with its front matter.
 pub(super) struct PromptFile {
     pub name: String,
     pub path: PathBuf,
     pub content: Frontmatter,
+}
+
+impl PromptFile {
+    /// Returns the field because of which the file is not used.
+    fn restriction(&self) -> Option<&str> {
+        self.content.names().find(|(plain, _)| RESTRICTING.contains(plain)).map(|(_, name)| name)
+    }
 }
 
 /// The kind of files to search.
@@ -40,8 +67,23 @@ pub(super) enum Version {
 }
 
 impl PromptDirs<'_> {
-    /// Returns the files, the nearest first. Skips a file if a nearer one has the same name.
+    /// Returns the files that are used, the nearest first. Of files with one name, the nearest
+    /// counts.
     pub(super) fn files(&self, kind: PromptFiles) -> Vec<PromptFile> {
+        self.all(kind).into_iter().filter(|file| file.restriction().is_none()).collect()
+    }
+
+    /// Returns why files are not used.
+    pub(crate) fn skipped(&self) -> Vec<String> {
+        let files = [PromptFiles::Commands, PromptFiles::Skills].into_iter().flat_map(|kind| self.all(kind));
+        let reason = |file: PromptFile| {
+            let field = file.restriction()?;
+            Some(format!("{} is skipped: the field {field} restricts the model, which is not supported", file.path.display()))
+        };
+        files.filter_map(reason).map(one_line).collect()
+    }
+
+    fn all(&self, kind: PromptFiles) -> Vec<PromptFile> {
         let project = ProjectDirs::new(self.cwd, Some(self.places));
         let mut files: Vec<PromptFile> = Vec::new();
         let mut add = |dir: PathBuf, top: Option<&Path>| {

@@ -18,12 +18,12 @@ pub(crate) struct Skill {
     pub path: PathBuf,
 }
 
-/// Finds the skills that the model may use. Those with `disable-model-invocation: true` are only
-/// slash commands.
+/// Finds the skills that the model may use. Those with `disable-model-invocation` are only slash
+/// commands, unless its value is `false`.
 pub(crate) fn find(dirs: &PromptDirs<'_>) -> Vec<Skill> {
     let files = dirs.files(PromptFiles::Skills).into_iter();
     files
-        .filter(|file| file.content.get("disable-model-invocation").as_deref() != Some("true"))
+        .filter(|file| file.content.get("disable-model-invocation").is_none_or(|value| value.eq_ignore_ascii_case("false")))
         .filter_map(|file| Some(Skill { description: file.content.get("description")?, name: file.name, path: file.path }))
         .collect()
 }

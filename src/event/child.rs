@@ -25,7 +25,8 @@ pub struct SessionParent {
     pub agent: Option<String>,
     /// Number of sessions above this one, including those of the processes that started nuncio.
     pub depth: u32,
-    /// Names of the tools that the subagent may use; missing: all tools.
+    /// The tools that the subagent may use: names, `PREFIX*`, and `!NAME` for a tool that it may
+    /// not use; missing: all tools.
     pub tools: Option<Vec<String>>,
     /// Permission rules that the parent had remembered when the child was created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -259,7 +259,7 @@ async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId
     let most = server.mode().await;
     let agent = input.agent.as_deref().map(|name| find_agent(server, &cwd, name)).transpose()?;
     let mut ours = Map::new();
-    let mode = input.mode.or(agent.as_ref().and_then(|agent| agent.mode)).unwrap_or(most);
+    let mode = input.mode.into_iter().chain(agent.as_ref().and_then(|agent| agent.mode)).reduce(at_most).unwrap_or(most);
     let profile = agent.map(|agent| agent.profile).unwrap_or_default();
     // `--agent` is for the user's sessions; here it would start the caller again.
     let own_agent = || server.access.session.is_some().then(|| NATIVE.to_owned());
@@ -285,16 +285,14 @@ fn allowed_directories(server: &ToolServer) -> String {
 }
 
 fn find_agent(server: &ToolServer, cwd: &std::path::Path, name: &str) -> Result<TaskAgent> {
-    let agents = task_agents(&server.app.services, cwd);
-    let names: Vec<String> = agents.iter().map(|agent| agent.name.clone()).collect();
-    let found = agents.into_iter().find(|agent| agent.name.eq_ignore_ascii_case(name));
-    if found.as_ref().is_some_and(|agent| agent.profile.tools.is_some()) {
-        let message = format!("agent: the definition of {name} limits its tools, which delegate does not support");
+    let found = task_agents(&server.app.services, cwd);
+    let agent = found.agent(name).cloned().ok_or_else(|| {
+        let (missing, known) = found.missing(name);
+        Error::invalid_params(missing).hint(known)
+    })?;
+    if agent.profile.tools.is_some() || agent.profile.max_requests.is_some() {
+        let message = format!("agent: the definition of {name} limits its tools or requests, which delegate does not support");
         return Err(Error::invalid_params(message).hint("choose another agent, or ask nuncio to start it with task"));
     }
-    found.ok_or_else(|| {
-        let hint =
-            if names.is_empty() { "there are no agent definitions".into() } else { format!("use one of {}", names.join(", ")) };
-        Error::invalid_params(format!("agent: there is no agent {name}")).hint(hint)
-    })
+    Ok(agent)
 }

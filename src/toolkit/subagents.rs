@@ -75,9 +75,11 @@ pub(crate) struct SubagentRequest {
 pub(crate) struct SubagentProfile {
     pub name: Option<String>,
     pub system_prompt: Option<String>,
-    /// Names of the tools that the subagent may use.
+    /// The tools that the subagent may use, see [`super::tool_list`].
     pub tools: Option<Vec<String>>,
     pub model: Option<String>,
+    /// Maximum number of model requests of a turn.
+    pub max_requests: Option<u64>,
     /// Name of a hosted agent that works in the child session.
     pub hosted: Option<String>,
 }

@@ -7,18 +7,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::config::AccessShape;
+use crate::config::{AccessShape, Policy};
 use crate::content::{BudgetLimits, StopReason, ToolKind, Usage};
 use crate::event::{ChildEnd, ChildStatus};
 use crate::id::SessionId;
 use crate::limits;
 use crate::options::Mode;
 use crate::permission::Access;
+use crate::permission::rules::stricter;
 use crate::task;
 use crate::toolkit::{
     AnyTool, Subagent, SubagentProfile, SubagentRequest, Tool, ToolContext, ToolError, ToolOutput, artifact, entry_with,
 };
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, one_line};
 
 /// Maximum length of the description of an agent in the tool's description, in characters.
 const AGENT_DESCRIPTION_CHARS_MAX: usize = 300;
@@ -26,7 +27,14 @@ const AGENT_DESCRIPTION_CHARS_MAX: usize = 300;
 /// The tool, with the agents that it can start.
 #[derive(Default)]
 pub(super) struct Task {
-    agents: Arc<[TaskAgent]>,
+    agents: Arc<TaskAgents>,
+}
+
+/// The agents of a directory.
+#[derive(Debug, Default)]
+pub(crate) struct TaskAgents {
+    pub agents: Vec<TaskAgent>,
+    pub skipped: Vec<SkippedAgent>,
 }
 
 /// An agent that `task` can start.
@@ -38,10 +46,44 @@ pub(crate) struct TaskAgent {
     pub profile: SubagentProfile,
 }
 
+/// A file with an agent definition that is not used.
+#[derive(Clone, Debug)]
+pub(crate) struct SkippedAgent {
+    pub name: String,
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+impl TaskAgents {
+    /// Finds an agent.
+    pub(crate) fn agent(&self, name: &str) -> Option<&TaskAgent> {
+        self.agents.iter().find(|agent| agent.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Finds a definition that is not used.
+    pub(crate) fn skipped(&self, name: &str) -> Option<&SkippedAgent> {
+        self.skipped.iter().find(|skipped| skipped.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Returns why there is no agent with this name, and the names that can be used.
+    pub(crate) fn missing(&self, name: &str) -> (String, String) {
+        let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let known = if names.is_empty() { "there are none: omit it".into() } else { format!("use one of {}", names.join(", ")) };
+        let why = self.skipped(name).map(|skipped| format!(": {skipped}")).unwrap_or_default();
+        (format!("agent: there is no agent {name}{why}"), known)
+    }
+}
+
+impl std::fmt::Display for SkippedAgent {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} is skipped: {}", one_line(self.path.display().to_string()), self.reason)
+    }
+}
+
 /// Creates the tool of a session with these agents. Its description lists them.
-pub(crate) fn with_agents(agents: Arc<[TaskAgent]>) -> Arc<dyn AnyTool> {
+pub(crate) fn with_agents(agents: Arc<TaskAgents>) -> Arc<dyn AnyTool> {
     let mut list = String::new();
-    for agent in agents.iter() {
+    for agent in &agents.agents {
         let mut description = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some((end, _)) = description.char_indices().nth(AGENT_DESCRIPTION_CHARS_MAX) {
             description.replace_range(end.., "…");
@@ -129,13 +171,14 @@ impl Tool for Task {
         };
         let agent = input.agent.as_deref().map(|name| self.agent(name)).transpose()?.cloned();
         let (profile, mode) = agent.map(|agent| (agent.profile, agent.mode)).unwrap_or_default();
+        let modes = mode.into_iter().chain(input.mode);
         let background = input.background == Some(true);
         let request = SubagentRequest {
             call_id: context.call_id.clone(),
             title: self.title(&input, &context.workspace),
             prompt: input.prompt,
             profile: profile.clone(),
-            mode: input.mode.or(mode),
+            mode: modes.reduce(|one, other| stricter(one, other, Policy::Ask)),
             background,
             budget: BudgetLimits::default(),
             depth,
@@ -187,12 +230,9 @@ fn result(end: &ChildEnd, answer: String, context: &ToolContext) -> Result<Strin
 
 impl Task {
     fn agent(&self, name: &str) -> Result<&TaskAgent, ToolError> {
-        let found = self.agents.iter().find(|agent| agent.name.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
-            let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
-            let known =
-                if names.is_empty() { "there are none: omit it".into() } else { format!("use one of {}", names.join(", ")) };
-            ToolError(format!("task: agent: there is no agent {name}; {known}"))
+        self.agents.agent(name).ok_or_else(|| {
+            let (missing, known) = self.agents.missing(name);
+            ToolError(format!("task: {missing}; {known}"))
         })
     }
 }

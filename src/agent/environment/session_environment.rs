@@ -58,6 +58,8 @@ pub(crate) struct SessionEnvironment {
     /// Directories of `sandbox.writable` that are not used, because a symlink of the project leads
     /// to them.
     pub(in crate::agent) dropped: Vec<PathBuf>,
+    /// Agent definitions, commands and skills that are not used, with the reasons.
+    pub(in crate::agent) skipped: Vec<String>,
     files: Arc<FilesSeen>,
     checks: CheckSettings,
     /// The repository belongs to another user: its directory and the owner.
@@ -109,13 +111,9 @@ impl SessionEnvironment {
         if before.is_some_and(|before| before.cwd != cwd) {
             shell.set_cwd(workspace.cwd.clone());
         }
-        let tools = match before {
-            Some(before) => before.tools.copy(),
-            None => {
-                let agents = task_agents(&services, &cwd);
-                let native = services.tools.replacing(&task::with_agents(agents.into()));
-                SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone()))
-            }
+        let (tools, skipped) = match before {
+            Some(before) => (before.tools.copy(), Vec::new()),
+            None => new_tools(&services, &cwd, parent),
         };
         let checks = before.filter(|before| before.cwd == cwd).map(|before| &before.checks);
         let secrets = Models::secret_names(&loaded.settings);
@@ -129,6 +127,7 @@ impl SessionEnvironment {
             variables: Arc::new(variables),
             writable: workspace.roots.iter().cloned().chain(writable).chain(git_dirs).collect(),
             dropped,
+            skipped,
             client_roots: workspace.roots_of(&directories).into(),
             checks: CheckSettings::new(&loaded.settings.verify, places, &workspace.cwd, checks),
             foreign_repository: foreign_repository(&workspace.cwd, places),
@@ -277,6 +276,18 @@ impl SessionEnvironment {
             session: session.to_vec(),
         }
     }
+}
+
+/// Creates the tools of a session in `cwd`. Also returns why agent definitions, commands and skills
+/// are not used; a subagent has the same files as the session above it.
+fn new_tools(services: &Services, cwd: &Path, parent: Option<&SessionParent>) -> (SessionTools, Vec<String>) {
+    let agents = task_agents(services, cwd);
+    let skipped = match parent {
+        None => agents.skipped.iter().map(ToString::to_string).chain(services.prompt_dirs(cwd).skipped()).collect(),
+        Some(_) => Vec::new(),
+    };
+    let native = services.tools.replacing(&task::with_agents(agents.into()));
+    (SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone())), skipped)
 }
 
 /// Configures the language servers that a session may start.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::toolkit::AnyTool;
+use crate::toolkit::{AnyTool, tool_list};
 use crate::tools::Tools;
 
 /// The table of tools of one session.
@@ -15,7 +15,7 @@ use crate::tools::Tools;
 /// in the order in which they were added, each group of new ones sorted by name.
 pub(crate) struct SessionTools {
     native: Tools,
-    /// Names of the tools that the session may use; `None`: all.
+    /// The tools that the session may use, see [`tool_list`]; `None`: all.
     only: Option<Vec<String>>,
     current: Mutex<Current>,
 }
@@ -31,7 +31,7 @@ struct Current {
 }
 
 impl SessionTools {
-    /// Creates a table of the process-wide tools; with `only`, a table of those that it names.
+    /// Creates a table of the process-wide tools; with `only`, a table of those that it allows.
     pub(crate) fn new(native: &Tools, only: Option<Vec<String>>) -> SessionTools {
         let native = only.as_deref().map_or_else(|| native.clone(), |only| native.only(only));
         let table = Arc::new(native.clone());
@@ -57,7 +57,7 @@ impl SessionTools {
 
     /// Returns whether the session may use a tool with this name.
     pub(crate) fn allows(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == name))
+        self.only.as_ref().is_none_or(|only| tool_list::allows(only, name))
     }
 
     /// Replaces the extra tools, which the session may use, and the unlisted ones. Must only be

@@ -128,7 +128,10 @@ impl NativeAgent {
     }
 }
 
-/// Reports settings of the project that have no effect in a new environment.
+/// Maximum number of skipped files that a notice names.
+const SKIPPED_SHOWN_MAX: usize = 50;
+
+/// Reports settings and files of the project that have no effect in a new environment.
 async fn report_ignored_settings(turn: &Turn, environment: &SessionEnvironment) {
     if let Some((title, description)) = environment.loaded.ignored_notice(environment.cwd()) {
         turn.emit(Body::notice(Severity::Warning, title, description)).await;
@@ -136,5 +139,12 @@ async fn report_ignored_settings(turn: &Turn, environment: &SessionEnvironment) 
     for path in &environment.dropped {
         let description = format!("{} is not used: a symlink of the project leads to it", path.display());
         turn.emit(Body::notice(Severity::Warning, "A directory of sandbox.writable is ignored", description)).await;
+    }
+    if !environment.skipped.is_empty() {
+        let mut description = environment.skipped.iter().take(SKIPPED_SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
+        if let more @ 1.. = environment.skipped.len().saturating_sub(SKIPPED_SHOWN_MAX) {
+            description += &format!("; and {more} more");
+        }
+        turn.emit(Body::notice(Severity::Warning, "Agent definitions, commands or skills are skipped", description)).await;
     }
 }

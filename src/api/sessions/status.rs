@@ -26,7 +26,7 @@ use crate::permission::rules::Rules;
 use crate::protocol::acp;
 use crate::session::{AgentInfo, OfferedTool};
 use crate::toolkit::AnyTool;
-use crate::tools::task::TaskAgent;
+use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};
 
 /// No params.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -133,7 +133,8 @@ pub(crate) struct SubagentView {
     /// `PROVIDER/NAME`; missing: the model of the parent session.
     model: Option<String>,
     mode: Option<String>,
-    /// Names of the tools that it may use; missing: all tools.
+    /// The tools that it may use: names, `PREFIX*`, and `!NAME` for a tool that it may not use;
+    /// missing: all tools.
     tools: Option<Vec<String>>,
 }
 
@@ -154,6 +155,17 @@ impl SubagentView {
 pub(crate) struct AgentList {
     agents: Vec<AgentView>,
     subagents: Vec<SubagentView>,
+    /// Agent definitions that are not used.
+    skipped: Vec<SkippedAgentView>,
+}
+
+/// An agent definition that is not used, because it has a restriction that cannot be applied.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SkippedSubagent")]
+pub(crate) struct SkippedAgentView {
+    name: String,
+    path: PathBuf,
+    reason: String,
 }
 
 /// The method `_nuncio/agent/list`.
@@ -179,9 +191,13 @@ impl Method for ListAgents {
             None => cx.app.cwd.clone(),
         };
         let visible = cx.client.has_access_to(&cwd);
-        let subagents = if visible { task_agents(&cx.app.services, &cwd) } else { Vec::new() };
-        let agents = cx.app.agents.list().into_iter().map(agent).collect();
-        Ok(Reply::new(AgentList { agents, subagents: subagents.into_iter().map(SubagentView::from_agent).collect() }))
+        let found = if visible { task_agents(&cx.app.services, &cwd) } else { TaskAgents::default() };
+        let skipped = |SkippedAgent { name, path, reason }| SkippedAgentView { name, path, reason };
+        Ok(Reply::new(AgentList {
+            agents: cx.app.agents.list().into_iter().map(agent).collect(),
+            subagents: found.agents.into_iter().map(SubagentView::from_agent).collect(),
+            skipped: found.skipped.into_iter().map(skipped).collect(),
+        }))
     }
 }
 

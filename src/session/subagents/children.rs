@@ -25,7 +25,7 @@ use crate::session::sessions::{Lineage, Sessions};
 use crate::session::work::capacity::shutting_down;
 use crate::session::work::message::{IncomingMessage, QueuedMessage};
 use crate::session::work::turn::{TurnEnd, TurnHandle};
-use crate::toolkit::{Progress, Spawner, Subagent, SubagentRequest, ToolError};
+use crate::toolkit::{Progress, Spawner, Subagent, SubagentRequest, ToolError, tool_list};
 
 /// The client that prompts subagents, and reports the end of background subagents.
 pub(crate) const REPORTER: &str = "task";
@@ -76,6 +76,12 @@ impl Sessions {
         let parent = self.opened(session).ok_or_else(|| Error::not_found(format!("session {session} is not open")))?;
         let ancestors = ancestors_of(&parent, turn, prompt, &request);
         refuse_loop(&ancestors, &request)?;
+        if request.profile.hosted.is_some()
+            && parent.log.state(|state| state.parent.as_ref().is_some_and(|link| link.tools.is_some()))
+        {
+            let message = "a subagent with limited tools cannot start an agent that has tools of its own";
+            return Err(Error::invalid_params(message).hint("do it yourself"));
+        }
         let mut guard = parent.children.enter()?;
         let permit = self.subagents.clone().try_acquire_owned().map_err(|_| {
             let message = format!("{} subagents are already running", limits::SUBAGENTS_MAX);
@@ -121,7 +127,8 @@ impl Sessions {
 fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (ChildLabel, SessionSetup, Mode, SessionChange) {
     let SubagentRequest { call_id, title, profile, mode, depth, background, .. } = request;
     // The parent's time limits end its other subagents.
-    let budget = if background { request.budget } else { BudgetLimits::default() };
+    let mut budget = if background { request.budget } else { BudgetLimits::default() };
+    budget.max_requests = profile.max_requests.into_iter().chain(budget.max_requests).min();
     let label = ChildLabel {
         child_session_id: SessionId::new(),
         tool_call_id: call_id.clone(),
@@ -136,7 +143,7 @@ fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (Child
             tool_call_id: call_id,
             agent: profile.name,
             depth,
-            tools: profile.tools,
+            tools: tool_list::both(state.parent.as_ref().and_then(|parent| parent.tools.clone()), profile.tools),
             rules: state.rules.iter().map(|rule| serde_json::json!(rule)).collect(),
         };
         let own = SessionChange {

@@ -109,3 +109,70 @@ async fn skills_are_listed_in_system_prompt_and_read_without_question() {
         assert_eq!(home.run(&["run", "--model", &model, "go"], "").await.code == 0, there, "{expected}");
     }
 }
+
+/// A field of a command or a skill, and whether the file is used, and whether the model may use the
+/// skill by itself.
+const FIELDS: &[(&str, bool, bool)] = &[
+    ("allowed-tools: Bash(git:*)", true, true),
+    ("allowed-tools: [Read]", true, true),
+    ("model: opus", true, true),
+    ("license: MIT", true, true),
+    ("hooks:", true, true),
+    ("disable-model-invocation: false", true, true),
+    ("disable-model-invocation: true", true, false),
+    ("disable-model-invocation: True # by hand", true, false),
+    ("disable-model-invocation: yes", true, false),
+    ("disable_model_invocation: \"true\"", true, false),
+    ("disallowed-tools: Bash", false, false),
+    ("disallowedTools: [Bash]", false, false),
+    ("tools: Read", false, false),
+    ("hooks:\n  PreToolUse:\n    - matcher: Bash", false, false),
+    ("context: fork", false, false),
+    ("agent: Explore", false, false),
+    ("mode: ask", false, false),
+    ("permission-mode: plan", false, false),
+    ("permission:\n  bash: deny", false, false),
+    ("subtask: true", false, false),
+    ("isolation: worktree", false, false),
+    ("sandbox: read-only", false, false),
+];
+
+#[tokio::test]
+async fn commands_and_skills_with_restrictions_are_skipped_and_allowed_tools_grant_nothing() {
+    let home = Home::new();
+    for (number, (field, ..)) in FIELDS.iter().enumerate() {
+        let text = format!("---\ndescription: Case.\n{field}\n---\nDo it.\n");
+        home.put(&format!(".claude/commands/c{number}.md"), &text);
+        home.put(&format!(".claude/skills/s{number}/SKILL.md"), &text);
+    }
+    let system = home.data().join("hook.sh");
+    std::fs::write(&system, "cat > \"$NUNCIO_WORKSPACE/system\"\n").unwrap();
+    home.config("[[hooks]]\nevent = \"prompt.system.transform\"\ncommand = [\"sh\", \"hook.sh\"]\n");
+    let steps = json!([{"tool_calls": [{"name": "bash", "input": {"command": "git status"}}]}, {"text": "ok"}]);
+    let (mut agent, session) = home.session(steps, &["--mode", "ask"]).await;
+    agent.otherwise = harness::Reply::Pick("reject_once");
+    agent.turn(&session, "/c0").await;
+    assert_eq!(agent.questions(), 1, "the command of a file with allowed-tools is asked about");
+    let updates = agent.updates(&session);
+    let announced: Vec<&str> = commands(&updates)[0]["availableCommands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|command| command["name"].as_str())
+        .collect();
+    let system = home.get("system").unwrap();
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let notices = harness::log::bodies(&log, "notice");
+    let notice =
+        notices.iter().find_map(|notice| notice["description"].as_str().filter(|text| text.contains("is skipped"))).unwrap();
+    for (number, (field, used, listed)) in FIELDS.iter().enumerate() {
+        for (name, file) in
+            [(format!("c{number}"), format!("commands/c{number}.md")), (format!("s{number}"), format!("skills/s{number}/SKILL.md"))]
+        {
+            assert_eq!(announced.contains(&name.as_str()), *used, "{name}: {field:?}");
+            assert_eq!(notice.contains(&format!("{file} is skipped")), !used, "{name}: {field:?}: {notice}");
+        }
+        assert_eq!(system.contains(&format!("- s{number}: ")), *listed, "{field:?}");
+    }
+}
