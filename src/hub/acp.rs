@@ -2,6 +2,7 @@
 
 mod conversation;
 mod gemini_command;
+mod kimi_input;
 mod turn;
 mod update;
 

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::raw_output;
+use crate::config::AccessKind;
 use crate::content::{Location, Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 use crate::hooks::HookTool;
 use crate::id::ToolCallId;
@@ -57,29 +58,67 @@ impl Call {
         ToolLabel { name: name.into(), title: self.title.clone(), category: Some(category) }
     }
 
-    /// Describes the call to hooks.
+    /// Returns the kind of access. The described effect takes precedence over the kind that the
+    /// agent gives.
+    pub(super) fn access(&self) -> AccessKind {
+        let writes_files = self.content.iter().any(|content| matches!(content, ToolContent::Diff { .. }));
+        match self.kind {
+            _ if self.command().is_some() => AccessKind::Exec,
+            _ if writes_files => AccessKind::Write,
+            ToolKind::Execute => AccessKind::Exec,
+            ToolKind::Edit => AccessKind::Write,
+            ToolKind::Read | ToolKind::Search if !self.paths().is_empty() => AccessKind::Read,
+            ToolKind::Fetch => AccessKind::Network,
+            // The effect of the call is unknown.
+            ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Other => AccessKind::Mcp,
+        }
+    }
+
+    /// Returns the name of nuncio's tool whose rules and hooks apply to the call.
+    pub(super) fn tool_name(&self) -> String {
+        match self.access() {
+            AccessKind::Exec => "bash".into(),
+            AccessKind::Write => "edit".into(),
+            AccessKind::Read | AccessKind::Network | AccessKind::Mcp => self.label().name,
+        }
+    }
+
+    /// Describes the call to hooks. An unknown command is `null`.
     pub(super) fn hook_tool(&self) -> HookTool {
-        let (tool_call_id, name, input) = (self.id.clone(), self.label().name, self.input.clone());
+        let mut input = self.input.clone();
+        if self.access() == AccessKind::Exec && self.command().is_none() {
+            match input.as_object_mut() {
+                Some(fields) => drop(fields.insert("command".into(), Value::Null)),
+                None => input = json!({ "command": null }),
+            }
+        }
+        let (tool_call_id, name) = (self.id.clone(), self.tool_name());
         HookTool { tool_call_id, name, input, status: None, output: None, parts: None }
     }
 
-    /// Returns the command line of a call that runs a command.
+    /// Returns the command line of a call that runs a command; `None` if it is unknown.
     pub(super) fn command(&self) -> Option<String> {
-        let command = &self.input["command"];
-        match command {
-            Value::String(line) => Some(line.clone()),
+        let words = |value: &Value| -> Option<Vec<String>> {
+            value.as_array()?.iter().map(|word| word.as_str().map(String::from)).collect()
+        };
+        // Some agents give the arguments of the program separately.
+        let arguments = match &self.input["args"] {
+            Value::Null => Vec::new(),
+            arguments => words(arguments)?,
+        };
+        let line = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let command = match &self.input["command"] {
+            Value::String(line) if arguments.is_empty() => line.clone(),
+            Value::String(program) => format!("{program} {}", line(&arguments)),
             // The arguments of a program. `bash -lc LINE` is shown as LINE.
-            Value::Array(words) => {
-                let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
-                match words.as_slice() {
-                    [shell, "-c" | "-lc", line] if SHELLS.contains(shell) => Some((*line).to_owned()),
-                    words => {
-                        Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")).filter(|line| !line.is_empty())
-                    }
+            list => match [words(list)?, arguments].concat().as_slice() {
+                [shell, option, line] if SHELLS.contains(&shell.as_str()) && ["-c", "-lc"].contains(&option.as_str()) => {
+                    line.clone()
                 }
-            }
-            _ => None,
-        }
+                words => line(words),
+            },
+        };
+        Some(command).filter(|command| !command.trim().is_empty())
     }
 
     /// Returns whether the agent describes the call with more than a title.

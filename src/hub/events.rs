@@ -242,6 +242,7 @@ impl<'a> TurnEvents<'a> {
             call.content.push(ToolContent::text(problem));
             text = if text.is_empty() { problem.into() } else { format!("{text}\n{problem}") };
         }
+        let tool = call.hook_tool();
         let completed = Body::ToolCompleted {
             tool_call_id: call.id.clone(),
             tool: Some(call.label()),
@@ -253,7 +254,6 @@ impl<'a> TurnEvents<'a> {
             effect: problem.map(|_| "unknown".into()),
         };
         // The id is kept, so that later updates of the call are ignored.
-        let tool = call.hook_tool();
         if call.kind == ToolKind::Edit {
             self.environment.announced.lock().extend(call.paths());
         }

@@ -11,7 +11,7 @@ use super::call::Call;
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
 use crate::config::{AccessKind, LoadedSettings, Policy};
-use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, ToolKind};
+use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::permission::paths::AccessPath;
@@ -178,26 +178,9 @@ impl<'a> PermissionDecider<'a> {
             project: self.loaded.project_rules.clone(),
             session: remembered,
         };
-        let label = call.label();
+        let (kind, tool) = (call.access(), call.tool_name());
         let command = call.command();
         let url = call.input["url"].as_str();
-        let writes_files = call.content.iter().any(|content| matches!(content, ToolContent::Diff { .. }));
-        // The described effect takes precedence over the kind that the agent gives.
-        let kind = match call.kind {
-            _ if command.is_some() => AccessKind::Exec,
-            _ if writes_files => AccessKind::Write,
-            ToolKind::Execute => AccessKind::Exec,
-            ToolKind::Edit => AccessKind::Write,
-            ToolKind::Read | ToolKind::Search if !call.paths().is_empty() => AccessKind::Read,
-            ToolKind::Fetch => AccessKind::Network,
-            // The effect of the call is unknown.
-            ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Other => AccessKind::Mcp,
-        };
-        let tool = match kind {
-            AccessKind::Exec => "bash",
-            AccessKind::Write => "edit",
-            _ => &label.name,
-        };
         let place = |path: &Path| {
             let resolved = self.workspace.resolve(&path.to_string_lossy());
             let guarded = kind == AccessKind::Write && self.workspace.is_protected(&resolved.real);
@@ -209,11 +192,8 @@ impl<'a> PermissionDecider<'a> {
                 guarded,
             }
         };
-        let line = (kind == AccessKind::Exec).then(|| match &command {
-            Some(command) => CommandLine::parse("", command),
-            // The title may be the command or describe it.
-            None => CommandLine::uncertain(call.title.trim_matches('`')),
-        });
+        let line = (kind == AccessKind::Exec)
+            .then(|| command.as_ref().map_or_else(CommandLine::unknown, |command| CommandLine::parse("", command)));
         let file = |path: &str| place(&self.workspace.cwd.join(path));
         let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
         let paths: Vec<AccessPath> = match kind {
@@ -225,13 +205,13 @@ impl<'a> PermissionDecider<'a> {
             _ => call.paths().iter().map(|path| place(path)).collect(),
         };
         let described = match kind {
-            AccessKind::Exec => true,
+            AccessKind::Exec => command.is_some(),
             AccessKind::Network => url.is_some(),
             AccessKind::Read | AccessKind::Write => !paths.is_empty(),
             AccessKind::Mcp => call.is_described(),
         };
         let decision =
-            decide(&rules, mode, default, &PermissionRequest { paths, line, writes, url, ..PermissionRequest::new(tool, kind) });
+            decide(&rules, mode, default, &PermissionRequest { paths, line, writes, url, ..PermissionRequest::new(&tool, kind) });
         // Without a description of its effect, a call is allowed only by an answer.
         match decision.policy {
             Policy::Allow if !described => Decision { policy: Policy::Ask, rule: None },

@@ -227,7 +227,10 @@ fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
     let cautious = rule.policy != Policy::Allow;
     let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(request.tool), cautious));
     let kind = rule.kind.is_none_or(|kind| kind == request.kind);
+    // An unknown command may run in any directory.
+    let is_unknown = request.line.as_ref().is_some_and(CommandLine::is_unknown);
     let path = match &rule.path {
+        Some(_) if is_unknown && cautious && (rule.tool.is_some() || rule.kind.is_some()) => true,
         Some(glob) => {
             let glob = PathGlob::new(glob);
             let fits = |place: &AccessPath| place.names(cautious).any(|name| glob.fits(name, cautious));

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::gemini_command;
+use super::{gemini_command, kimi_input};
 use crate::content::{
     Cost, Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
@@ -25,6 +25,8 @@ pub(super) struct AcpState {
     /// The id of the session, once it is known. A process has one session.
     pub session: Option<String>,
     version: Option<String>,
+    /// The agent is Kimi Code, see [`kimi_input`].
+    is_kimi: bool,
     commands: Vec<SlashCommand>,
     options: Vec<KnownOption>,
     context_window: u64,
@@ -61,7 +63,9 @@ impl AcpState {
     /// Reads the response to `initialize`, and the modes, models and options of a new or loaded
     /// session.
     pub(super) fn opened(&mut self, initialized: &Value, response: &Value) {
-        self.version = initialized["agentInfo"]["version"].as_str().map(String::from);
+        let agent = &initialized["agentInfo"];
+        self.version = agent["version"].as_str().map(String::from);
+        self.is_kimi = agent["name"].as_str().is_some_and(|name| name.to_lowercase().contains("kimi"));
         self.options.clear();
         self.set_config_options(&response["configOptions"]);
         let modes = &response["modes"];
@@ -203,7 +207,11 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
         Some("agent_thought_chunk") => chunk(Role::Thought, update, events).await,
         Some("tool_call" | "tool_call_update") => {
             if let Some(given) = update["toolCallId"].as_str() {
-                events.call(given, call_update(update)).await;
+                let mut call = call_update(update);
+                if call.input.is_none() && peer.with_state(|state| state.is_kimi) {
+                    call.input = kimi_input::input(update);
+                }
+                events.call(given, call).await;
             }
         }
         Some("plan") => {

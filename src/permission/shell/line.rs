@@ -5,6 +5,9 @@ use super::effect::Effect;
 use super::pattern::{Match, Text, escape, fits, known};
 use super::read;
 
+/// Stands for an unknown line. No line has this character.
+const UNKNOWN: &str = "\0";
+
 /// A command line for bash.
 #[derive(Clone, Debug)]
 pub struct CommandLine {
@@ -29,12 +32,16 @@ impl CommandLine {
         CommandLine { whole: format!("{environment}{line}"), text: known(line), commands }
     }
 
-    /// Analyses a text that may be the command line or a description of it. Deny and ask patterns
-    /// match the text, and may match the actual line, which can be any; no allow pattern does.
-    pub(crate) fn uncertain(text: &str) -> CommandLine {
-        let mut line = CommandLine::parse("", text);
-        line.commands.push(ShellCommand::new(Effect::Opaque, &[], ""));
-        CommandLine { whole: "\0".into(), ..line }
+    /// Creates an unknown command line, which may be any: every deny and ask pattern matches it,
+    /// and no allow pattern does.
+    pub(crate) fn unknown() -> CommandLine {
+        let commands = vec![ShellCommand::new(Effect::Opaque, &[], "")];
+        CommandLine { whole: UNKNOWN.into(), text: known(""), commands }
+    }
+
+    /// Returns whether the line is unknown.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.whole == UNKNOWN
     }
 
     /// Returns the pattern that matches only this line.
@@ -58,6 +65,10 @@ impl CommandLine {
 
     /// Matches a deny or ask pattern against `command` and against the complete line.
     pub(crate) fn match_command(&self, command: &ShellCommand, pattern: &str) -> Match {
-        if self.is_exactly(pattern) || fits(pattern, &self.text, false) { Match::Yes } else { command.match_pattern(pattern) }
+        if self.is_unknown() || self.is_exactly(pattern) || fits(pattern, &self.text, false) {
+            Match::Yes
+        } else {
+            command.match_pattern(pattern)
+        }
     }
 }

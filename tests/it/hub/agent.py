@@ -93,6 +93,27 @@ def ask_by_title(word, command):
     say(f"[{outcome.get('optionId', outcome['outcome'])}]")
 
 
+def ask_as_kimi(arguments, kind="execute"):
+    """Asks as Kimi Code does: the arguments are only in the text of earlier updates. Runs nothing."""
+    identifier = f"kimi-{len(history)}"
+    text = lambda text: [{"type": "content", "content": {"type": "text", "text": text}}]
+    call = {"toolCallId": identifier, "status": "pending", "title": "Bash", "kind": kind}
+    update(sessionUpdate="tool_call", content=text(arguments[:9]), **call)
+    update(sessionUpdate="tool_call_update", toolCallId=identifier, status="in_progress", content=text(arguments))
+    request = {"toolCallId": identifier, "title": "Bash", "content": text("Requesting approval to run it")}
+    outcome = ask(request, f"q-{identifier}")["result"]["outcome"]
+    update(sessionUpdate="tool_call_update", toolCallId=identifier, status="completed", content=text(json.dumps({"command": "x"})))
+    say(f"[{outcome.get('optionId', outcome['outcome'])}]")
+
+
+def ask_about(fields):
+    """Asks about a call with these fields. Runs nothing."""
+    identifier = f"about-{len(history)}"
+    outcome = ask({"toolCallId": identifier, "status": "pending", "title": "Bash", **fields}, f"q-{identifier}")["result"]["outcome"]
+    update(sessionUpdate="tool_call_update", toolCallId=identifier, status="failed")
+    say(f"[{outcome.get('optionId', outcome['outcome'])}]")
+
+
 def call_tool(name, arguments):
     """Calls a tool of the MCP server `nuncio` over HTTP. Returns its text, after [error] if it failed."""
     server = next(server for server in state["servers"] if server["name"] == "nuncio")
@@ -136,6 +157,10 @@ def work(prompt):
         run_command(" ".join(words[1:]), f"call-{len(history)}")
     elif word in ("gemini", "gemini-sub", "old-gemini", "twice", "titled", "nameless", "nothing", "twins"):
         ask_by_title(word, " ".join(words[1:]))
+    elif word in ("kimi", "kimi-fetch"):
+        ask_as_kimi(prompt[len(word) + 1:], "fetch" if word == "kimi-fetch" else "execute")
+    elif word == "about":
+        ask_about(json.loads(prompt[len(word):]))
     elif word == "asks-login":
         print("Please log in: visit http://127.0.0.1/login", file=sys.stderr, flush=True)
         cancelled.wait()
@@ -324,6 +349,7 @@ def request(message):
                         "mcpCapabilities": {"http": "http" in FLAGS}}
         result = {"protocolVersion": 0 if "old" in FLAGS else 1, "agentCapabilities": capabilities,
                   "authMethods": [{"id": "key", "name": "API key"}]}
+        result |= {"agentInfo": {"name": name, "version": "1"} for name in ("Kimi Code CLI", "GitHub Copilot") if name in FLAGS}
     elif method == "session/new":
         if "login" in FLAGS:
             send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
