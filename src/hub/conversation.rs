@@ -30,6 +30,8 @@ pub(super) struct OpenInput {
     pub launcher: ProcessLauncher,
     pub cwd: PathBuf,
     pub directories: Vec<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
     /// The id of the session in the agent, if it exists.
     pub session: Option<String>,
     /// The recorded cost of the session.

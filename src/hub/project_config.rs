@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::conversation::OpenInput;
 use super::process::unavailable;
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent};
@@ -19,6 +20,9 @@ const GEMINI: &str = "GEMINI_CLI_TRUST_WORKSPACE";
 const OPENCODE: &str = "OPENCODE_DISABLE_PROJECT_CONFIG";
 /// The variable with the configuration that OpenCode reads last, as JSON.
 pub(super) const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+/// Qwen Code loads no hooks, settings, extensions and MCP servers of the project, as with
+/// `--safe-mode`; a wrapper may refuse the flag.
+const QWEN: &str = "QWEN_CODE_SAFE_MODE";
 /// The directory of Codex's configuration, login and sessions.
 const CODEX: &str = "CODEX_HOME";
 
@@ -30,6 +34,9 @@ const OPENCODE_PLUGINS: [&str; 2] = [".opencode/plugin", ".opencode/plugins"];
 const OPENCODE_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
 /// Files in which codex-acp 2 finds MCP servers and hooks, because it trusts each directory itself.
 const CODEX_FILES: [&str; 2] = [".codex/config.toml", ".codex/hooks.json"];
+/// The directory of hooks that Copilot runs in each repository, also with its setting
+/// `disableAllHooks`.
+const COPILOT_HOOKS: &str = ".github/hooks";
 /// The user's files that codex-acp uses through links, so that both homes share them: a copied
 /// login would become invalid, because its token can be refreshed only once.
 const CODEX_LINKS: [&str; 8] =
@@ -45,15 +52,22 @@ pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, comm
     let home = services.places.home.as_deref();
     let is_set = |variable: &str| command.env_set.iter().any(|(set, _)| set == variable);
     let runs = |program: &str| agent.command_line().iter().any(|word| word.contains(program));
-    let (gemini, opencode, codex) = (!is_set(GEMINI), !is_set(OPENCODE), !is_set(CODEX) && runs("codex-acp"));
+    let (gemini, opencode, qwen) = (!is_set(GEMINI), !is_set(OPENCODE), !is_set(QWEN));
+    let codex = !is_set(CODEX) && runs("codex-acp");
     let cwd = command.cwd.clone();
     let mut command = command;
     if gemini {
         command = command.env(GEMINI, "false");
     }
+    if qwen {
+        command = command.env(QWEN, "1");
+    }
+    if runs("copilot") {
+        check_hooks(name, &cwd, home)?;
+    }
     if opencode {
         if agent.kind == AgentKind::Opencode || runs("opencode") {
-            check(name, &cwd, home, opencode_plugins, &format!("{OPENCODE} = \"false\""))?;
+            check(name, &cwd, home, opencode_plugins, &allow(name, &format!("{OPENCODE} = \"false\"")))?;
         }
         let given = command.env_set.iter().rev().find(|(set, _)| set == OPENCODE_CONFIG).and_then(|(_, value)| value.to_str());
         if let Some(config) = with_instructions(given, &cwd) {
@@ -64,7 +78,7 @@ pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, comm
     if codex {
         let user = services.environment.get(CODEX).map(PathBuf::from).or_else(|| Some(home?.join(".codex")));
         if let Some(user) = user {
-            check(name, &cwd, home, codex_files, &format!("{CODEX} = \"{}\"", user.display()))?;
+            check(name, &cwd, home, codex_files, &allow(name, &format!("{CODEX} = \"{}\"", user.display())))?;
             command = command.env(CODEX, codex_home(&user, &data.join("codex"))?);
         }
     }
@@ -81,12 +95,36 @@ pub(super) fn untrusted_projects(cwd: &Path) -> Value {
     directories.into_iter().map(untrusted).collect::<Map<_, _>>().into()
 }
 
+/// Fails if Copilot, which an agent of any command can be, would run hooks of the project.
+pub(super) fn check_identity(opening: &OpenInput, agent: &Value) -> Result<()> {
+    let is_copilot = agent["name"].as_str().is_some_and(|name| name.to_lowercase().contains("copilot"));
+    let mut directories = std::iter::once(&opening.cwd).chain(&opening.directories).filter(|_| is_copilot);
+    directories.try_for_each(|directory| check_hooks(&opening.name, directory, opening.home.as_deref()))
+}
+
+/// Fails if `cwd` or a directory above it has hooks of Copilot, in whatever state.
+fn check_hooks(name: &str, cwd: &Path, home: Option<&Path>) -> Result<()> {
+    let hooks = |directory: &Path| Some(directory.join(COPILOT_HOOKS)).filter(|hooks| !is_absent(hooks));
+    let hint = format!("Copilot cannot be started without them: use another agent, or a checkout without {COPILOT_HOOKS}");
+    check(name, cwd, home, hooks, &hint)
+}
+
+/// Returns whether nothing has this path. What cannot be examined may exist.
+fn is_absent(path: &Path) -> bool {
+    let absent = [std::io::ErrorKind::NotFound, std::io::ErrorKind::NotADirectory];
+    path.symlink_metadata().is_err_and(|error| absent.contains(&error.kind()))
+}
+
+/// Returns a hint that names the setting of an agent's environment with which it loads the files.
+fn allow(name: &str, setting: &str) -> String {
+    format!("to allow it, set in [agents.{name}.env]: {setting}")
+}
+
 /// Fails if `found` returns a file in `cwd` or above it. The user's home is not part of a project.
-/// `setting` lets the agent load such files.
-fn check(name: &str, cwd: &Path, home: Option<&Path>, found: fn(&Path) -> Option<PathBuf>, setting: &str) -> Result<()> {
+fn check(name: &str, cwd: &Path, home: Option<&Path>, found: impl Fn(&Path) -> Option<PathBuf>, hint: &str) -> Result<()> {
     let Some(file) = cwd.ancestors().filter(|directory| Some(*directory) != home).find_map(found) else { return Ok(()) };
     let message = format_args!("it would run programs that {} names", file.display());
-    Err(unavailable(name, message).hint(format!("to allow it, set in [agents.{name}.env]: {setting}")))
+    Err(unavailable(name, message).hint(hint))
 }
 
 /// Returns a file of `directory` that may name plugins of OpenCode.
@@ -103,7 +141,7 @@ fn opencode_plugins(directory: &Path) -> Option<PathBuf> {
 
 /// Returns a file of `directory` that codex-acp reads.
 fn codex_files(directory: &Path) -> Option<PathBuf> {
-    CODEX_FILES.iter().map(|path| directory.join(path)).find(|path| path.symlink_metadata().is_ok())
+    CODEX_FILES.iter().map(|path| directory.join(path)).find(|path| !is_absent(path))
 }
 
 /// Returns the configuration of OpenCode with the instructions of the project; `None` if there are

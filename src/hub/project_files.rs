@@ -79,6 +79,7 @@ const ROWS: &[Row] = &[
     },
     Row { agent: "Codex", path: ".codex/hooks.json", names: Names::Json(&[("hooks", Count::Hooks)]) },
     Row { agent: "Cursor", path: ".cursor/mcp.json", names: SERVERS },
+    Row { agent: "GitHub Copilot", path: ".github/hooks", names: Names::Programs("hook file") },
     Row {
         agent: "Gemini CLI",
         path: ".gemini/settings.json",
@@ -93,6 +94,7 @@ const ROWS: &[Row] = &[
     Row { agent: "OpenCode", path: ".opencode/tool", names: Names::Programs("tool") },
     Row { agent: "OpenCode", path: ".opencode/tools", names: Names::Programs("tool") },
     Row { agent: "pi", path: ".pi/extensions", names: Names::Programs("extension") },
+    Row { agent: "Qwen Code", path: ".qwen/settings.json", names: Names::Json(&[("hooks", Count::Hooks), ("mcpServers", SERVER)]) },
 ];
 
 /// Returns the configuration of other agents in `directory`, with the programs that it names. Only
@@ -110,8 +112,11 @@ impl Names {
     fn found(&self, path: &Path) -> Option<String> {
         let (keys, value): (_, Option<Value>) = match self {
             Names::Programs(what) => {
-                let entries = std::fs::read_dir(path).ok()?.take(limits::AGENT_ITEMS_MAX).count();
-                return Some(counted(entries, what));
+                return match std::fs::read_dir(path) {
+                    Ok(entries) => Some(counted(entries.take(limits::AGENT_ITEMS_MAX).count(), what)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => None,
+                    Err(_) => Some("unreadable, may name programs".into()),
+                };
             }
             Names::Json(keys) => (keys, text(path)?.and_then(|text| crate::json::from_str(&text).ok())),
             Names::Toml(keys) => (keys, text(path)?.and_then(|text| toml::from_str(&text).ok())),

@@ -69,6 +69,7 @@ pub(super) fn opening(
         launcher: services.launcher.clone(),
         cwd: cwd.into(),
         directories: Vec::new(),
+        home: services.places.home.clone(),
         session: None,
         cost: Cost::default(),
         mcp: AgentMcp::default(),

@@ -15,6 +15,7 @@ use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
+use crate::hub::project_config;
 use crate::hub::session_settings::SessionSettings;
 use crate::limits;
 
@@ -82,6 +83,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
         let version = &initialized["protocolVersion"];
         return Err(unavailable(&opening.name, format_args!("it speaks version {version} of ACP, nuncio speaks version 1")));
     }
+    project_config::check_identity(opening, &initialized["agentInfo"])?;
     let capabilities = initialized["agentCapabilities"].take();
     let (servers, unused_servers) = opening.mcp.usable(capabilities["mcpCapabilities"]["http"] == true);
     let servers: Vec<Value> = servers.iter().filter_map(server).collect();

@@ -20,7 +20,9 @@ async fn answer(kind: &str, script: &str, flags: &[&str], more: &str, files: &[&
 
 #[tokio::test]
 async fn variables_turn_the_configuration_of_the_project_off() {
-    for (variable, value) in [("GEMINI_CLI_TRUST_WORKSPACE", "false"), ("OPENCODE_DISABLE_PROJECT_CONFIG", "1")] {
+    for (variable, value) in
+        [("GEMINI_CLI_TRUST_WORKSPACE", "false"), ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"), ("QWEN_CODE_SAFE_MODE", "1")]
+    {
         let prompt = format!("env {variable}");
         assert_eq!(answer("acp", AGENT, &[], "", &[], &prompt).await, value);
         // The user's settings take precedence.
@@ -68,6 +70,55 @@ async fn plugins_of_the_project_keep_opencode_from_starting() {
         let ran = home.run(&["run", "--agent", "other", "say"], "").await;
         assert!(ran.code == 0 && ran.stdout.contains("Hello, world"), "{file}: {ran:?}");
     }
+}
+
+#[tokio::test]
+async fn hooks_of_the_project_keep_copilot_from_starting() {
+    // Recognized by its command, and by the name that it reports.
+    for flag in ["copilot", "GitHub Copilot"] {
+        for state in ["file", "empty directory", "link", "later", "elsewhere", "home"] {
+            let home = home_of("acp", AGENT, &[flag], "").await;
+            let hooks = home.work().join(".github/hooks");
+            let make = || std::fs::create_dir_all(&hooks).unwrap();
+            match state {
+                "file" => drop(home.put(".github/hooks/evil.json", "{}")),
+                "empty directory" => make(),
+                "link" => {
+                    home.put(".github/x", "");
+                    std::os::unix::fs::symlink("nowhere", &hooks).unwrap();
+                }
+                "home" => drop(home.put("../.github/hooks/evil.json", "{}")),
+                "elsewhere" => drop(home.put(".github/workflows/hooks/ci.json", "{}")),
+                _ => {}
+            }
+            let (mut agent, id) = session(&home, &[]).await;
+            match state {
+                "elsewhere" | "home" => assert_eq!(agent.reply(&id, "say").await, "Hello, world"),
+                "later" => {
+                    assert_eq!(agent.reply(&id, "say").await, "Hello, world");
+                    make();
+                    // The process ends, and another one is not started.
+                    agent.failure(&id, "crash").await;
+                    let failed = agent.failure(&id, "say").await;
+                    assert!(failed["message"].as_str().unwrap().contains(".github/hooks"), "{flag}: {failed}");
+                }
+                _ => {
+                    let failed = agent.failure(&id, "say").await;
+                    let message = failed["message"].as_str().unwrap();
+                    assert!(
+                        message.contains("it would run programs that") && message.contains(".github/hooks"),
+                        "{flag}, {state}: {failed}"
+                    );
+                }
+            }
+            agent.finish().await;
+        }
+    }
+    let home = home_of("acp", AGENT, &[], "").await;
+    home.put(".github/hooks/evil.json", "{}");
+    let (mut agent, id) = session(&home, &[]).await;
+    assert_eq!(agent.reply(&id, "say").await, "Hello, world");
+    agent.finish().await;
 }
 
 #[tokio::test]

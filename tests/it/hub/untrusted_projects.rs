@@ -73,6 +73,15 @@ const FILES: &[(&str, &str)] = &[
         r#"{"mcpServers": {"evil": {"command": "sh", "args": ["{ran}", "gemini-mcp"]}},
             "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "sh {ran} gemini-hook"}]}]}}"#,
     ),
+    (
+        ".github/hooks/evil.json",
+        r#"{"version": 1, "hooks": {"sessionStart": [{"type": "command", "bash": "sh {ran} copilot-hook"}]}}"#,
+    ),
+    (
+        ".qwen/settings.json",
+        r#"{"mcpServers": {"evil": {"command": "sh", "args": ["{ran}", "qwen-mcp"]}},
+            "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "sh {ran} qwen-hook"}]}]}}"#,
+    ),
     (".pi/extensions/evil.ts", "require('child_process').execFileSync('sh', ['{ran}', 'pi-extension'])\n"),
     (".envrc", "sh {ran} direnv\n"),
     ("Makefile", "test:\n\tsh {ran} make\n"),
@@ -290,8 +299,9 @@ async fn refusal_names_the_programs_in_files_of_other_agents() {
     let ran = home.run(&["run", "--agent", "acp", "say"], "").await;
     let expected = "check its files, .claude/settings.json (3 hooks, 1 API key helper, 1 status line), .claude/settings.local.json (1 hook), \
         .mcp.json (1 MCP server), .codex/config.toml (1 MCP server, 1 notification command), \
-        .codex/hooks.json (unreadable, may name programs), .cursor/mcp.json (1 MCP server), \
+        .codex/hooks.json (unreadable, may name programs), .cursor/mcp.json (1 MCP server), .github/hooks (1 hook file), \
         .gemini/settings.json (1 hook, 1 MCP server), opencode.json (1 plugin, 1 MCP server), \
-        .opencode/opencode.jsonc (unreadable, may name programs), .opencode/plugin (1 plugin), .pi/extensions (1 extension), then run: nuncio trust";
+        .opencode/opencode.jsonc (unreadable, may name programs), .opencode/plugin (1 plugin), .pi/extensions (1 extension), \
+        .qwen/settings.json (1 hook, 1 MCP server), then run: nuncio trust";
     assert!(ran.stderr.contains(expected), "{ran:?}");
 }
