@@ -1,4 +1,6 @@
-//! The text of documents: PDF, HTML, Word, OpenDocument and Excel files.
+//! The text of documents: PDF, HTML, Word, OpenDocument and Excel files. Their parsers use as much
+//! memory, time and stack as a hostile document makes them use, so only a reader process calls them
+//! (`process/reader.rs`).
 
 mod bounded_text;
 #[cfg(feature = "documents")]
@@ -15,55 +17,90 @@ mod sheet;
 use crate::content::{DOCX, HTML, ODS, ODT, PDF, XLSX};
 use crate::limits;
 use bounded_text::BoundedText;
-#[cfg(feature = "documents")]
-pub(crate) use html::markdown;
 
-/// Returns the error of a build without the feature that converts pages.
-#[cfg(not(feature = "documents"))]
-pub(crate) fn markdown(_: &str) -> Result<String, String> {
-    Err(without("documents"))
+/// A kind of document whose text nuncio reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentKind {
+    /// An HTML page for `fetch`, in UTF-8. It may have a long text, or none.
+    Page,
+    /// An HTML file.
+    Html,
+    /// A PDF document.
+    Pdf,
+    /// A Word document.
+    Word,
+    /// A text of OpenDocument.
+    OpenText,
+    /// A sheet of OpenDocument.
+    OpenSheet,
+    /// An Excel workbook.
+    Workbook,
 }
 
-/// Returns the error of a build without a Cargo feature.
-#[cfg(not(all(feature = "documents", feature = "pdf")))]
-fn without(feature: &str) -> String {
-    format!("this build of nuncio cannot read it: it lacks the Cargo feature `{feature}`")
-}
+impl DocumentKind {
+    /// All kinds. The index of a kind is its number in orders to the fork server.
+    const ALL: [DocumentKind; 7] = [
+        DocumentKind::Page,
+        DocumentKind::Html,
+        DocumentKind::Pdf,
+        DocumentKind::Word,
+        DocumentKind::OpenText,
+        DocumentKind::OpenSheet,
+        DocumentKind::Workbook,
+    ];
 
-/// Returns whether [`extract`] reads documents of a media type.
-pub(crate) fn has_text(media_type: &str) -> bool {
-    [DOCX, HTML, ODS, ODT, PDF, XLSX].contains(&media_type)
-}
+    /// Returns the kind of the documents with this media type; `None` if their text is not read.
+    pub(crate) fn from_media_type(media_type: &str) -> Option<DocumentKind> {
+        match media_type {
+            HTML => Some(DocumentKind::Html),
+            PDF => Some(DocumentKind::Pdf),
+            DOCX => Some(DocumentKind::Word),
+            ODT => Some(DocumentKind::OpenText),
+            ODS => Some(DocumentKind::OpenSheet),
+            XLSX => Some(DocumentKind::Workbook),
+            _ => None,
+        }
+    }
 
-/// Extracts the text of a document of this media type, within limits of time and size. The error
-/// says why there is no text. Panics of the parsers become errors.
-pub(crate) async fn extract(media_type: &str, bytes: Vec<u8>) -> Result<String, String> {
-    let media_type = media_type.to_owned();
-    let work = tokio::task::spawn_blocking(move || read(&media_type, bytes));
-    match tokio::time::timeout(limits::DOCUMENT_TIME_MAX, work).await {
-        Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err("the document is damaged".into()),
-        Err(_) => Err(format!("reading it takes longer than {} s", limits::DOCUMENT_TIME_MAX.as_secs())),
+    /// Returns the kind with this number.
+    pub(crate) fn from_number(number: u8) -> Option<DocumentKind> {
+        DocumentKind::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Returns the maximum size of the text that is read, in bytes.
+    pub(crate) fn text_bytes_max(self) -> usize {
+        match self {
+            DocumentKind::Page => limits::FETCH_BYTES_MAX,
+            _ => limits::DOCUMENT_TEXT_BYTES_MAX,
+        }
     }
 }
 
-fn read(media_type: &str, bytes: Vec<u8>) -> Result<String, String> {
-    let mut text = BoundedText::new();
-    match media_type {
+/// Returns the text of a document. The error says why it cannot be read.
+pub fn read(kind: DocumentKind, bytes: &[u8]) -> Result<String, String> {
+    let mut text = BoundedText::new(kind.text_bytes_max());
+    match kind {
+        #[cfg(feature = "documents")]
+        DocumentKind::Page | DocumentKind::Html => drop(text.push(&html::markdown(&String::from_utf8_lossy(bytes))?)),
         #[cfg(feature = "pdf")]
-        PDF => pdf::read(&bytes, &mut text)?,
-        #[cfg(not(feature = "pdf"))]
-        PDF => return Err(without("pdf")),
-        HTML => drop(text.push(&markdown(&String::from_utf8_lossy(&bytes))?)),
+        DocumentKind::Pdf => pdf::read(bytes, &mut text)?,
         #[cfg(feature = "documents")]
-        DOCX => office::word(&bytes, &mut text)?,
+        DocumentKind::Word => office::word(bytes, &mut text)?,
         #[cfg(feature = "documents")]
-        ODT | ODS => office::open_document(&bytes, media_type == ODS, &mut text)?,
+        DocumentKind::OpenText | DocumentKind::OpenSheet => {
+            office::open_document(bytes, kind == DocumentKind::OpenSheet, &mut text)?;
+        }
         #[cfg(feature = "documents")]
-        XLSX => sheet::read(&bytes, &mut text)?,
-        #[cfg(not(feature = "documents"))]
-        DOCX | ODT | ODS | XLSX => return Err(without("documents")),
-        other => return Err(format!("the text of {other} documents cannot be read")),
+        DocumentKind::Workbook => sheet::read(bytes, &mut text)?,
+        #[cfg(not(all(feature = "documents", feature = "pdf")))]
+        _ => {
+            let feature = if kind == DocumentKind::Pdf { "pdf" } else { "documents" };
+            return Err(format!("this build of nuncio cannot read it: it lacks the Cargo feature `{feature}`"));
+        }
     }
-    text.whole()
+    let text = text.whole();
+    if kind != DocumentKind::Page && text.trim().is_empty() {
+        return Err("it has no text, for example because it consists of images".into());
+    }
+    Ok(text)
 }

@@ -20,6 +20,9 @@ pub mod content {
 pub mod context {
     pub use crate::context::*;
 }
+pub mod documents {
+    pub use crate::documents::*;
+}
 pub mod error {
     pub use crate::error::*;
 }

@@ -266,8 +266,12 @@ pub(crate) const WALK_THREADS_MAX: usize = 12;
 pub(crate) const SEARCHED_FILES_MAX: usize = 100_000;
 /// Maximum size of one instruction file, in bytes.
 pub(crate) const INSTRUCTION_BYTES_MAX: usize = 32 << 10;
-/// Maximum time to extract the text of a document.
-pub(crate) const DOCUMENT_TIME_MAX: Duration = Duration::from_secs(10);
+/// Maximum time to read a document, also of the processor.
+pub(crate) const READER_TIME_MAX: Duration = Duration::from_secs(10);
+/// Maximum memory of a process that reads a document, with its stack, in bytes.
+pub(crate) const READER_BYTES_MAX: u64 = 256 << 20;
+/// Maximum number of documents that are read concurrently per process. Further ones wait.
+pub(crate) const READERS_MAX: usize = 4;
 /// Maximum size of the extracted text of a document, in bytes.
 pub(crate) const DOCUMENT_TEXT_BYTES_MAX: usize = 256 << 10;
 /// Maximum number of empty columns, and of spaces, that an office document repeats in the text.

@@ -4,9 +4,11 @@
 
 mod child;
 mod command;
+mod document;
 mod exported;
 mod find;
 mod foreground;
+mod fork;
 mod fork_server;
 mod fork_server_handle;
 mod git;
@@ -16,7 +18,10 @@ mod lease;
 mod oom;
 mod order;
 mod os;
+mod reader;
+mod readers;
 mod report;
+mod resource_limits;
 mod sandbox;
 mod signals;
 mod supervisor;

@@ -45,7 +45,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     }
     let message_file = options.output_last_message.as_deref().map(MessageFile::check).transpose()?;
     let schema = options.output_schema.as_deref().map(AnswerSchema::read).transpose()?;
-    let attached = attached_files::read(&options.files).await?;
+    let attached = attached_files::read(&options.files, &app.services.launcher).await?;
     let (mut input, budget) = (input::read(&options).await?, options.budget());
     if agents.len() > 1 {
         let RunInput::Prompts(prompts) = input else {

@@ -1,26 +1,25 @@
 //! A text within the limits of documents.
 
-use std::time::Instant;
+/// The end of a text that is longer.
+const TRUNCATED: &str = "\n[truncated: the document exceeds the limits of documents]";
 
-use crate::limits;
-
-/// A text that grows up to the limits of documents.
+/// A text that grows up to a maximum size.
 pub(super) struct BoundedText {
     text: String,
+    bytes_max: usize,
     is_truncated: bool,
-    started: Instant,
 }
 
 impl BoundedText {
-    pub(super) fn new() -> BoundedText {
-        BoundedText { text: String::new(), is_truncated: false, started: Instant::now() }
+    pub(super) fn new(bytes_max: usize) -> BoundedText {
+        BoundedText { text: String::new(), bytes_max, is_truncated: false }
     }
 
-    /// Adds a piece as far as it fits. Returns false if nothing more fits, or if the time is over.
+    /// Adds a piece as far as it fits. Returns false if nothing more fits.
     pub(super) fn push(&mut self, piece: &str) -> bool {
-        let left = limits::DOCUMENT_TEXT_BYTES_MAX - self.text.len();
+        let left = self.bytes_max - self.text.len();
         self.text.push_str(&piece[..piece.floor_char_boundary(left)]);
-        self.is_truncated |= piece.len() > left || self.started.elapsed() > limits::DOCUMENT_TIME_MAX;
+        self.is_truncated |= piece.len() > left;
         !self.is_truncated
     }
 
@@ -29,14 +28,11 @@ impl BoundedText {
         self.text.truncate(self.text.trim_end_matches(characters).len());
     }
 
-    /// Returns the text. A document without text is an error.
-    pub(super) fn whole(mut self) -> Result<String, String> {
-        if self.text.trim().is_empty() {
-            return Err("it has no text, for example because it consists of images".into());
-        }
+    /// Returns the text. Its end says if it was truncated.
+    pub(super) fn whole(mut self) -> String {
         if self.is_truncated {
-            self.text.push_str("\n[truncated: the document exceeds the limits of documents]");
+            self.text.push_str(TRUNCATED);
         }
-        Ok(self.text)
+        self.text
     }
 }

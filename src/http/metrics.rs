@@ -90,7 +90,7 @@ pub(crate) fn text(requests: &RequestMetrics, sessions: Option<&Sessions>, statu
     if let Some(sessions) = sessions {
         of_sessions(&mut registry, sessions);
     }
-    if let Some(bytes) = crate::process::resident_bytes() {
+    if let Some(bytes) = crate::process::resident_bytes(std::process::id()) {
         registry.register_with_unit("resident_memory", "Resident memory of this process", Unit::Bytes, gauge(bytes as i64));
     }
     let mut text = String::new();

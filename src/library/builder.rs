@@ -25,7 +25,7 @@ use crate::tools::Tools;
 /// The search path of commands, if the environment has none (execvp(3)).
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Why an agent cannot be built in a program that does not call [`crate::init`].
-const NO_HELPER: &str = "this program does not serve as the helper that runs the commands of an agent";
+const NO_HELPER: &str = "this program does not serve as the helper that runs the commands of an agent and reads its documents";
 const NO_HELPER_HINT: &str = "call nuncio::init() first in main, or name a nuncio binary with .helper(path)";
 
 /// Maximum length of the name of a tool: what all providers accept.

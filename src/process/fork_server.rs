@@ -1,6 +1,6 @@
 //! The fork server: `nuncio helper OPEN_FILES`, started on first use, one per process. Its stdin is
 //! a socket on which it receives orders, each with a lifeline and pipes. It forks a supervisor for
-//! each command, which is faster than executing the binary again.
+//! each command, which is faster than executing the binary again, and a reader for each document.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::command::Command;
+use super::fork::fork;
 use super::lease::DeadlineMemory;
 use super::order::{LEFT, Order, SWEPT, receive};
 use super::os::{self, CommandMark, ControlFiles};
+use super::readers::Readers;
 use super::sandbox::Sandbox;
 use super::signals::Signals;
 use super::supervisor::{self, FAILED, Pipes};
@@ -41,12 +43,13 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     std::process::exit(if served.is_ok() { 0 } else { FAILED })
 }
 
-/// The supervisors, by process id.
+/// The supervisors, by process id, and the readers.
 #[derive(Default)]
 struct Supervisors {
     running: HashMap<u32, SupervisedCommand>,
     /// Supervisors that were killed, or are to be killed, and that may have left processes.
     lost: Vec<(u32, CommandMark)>,
+    readers: Readers,
     /// The deadline of the lease under which the commands run.
     lease: Option<DeadlineMemory>,
 }
@@ -96,10 +99,11 @@ impl Supervisors {
         match order {
             Some(Order::Run(number, command)) => {
                 let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
-                if let Some((pid, mark)) = fork(*command, &control, descriptors, open_files, self.lease.as_ref()) {
+                if let Some((pid, mark)) = start(*command, &control, descriptors, open_files, self.lease.as_ref()) {
                     self.running.insert(pid, SupervisedCommand { number, mark, control, until: None });
                 }
             }
+            Some(Order::Read(number, kind)) => self.readers.start(number, kind, descriptors),
             Some(Order::Cut(number)) => self.cut(|known| known == number),
             Some(Order::Sweep(number)) => {
                 // Treat the supervisor as an orphan too, so that it is killed and reaped with its
@@ -124,9 +128,10 @@ impl Supervisors {
         Ok(())
     }
 
-    /// Sets the deadline of the matching supervisors. Their lifelines are closed, so they are
-    /// terminating their commands.
+    /// Kills the matching readers, and sets the deadline of the matching supervisors. Their
+    /// lifelines are closed, so they are terminating their commands.
     fn cut(&mut self, matches: impl Fn(u64) -> bool) {
+        self.readers.cut(&matches);
         let until = Instant::now() + SUPERVISOR_WAIT;
         self.running.values_mut().filter(|known| matches(known.number)).for_each(|known| known.until = known.until.or(Some(until)));
     }
@@ -134,7 +139,8 @@ impl Supervisors {
     /// Returns the time until the next deadline.
     fn time_left(&self) -> Option<Duration> {
         let next = self.running.values().filter_map(|known| known.until).min();
-        next.map(|until| until.saturating_duration_since(Instant::now()))
+        let next = next.map(|until| until.saturating_duration_since(Instant::now()));
+        next.into_iter().chain(self.readers.time_left()).min()
     }
 
     /// Removes supervisors that have exited or are past their deadline, for example because their
@@ -142,8 +148,12 @@ impl Supervisors {
     /// which the kernel reparents to this process.
     fn reap(&mut self) {
         let before = self.lost.len();
+        self.readers.watch();
         tree::reap(|pid, status| {
             let pid = pid.as_raw_nonzero().get().unsigned_abs();
+            if self.readers.ended(pid, status) {
+                return;
+            }
             let Some(known) = self.running.remove(&pid) else { return };
             known.control.remove_placeholders();
             self.lost.extend(status.signaled().then_some((pid, known.mark)));
@@ -162,7 +172,7 @@ impl Supervisors {
 
     /// Kills the processes without a supervisor. Returns false if some are left.
     fn kill_orphans(&mut self) -> bool {
-        let killed = tree::kill_orphans(&self.lost, |pid| self.running.contains_key(&pid));
+        let killed = tree::kill_orphans(&self.lost, |pid| self.running.contains_key(&pid) || self.readers.contains(pid));
         if killed {
             self.lost.clear();
         }
@@ -172,7 +182,7 @@ impl Supervisors {
 
 /// Forks a supervisor and returns its process id and the mark of its processes. Does not return in
 /// the supervisor itself.
-fn fork(
+fn start(
     command: Command,
     control: &ControlFiles,
     descriptors: Vec<OwnedFd>,
@@ -182,14 +192,7 @@ fn fork(
     let mut descriptors = descriptors.into_iter();
     let (Some(lifeline), Some(output)) = (descriptors.next(), descriptors.next()) else { return None };
     let (input, errors) = (descriptors.next(), descriptors.next());
-    let forked = CommandMark::new().and_then(|mark| {
-        // SAFETY: this process has one thread, so the child may do anything that the parent may.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            pid => Ok((pid.unsigned_abs(), mark)),
-        }
-    });
-    match forked {
+    match fork() {
         Err(error) => {
             // Report the reason in the command's output. Without a supervisor, the command ends as
             // if it had been killed.

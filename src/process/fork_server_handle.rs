@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::net::sockopt;
+use tokio::sync::Semaphore;
 
-use super::command::Command;
 use super::lease::LeaseDeadline;
 use super::order::{Order, SWEPT};
 use super::os;
+use crate::limits;
 
 /// Maximum number of open files per process of a command (soft `RLIMIT_NOFILE`): the usual system
 /// default. nuncio's own limit is higher.
@@ -45,8 +46,10 @@ pub(super) struct ForkServer {
     running: Arc<Mutex<Option<ServerProcess>>>,
     /// True if the system permits mounts. Set when it is first tried.
     mounts: Arc<OnceLock<bool>>,
-    /// The number of commands started so far.
+    /// The number of commands and readers started so far.
     started: Arc<AtomicU64>,
+    /// Permits to start readers.
+    pub readers: Arc<Semaphore>,
 }
 
 impl ForkServer {
@@ -62,14 +65,15 @@ impl ForkServer {
             running: Arc::default(),
             mounts: Arc::default(),
             started: Arc::default(),
+            readers: Arc::new(Semaphore::new(limits::READERS_MAX)),
         }
     }
 
-    /// Starts a command with its descriptors (see [`Order::send`]) and returns the command's
-    /// number.
-    pub(crate) fn run(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<u64> {
+    /// Starts a command or a reader with its descriptors (see [`Order::send`]). `order` receives
+    /// its number, which is returned.
+    pub(crate) fn start(&self, order: impl FnOnce(u64) -> Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<u64> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        self.order(&Order::Run(number, Box::new(command.clone())), descriptors)?;
+        self.order(&order(number), descriptors)?;
         Ok(number)
     }
 

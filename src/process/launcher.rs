@@ -8,14 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
+use tokio::sync::Semaphore;
 
 use super::child::{Child, Output};
 use super::command::{Command, CommandKind};
 use super::fork_server_handle::ForkServer;
 use super::lease::LeaseDeadline;
+use super::order::Order;
 use super::os;
 use super::sandbox::Sandbox;
 use super::temp::ProcessTemp;
+use crate::documents::DocumentKind;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -164,20 +167,38 @@ impl ProcessLauncher {
             let missing = io::Error::new(io::ErrorKind::NotFound, format!("{} is not a directory", command.cwd.display()));
             return Err(fail(missing));
         }
-        let (lifeline, theirs) = UnixStream::pair().map_err(fail)?;
-        lifeline.set_nonblocking(true).map_err(fail)?;
-        let lifeline = tokio::net::UnixStream::from_std(lifeline).map_err(fail)?;
-        let (output, writer) = io::pipe().map_err(fail)?;
-        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(fail)?;
-        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(pipes.iter().copied()).collect();
         let parent = command.sandbox.as_ref().filter(|sandbox| sandbox.new_temp);
         let temp = parent.map(|sandbox| ProcessTemp::new(&sandbox.temp)).transpose()?;
         let with_temp = |(sandbox, temp): (&Sandbox, &ProcessTemp)| {
             let sandbox = Sandbox { temp: temp.path.clone(), new_temp: false, ..sandbox.clone() };
             command.clone().sandbox(Some(sandbox))
         };
-        let own = parent.zip(temp.as_ref()).map(with_temp);
-        let number = self.server.run(own.as_ref().unwrap_or(command), &descriptors).map_err(fail)?;
+        let own = parent.zip(temp.as_ref()).map(with_temp).unwrap_or_else(|| command.clone());
+        self.send(|number| Order::Run(number, Box::new(own)), pipes, temp).map_err(fail)
+    }
+
+    /// Starts a reader of one document. Also returns the write end of the pipe for the document.
+    pub(super) fn spawn_reader(&self, kind: DocumentKind) -> io::Result<(Child, pipe::Sender)> {
+        let (reader, writer) = io::pipe()?;
+        let input = pipe::Sender::from_owned_fd(writer.into())?;
+        Ok((self.send(|number| Order::Read(number, kind), &[reader.as_fd()], None)?, input))
+    }
+
+    /// Returns the permits of concurrent readers.
+    pub(super) fn readers(&self) -> &Semaphore {
+        &self.server.readers
+    }
+
+    /// Sends the order for a child process with these pipes, and with a temporary directory that is
+    /// removed after it.
+    fn send(&self, order: impl FnOnce(u64) -> Order, pipes: &[BorrowedFd<'_>], temp: Option<ProcessTemp>) -> io::Result<Child> {
+        let (lifeline, theirs) = UnixStream::pair()?;
+        lifeline.set_nonblocking(true)?;
+        let lifeline = tokio::net::UnixStream::from_std(lifeline)?;
+        let (output, writer) = io::pipe()?;
+        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output))?;
+        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(pipes.iter().copied()).collect();
+        let number = self.server.start(order, &descriptors)?;
         Ok(Child::new(lifeline, output, self.server.clone(), number, temp))
     }
 }

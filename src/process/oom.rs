@@ -13,6 +13,13 @@ pub(super) struct OomScore {
     own: i32,
 }
 
+/// Makes the kernel kill this process before nuncio, as it does with commands.
+pub(super) fn raise_score() {
+    if let Some(mut score) = OomScore::open() {
+        score.set(COMMAND_OOM_SCORE.max(score.own));
+    }
+}
+
 impl OomScore {
     /// Opens the file of the score. Returns `None` if the system has no OOM scores.
     pub(crate) fn open() -> Option<OomScore> {
@@ -25,16 +32,14 @@ impl OomScore {
     /// Runs `fork` with a raised score, which the child inherits. Raising the score and restoring
     /// it are always permitted.
     pub(crate) fn raised<T>(score: &mut Option<OomScore>, fork: impl FnOnce() -> T) -> T {
-        let mut set = |raise: bool| {
-            if let Some(OomScore { file, own }) = score {
-                let value = if raise { COMMAND_OOM_SCORE.max(*own) } else { *own };
-                // On failure, the command keeps nuncio's score.
-                let _ = file.rewind().and_then(|()| file.write_all(value.to_string().as_bytes()));
-            }
-        };
-        set(true);
+        score.iter_mut().for_each(|score| score.set(COMMAND_OOM_SCORE.max(score.own)));
         let forked = fork();
-        set(false);
+        score.iter_mut().for_each(|score| score.set(score.own));
         forked
+    }
+
+    /// Sets the score of this process. On failure, a command keeps nuncio's score.
+    fn set(&mut self, value: i32) {
+        let _ = self.file.rewind().and_then(|()| self.file.write_all(value.to_string().as_bytes()));
     }
 }

@@ -11,14 +11,17 @@ use std::path::PathBuf;
 use super::command::{Command, CommandKind};
 use super::os::{self, OrderMessage};
 use super::sandbox::Sandbox;
+use crate::documents::DocumentKind;
 use crate::limits;
 
 /// An order to the fork server. Commands are identified by numbers that the sender assigns.
 pub(super) enum Order {
     /// Start this command.
     Run(u64, Box<Command>),
-    /// The lifeline of this command was closed. If the supervisor does not terminate the command in
-    /// time, the server does.
+    /// Read a document of this kind. The descriptors are those of a command with a piped stdin.
+    Read(u64, DocumentKind),
+    /// The lifeline of this command or reader was closed. If the supervisor does not terminate the
+    /// command in time, the server does.
     Cut(u64),
     /// The supervisor of this command died, or is dying, without a report: kill its leftover
     /// processes. The server answers [`SWEPT`] or [`LEFT`].
@@ -36,6 +39,7 @@ const CUT: u8 = 2;
 const SWEEP: u8 = 3;
 const TRY_MOUNT: u8 = 4;
 const LEASE: u8 = 5;
+const READ: u8 = 6;
 
 /// Answer to a sweep: no process is left.
 pub(super) const SWEPT: u8 = 0;
@@ -51,22 +55,26 @@ const NETWORK: &str = "network";
 const REQUIRED: &str = "required";
 
 impl Order {
-    /// Encodes the order: its kind, the command's number and, for [`Order::Run`], the lists of
-    /// texts. Each list and each text is preceded by its length.
+    /// Encodes the order: its kind, the command's number and, for [`Order::Read`], the kind of the
+    /// document, or for [`Order::Run`] the lists of texts. Each list and each text is preceded by
+    /// its length.
     fn encode(&self) -> Vec<u8> {
         let (kind, number) = match self {
             Order::Run(number, command) => match command.kind {
                 CommandKind::Shell(_) => (RUN_SHELL, number),
                 CommandKind::Program(_) => (RUN_PROGRAM, number),
             },
+            Order::Read(number, _) => (READ, number),
             Order::Cut(number) => (CUT, number),
             Order::Sweep(number) => (SWEEP, number),
             Order::TryMount => (TRY_MOUNT, &0),
             Order::Lease => (LEASE, &0),
         };
         let mut bytes = [&[kind], number.to_ne_bytes().as_slice()].concat();
-        if let Order::Run(_, command) = self {
-            lists(command).iter().for_each(|list| put(list, &mut bytes));
+        match self {
+            Order::Run(_, command) => lists(command).iter().for_each(|list| put(list, &mut bytes)),
+            Order::Read(_, kind) => bytes.push(*kind as u8),
+            Order::Cut(_) | Order::Sweep(_) | Order::TryMount | Order::Lease => {}
         }
         bytes
     }
@@ -81,6 +89,7 @@ impl Order {
             SWEEP => Some(Order::Sweep(number)),
             TRY_MOUNT => Some(Order::TryMount),
             LEASE => Some(Order::Lease),
+            READ => Some(Order::Read(number, DocumentKind::from_number(*rest.first()?)?)),
             kind => Some(Order::Run(number, Box::new(command(kind, rest)?))),
         }
     }

@@ -26,9 +26,9 @@ use processes::open_file;
 pub(crate) use processes::resident_bytes;
 pub(super) use processes::{directory, name, pids, start_time_now, status};
 pub(super) use system::{
-    ActiveSandbox, BOOT_CLOCK, CommandMark, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, exits_within, keep_only,
-    lead_group, open_signals, order_sockets, outsiders, own_program, read_signals, receive_order, report_file, send_order,
-    shared_file,
+    ActiveSandbox, BOOT_CLOCK, CommandMark, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, confine_reader,
+    confine_reader_calls, exits_within, keep_only, lead_group, limit_memory, open_signals, order_sockets, outsiders, own_program,
+    read_signals, receive_order, report_file, send_order, shared_file,
 };
 pub(crate) use system::{PLATFORM, hide_memory};
 

@@ -55,6 +55,20 @@ impl Signals {
     }
 }
 
+/// Gives signals their usual effects again, in a child process of the fork server.
+pub(super) fn reset() {
+    // SAFETY: sigset_t is plain data that sigemptyset fills; no handler is installed.
+    unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        // Rust reports the overflow of a stack like a call of `abort`.
+        for signal in [libc::SIGSEGV, libc::SIGBUS] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
 fn sleep(watched: &mut [PollFd<'_>], time: Option<Duration>) {
     let time = time.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
     // An interrupted wait ends early; callers check their condition again.

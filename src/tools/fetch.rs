@@ -28,6 +28,9 @@ const FETCH_TEXT_BYTES_MAX: usize = 50 << 10;
 /// Maximum size of the text of an error page that the model sees, in bytes.
 const FETCH_ERROR_BYTES_MAX: usize = 500;
 
+/// Advice about a page that is not returned as text.
+const SAVE: &str = "use bash with curl -o to save it to a file";
+
 pub(super) struct Fetch;
 
 /// Fetches a web page, HTML as Markdown.
@@ -81,8 +84,11 @@ impl Tool for Fetch {
         let found = context.unless_cancelled(timeout(FETCH, follow(address.clone(), context))).await?;
         let (address, answer) =
             found.map_err(|_| ToolError(format!("{address} did not answer within {} s", FETCH.as_secs())))??;
+        let read = move || Ok((Page::read(answer.content_type.as_deref(), &answer.body), answer));
+        let (page, answer) = context.write_blocking(read).await?;
+        let page = context.unless_cancelled(page.converted(&context.launcher)).await?;
         let inner = context.clone();
-        context.write_blocking(move || output(&address, answer, &inner)).await
+        context.write_blocking(move || output(&address, answer, page, &inner)).await
     }
 }
 
@@ -100,7 +106,12 @@ async fn follow(mut address: Address, context: &ToolContext) -> Result<(Address,
     Err(ToolError(format!("more than {} redirects, the last one to {address}", FETCH_REDIRECTS_MAX)))
 }
 
-fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Result<ToolOutput<FetchDetails>, ToolError> {
+fn output(
+    address: &Address,
+    answer: WebResponse,
+    page: Result<Page, String>,
+    context: &ToolContext,
+) -> Result<ToolOutput<FetchDetails>, ToolError> {
     let mut details = FetchDetails {
         url: address.as_str().to_owned(),
         status: answer.status,
@@ -109,16 +120,15 @@ fn output(address: &Address, answer: WebResponse, context: &ToolContext) -> Resu
         content_type: answer.content_type.clone(),
         artifact: None,
     };
-    let page = Page::read(answer.content_type.as_deref(), &answer.body);
     if !(200..300).contains(&answer.status) {
         let body = match &page {
-            Page::Text { text, .. } => format!(": {}", &text[..text.floor_char_boundary(FETCH_ERROR_BYTES_MAX)]),
-            Page::Image(_) | Page::Other(_) => String::new(),
+            Ok(Page::Text { text, .. }) => format!(": {}", &text[..text.floor_char_boundary(FETCH_ERROR_BYTES_MAX)]),
+            _ => String::new(),
         };
         return Err(ToolError(format!("{address} answered {}{}", answer.status_text, body.trim_end())));
     }
-    match page {
-        Page::Other(kind) => Err(ToolError(format!("{address} is {kind}, not text; use bash with curl -o to save it to a file"))),
+    match page.map_err(|why| ToolError(format!("{address} could not be read: {why}; {SAVE}")))? {
+        Page::Other(kind) => Err(ToolError(format!("{address} is {kind}, not text; {SAVE}"))),
         Page::Image(_) if answer.truncated || answer.body.len() > limits::IMAGE_BYTES_MAX => {
             Err(ToolError(format!("{address} is an image of more than {} MiB", limits::IMAGE_BYTES_MAX >> 20)))
         }

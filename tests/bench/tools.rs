@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use nuncio::event::HookEvent;
 use nuncio::id::ToolCallId;
 use nuncio::internal::config::HookSettings;
+use nuncio::internal::documents::{self, DocumentKind};
 use nuncio::internal::hooks::{CommandHook, Hook, HookRequest, HookTool};
 use nuncio::internal::options::{Mode, OptionValue};
 use nuncio::internal::process::{self, ProcessLauncher, Sandbox};
@@ -299,6 +300,30 @@ fn hook(world: &World) {
     row("hook `true`; supervised process; plain process", &measured, "hook ≤ supervised process + 1 ms");
 }
 
+/// A page of 1 MB, read in this process and in a reader. The runs alternate.
+fn page(world: &World) {
+    let section = |number: usize| {
+        let items: String = (0..8).map(|item| format!("<li>item <b>{item}</b> of <a href='/{number}'>list</a></li>")).collect();
+        let words = "the quick brown fox jumps over the lazy dog ".repeat(8);
+        format!("<section><h2>Section {number}</h2><p class='text'>{words}</p><ul>{items}</ul></section>")
+    };
+    let page = format!("<!DOCTYPE html><body>{}", (0..1_200).map(section).collect::<String>());
+    let (mut here, mut apart) = (Vec::new(), Vec::new());
+    for _ in 0..=ROUNDS {
+        let begun = Instant::now();
+        let text = documents::read(DocumentKind::Page, page.as_bytes()).expect("a text");
+        here.push(milliseconds(begun.elapsed()));
+        let begun = Instant::now();
+        let read = world.runtime.block_on(world.context.launcher.read_document(DocumentKind::Page, page.as_bytes()));
+        apart.push(milliseconds(begun.elapsed()));
+        assert_eq!(read, Ok(text));
+    }
+    // The first run of each warms the caches and starts the fork server.
+    let (here, apart) = (median(&here[1..]), median(&apart[1..]));
+    let measured = format!("{here:.1} ms; {apart:.1} ms ({} kB), above: {:.1} ms", page.len() / 1_000, apart - here);
+    row("page of 1 MB as Markdown; in a reader", &measured, "above ≤ 15 ms");
+}
+
 /// A part of this benchmark.
 type Part = fn(&mut World);
 
@@ -308,6 +333,7 @@ const PARTS: &[(&str, Part)] = &[
     ("map", |world| map(world)),
     ("bash", bash),
     ("hook", |world| hook(world)),
+    ("page", |world| page(world)),
     ("edit", |world| edit(world)),
     ("search", |world| search(world)),
 ];

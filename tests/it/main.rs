@@ -12,6 +12,7 @@ mod cli;
 mod cluster;
 mod context;
 mod docs;
+mod documents;
 mod durability;
 mod extension_methods;
 mod hooks;

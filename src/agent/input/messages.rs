@@ -16,10 +16,11 @@ use crate::content::{PDF, Part, Role, listed};
 use crate::context::commands::{self, SlashCommand};
 use crate::context::environment;
 use crate::context::prompt_files::PromptDirs;
-use crate::documents;
+use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
 use crate::event::timestamp;
 use crate::model::{Media, Model};
+use crate::process::ProcessLauncher;
 use crate::session::Turn;
 use crate::session::clock::now_ms;
 use crate::session::work::message::IncomingMessage;
@@ -49,7 +50,7 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
     if has_media(message) {
         let environment = agent.current_environment(turn).await?;
         let model = agent.current_model(turn, &environment).await?;
-        add_texts(&*model, message).await?;
+        add_texts(&*model, message, &agent.services.launcher).await?;
     }
     let (services, cwd) = (&agent.services, turn.log.state(|state| state.cwd.clone()));
     if opens {
@@ -97,7 +98,7 @@ fn has_media(message: &IncomingMessage) -> bool {
 
 /// Adds the text of documents that `model` does not read. Returns an error for parts that the model
 /// cannot read and that have no text.
-async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<()> {
+async fn add_texts(model: &dyn Model, message: &mut IncomingMessage, launcher: &ProcessLauncher) -> Result<()> {
     let media = model.media();
     for part in message.parts.iter_mut().filter(|part| !media.reads(part)) {
         let unread = |what: &str, ability: &str| {
@@ -107,7 +108,7 @@ async fn add_texts(model: &dyn Model, message: &mut IncomingMessage) -> Result<(
         match part {
             Part::Document { mime_type, data, text, name } if mime_type == PDF => {
                 let bytes = STANDARD.decode(&*data).map_err(|_| Error::invalid_params("a document is not base64"))?;
-                let extracted = documents::extract(PDF, bytes).await;
+                let extracted = launcher.read_document(DocumentKind::Pdf, &bytes).await;
                 let name = name.as_deref().unwrap_or("document");
                 *text = Some(extracted.map_err(|why| unread(&format!("the PDF document {name:?}, and {why}"), "pdf"))?);
             }

@@ -16,10 +16,11 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::content::{HTML, PDF, Part};
-use crate::documents;
+use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
+use crate::process::ProcessLauncher;
 use crate::protocol::content::UNRESERVED;
 use crate::session::files::{ATTACHMENT_TEXTS, SessionFiles};
 use crate::session::shared_files::{ATTACHMENTS, SharedFiles, TEXTS};
@@ -65,13 +66,15 @@ struct Attachments {
     files: Arc<SessionFiles>,
     /// Texts under the names of their attachments.
     texts: Arc<SessionFiles>,
+    launcher: ProcessLauncher,
 }
 
 impl Attachments {
     fn new(cx: &CallContext, session: &SessionId) -> Attachments {
         let dir = cx.app.places.attachments(session.as_str());
         let texts = SessionFiles::new(dir.join(ATTACHMENT_TEXTS));
-        Attachments { session: session.clone(), files: SessionFiles::new(dir).into(), texts: texts.into() }
+        let launcher = cx.app.services.launcher.clone();
+        Attachments { session: session.clone(), files: SessionFiles::new(dir).into(), texts: texts.into(), launcher }
     }
 
     /// Returns the attachments of a session with those that were added at other nodes, after
@@ -83,12 +86,7 @@ impl Attachments {
 
     /// Stores a file with its text.
     async fn add(self, shared: &SharedFiles, name: String, bytes: Vec<u8>) -> Result<AttachmentView> {
-        let text = match media_type(&bytes) {
-            kind if documents::has_text(kind) && bytes.len() <= limits::ATTACHMENT_BYTES_MAX => {
-                documents::extract(kind, bytes.clone()).await.ok()
-            }
-            _ => None,
-        };
+        let text = if bytes.len() <= limits::ATTACHMENT_BYTES_MAX { self.read(&bytes).await } else { None };
         let (files, bytes) = (self.files.clone(), Arc::new(bytes));
         let written = bytes.clone();
         let name = blocking(move || files.add(&name, &written)).await?;
@@ -140,9 +138,15 @@ impl Attachments {
         }
         match self.stored_text(name) {
             // An older version of nuncio stored the attachment.
-            None if documents::has_text(kind) => documents::extract(kind, bytes.to_vec()).await.ok(),
+            None => self.read(bytes).await,
             stored => stored,
         }
+    }
+
+    /// Reads the text of a document. `None` if it has none or cannot be read.
+    async fn read(&self, bytes: &[u8]) -> Option<String> {
+        let kind = DocumentKind::from_media_type(media_type(bytes))?;
+        self.launcher.read_document(kind, bytes).await.ok()
     }
 
     fn stored_text(&self, name: &str) -> Option<String> {

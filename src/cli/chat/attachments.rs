@@ -24,8 +24,9 @@ const CLIPBOARD: &[&[&str]] = &[
 impl Chat {
     /// Attaches a file. A relative path is resolved against the directory of this process.
     pub(super) async fn attach_file(&mut self, path: &str) -> Result<()> {
-        let path = self.session.client.app().cwd.join(path);
-        let block = attached_files::read_file(&path).await?;
+        let app = self.session.client.app();
+        let path = app.cwd.join(path);
+        let block = attached_files::read_file(&path, &app.services.launcher).await?;
         let part = part(block).map_err(Error::invalid_params)?;
         self.attach(json!(part), path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
         Ok(())

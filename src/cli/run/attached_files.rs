@@ -8,9 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use crate::content::{HTML, PDF};
-use crate::documents;
+use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::process::ProcessLauncher;
 use crate::protocol::acp;
 use crate::workspace::{media_type, read_bounded};
 
@@ -19,7 +20,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// Reads the files that are attached to the first prompt. Relative paths are resolved against the
 /// current directory. The error names the file.
-pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<acp::ContentBlock>> {
+pub(super) async fn read(paths: &[PathBuf], launcher: &ProcessLauncher) -> Result<Vec<acp::ContentBlock>> {
     let (mut blocks, mut left) = (Vec::new(), limits::MESSAGE_ATTACHMENTS_BYTES_MAX);
     for path in paths {
         let named = |error: Error| Error { message: format!("--file {}: {}", path.display(), error.message), ..error };
@@ -29,16 +30,16 @@ pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<acp::ContentBlock>> {
             named(Error::new(Kind::TooLarge, format!("all files of a prompt together exceed {most} MiB")))
         })?;
         let absolute = std::path::absolute(path).map_err(|error| named(unreadable(&error)))?;
-        blocks.push(block(&absolute, bytes).await.map_err(named)?);
+        blocks.push(block(&absolute, bytes, launcher).await.map_err(named)?);
     }
     Ok(blocks)
 }
 
 /// Reads a file with an absolute path as a content block. The error names the file.
-pub(in crate::cli) async fn read_file(path: &Path) -> Result<acp::ContentBlock> {
+pub(in crate::cli) async fn read_file(path: &Path, launcher: &ProcessLauncher) -> Result<acp::ContentBlock> {
     let named = |error: Error| Error { message: format!("{}: {}", path.display(), error.message), ..error };
     let bytes = read_bytes(path).map_err(named)?;
-    block(path, bytes).await.map_err(named)
+    block(path, bytes, launcher).await.map_err(named)
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
@@ -54,7 +55,7 @@ fn unreadable(error: &std::io::Error) -> Error {
 }
 
 /// Converts a file to a content block by its first bytes, not by its name.
-async fn block(path: &Path, bytes: Vec<u8>) -> Result<acp::ContentBlock> {
+async fn block(path: &Path, bytes: Vec<u8>, launcher: &ProcessLauncher) -> Result<acp::ContentBlock> {
     let uri = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
     let kind = media_type(&bytes);
     let text = match kind {
@@ -73,10 +74,12 @@ async fn block(path: &Path, bytes: Vec<u8>) -> Result<acp::ContentBlock> {
             at_most(&bytes, limits::READ_BYTES_MAX, "a text")?;
             String::from_utf8(bytes).map_err(|_| Error::invalid_params("the text is not valid UTF-8"))?
         }
-        _ if documents::has_text(kind) => documents::extract(kind, bytes).await.map_err(Error::invalid_params)?,
         _ => {
-            let hint = "text, PNG, JPEG, GIF and WebP images, audio, PDF, Word, Excel and OpenDocument files can be attached";
-            return Err(Error::invalid_params("unknown type of binary file").hint(hint));
+            let Some(document) = DocumentKind::from_media_type(kind) else {
+                let hint = "text, PNG, JPEG, GIF and WebP images, audio, PDF, Word, Excel and OpenDocument files can be attached";
+                return Err(Error::invalid_params("unknown type of binary file").hint(hint));
+            };
+            launcher.read_document(document, &bytes).await.map_err(Error::invalid_params)?
         }
     };
     let contents = acp::TextResourceContents::new(text, uri).mime_type(kind.to_owned());

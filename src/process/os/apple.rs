@@ -101,9 +101,9 @@ pub(in crate::process) fn open_file(pid: u32, descriptor: i32) -> Option<(u64, u
     Some((file.vst_dev.into(), file.vst_ino))
 }
 
-/// Returns the resident memory of this process.
-pub(crate) fn resident_bytes() -> Option<u64> {
+/// Returns the resident memory of a process.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     // SAFETY: the structure is that of the flavor.
-    let task: libc::proc_taskinfo = unsafe { properties(std::process::id(), libc::PROC_PIDTASKINFO) }?;
+    let task: libc::proc_taskinfo = unsafe { properties(pid, libc::PROC_PIDTASKINFO) }?;
     Some(task.pti_resident_size)
 }

@@ -19,14 +19,16 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, pidfd_open};
 use rustix::time::ClockId;
 
 use super::{OrderMessage, PlatformSupport};
+use crate::process::resource_limits::lower;
 
 pub(in crate::process) use git_control::ControlFiles;
-pub(in crate::process) use landlock::ActiveSandbox;
+pub(in crate::process) use landlock::{ActiveSandbox, confine_reader};
 pub(in crate::process) use masked::can_mount;
+pub(in crate::process) use syscalls::confine_reader_calls;
 
 pub(crate) const PLATFORM: PlatformSupport = PlatformSupport {
     name: "Linux",
@@ -122,6 +124,11 @@ pub(in crate::process) fn report_file() -> io::Result<File> {
     }
     // SAFETY: dup3 has just created the descriptor, so it has no other owner.
     Ok(unsafe { File::from_raw_fd(moved) })
+}
+
+/// Limits the memory of this process with its stacks, in bytes.
+pub(in crate::process) fn limit_memory(bytes: u64) {
+    lower(&[(Resource::Data, bytes)]);
 }
 
 /// Blocks the signals and returns a descriptor from which they can be read (signalfd(2)).

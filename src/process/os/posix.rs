@@ -148,6 +148,19 @@ pub(in crate::process) fn report_file() -> io::Result<File> {
     Ok(fcntl_dupfd_cloexec(mark, 0)?.into())
 }
 
+/// Does nothing, because the limits of macOS do not bind. The fork server watches readers.
+pub(in crate::process) fn limit_memory(_bytes: u64) {}
+
+/// Does nothing: this system has no such restrictions.
+pub(in crate::process) fn confine_reader() -> io::Result<()> {
+    Ok(())
+}
+
+/// Does nothing, like [`confine_reader`].
+pub(in crate::process) fn confine_reader_calls() -> io::Result<()> {
+    Ok(())
+}
+
 extern "C" fn note_signal(signal: libc::c_int) {
     let byte = signal as u8;
     // SAFETY: write(2) is async-signal-safe, and the pointer is valid for one byte. If the pipe is

@@ -51,9 +51,9 @@ pub(in crate::process) fn open_file(pid: u32, descriptor: i32) -> Option<(u64, u
     Some((file.dev(), file.ino()))
 }
 
-/// Returns the resident memory of this process (/proc/self/statm).
-pub(crate) fn resident_bytes() -> Option<u64> {
-    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+/// Returns the resident memory of a process.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }

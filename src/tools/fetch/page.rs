@@ -1,13 +1,14 @@
-//! Converts the body of a response for a model: detects the type, decodes text, and converts HTML
-//! to Markdown.
+//! Converts the body of a response for a model: detects the type, decodes text, and has HTML
+//! converted to Markdown.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use crate::content::{HTML, Part};
-use crate::documents;
+use crate::documents::DocumentKind;
 use crate::limits;
+use crate::process::ProcessLauncher;
 use crate::workspace::{image_type, media_type};
 
 /// The content of a page.
@@ -21,6 +22,11 @@ pub(crate) enum Page {
     /// Any other content, represented by its media type.
     Other(String),
 }
+
+/// The file extension of HTML.
+const HTML_EXTENSION: &str = "html";
+/// Precedes HTML in a build that cannot convert it.
+const SOURCE: &str = "[this build of nuncio lacks the Cargo feature `documents`; this is the HTML source]";
 
 /// Subtypes and structured suffixes of `application/*` that are text.
 const TEXTS: [&str; 7] = ["json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-sh"];
@@ -37,13 +43,27 @@ impl Page {
         let guessed = if kind.is_empty() || kind == "application/octet-stream" { media_type(body) } else { kind.as_str() };
         let subtype = guessed.strip_prefix("application/").unwrap_or_default();
         if guessed == HTML || guessed == "application/xhtml+xml" {
-            return markdown(decode(header, body, true));
+            return Page::Text { text: decode(header, body, true), extension: HTML_EXTENSION };
         }
         if guessed.starts_with("text/") || TEXTS.iter().any(|text| subtype == *text || subtype.ends_with(&format!("+{text}"))) {
             let extension = if subtype.ends_with("json") { "json" } else { "txt" };
             return Page::Text { text: decode(header, body, false), extension };
         }
         Page::Other(guessed.to_owned())
+    }
+
+    /// Converts HTML to Markdown. The error says why it cannot be read.
+    pub(crate) async fn converted(self, launcher: &ProcessLauncher) -> Result<Page, String> {
+        match self {
+            Page::Text { text: html, extension: HTML_EXTENSION } if cfg!(feature = "documents") => {
+                let text = launcher.read_document(DocumentKind::Page, html.as_bytes()).await?;
+                Ok(Page::Text { text, extension: "md" })
+            }
+            Page::Text { text: html, extension: HTML_EXTENSION } => {
+                Ok(Page::Text { text: format!("{SOURCE}\n{html}"), extension: HTML_EXTENSION })
+            }
+            other => Ok(other),
+        }
     }
 }
 
@@ -63,11 +83,4 @@ fn decode(content_type: &str, body: &[u8], html: bool) -> String {
     let utf8 = || std::str::from_utf8(body).map_or_else(|error| cut && error.error_len().is_none(), |_| true);
     let encoding = declared.unwrap_or_else(|| if utf8() { UTF_8 } else { WINDOWS_1252 });
     encoding.decode(body).0.into_owned()
-}
-
-fn markdown(html: String) -> Page {
-    match documents::markdown(&html) {
-        Ok(text) => Page::Text { text, extension: "md" },
-        Err(why) => Page::Text { text: format!("[{why}; this is the HTML source]\n{html}"), extension: "html" },
-    }
 }

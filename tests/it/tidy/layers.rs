@@ -10,6 +10,7 @@ use super::source::{assert_none, package, sources};
 const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("config", "workspace", "settings are read by the bounded reader of small files"),
     ("process", "workspace", "temporary directories of processes are private"),
+    ("process", "documents", "documents are read in a child process"),
     ("process", "config", "a program of a project starts only while the project is trusted"),
     ("main", "internal", "the binary is one call of the command line"),
     ("internal", "cli", "the binary reaches it through the library"),

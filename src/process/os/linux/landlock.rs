@@ -10,7 +10,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
 };
-use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::process::{Resource, Signal, geteuid, set_parent_process_death_signal};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
 use super::git_control::ControlFiles;
@@ -19,6 +19,7 @@ use super::private::{Split, open};
 use super::snapshot::Snapshot;
 use super::syscalls;
 use crate::process::Sandbox;
+use crate::process::resource_limits::lower;
 
 /// Largest file that a sandboxed command may write, in bytes (`RLIMIT_FSIZE`).
 const SANDBOX_FILE_BYTES_MAX: u64 = 16 << 30;
@@ -95,7 +96,7 @@ impl Sandbox {
     /// Restricts this process, which must have one thread, and its descendants. The error contains
     /// the reason why the restrictions do not apply.
     pub(in crate::process) fn apply(&self, control: &ControlFiles) -> Result<ActiveSandbox, String> {
-        limit_resources();
+        lower(&[(Resource::Core, 0), (Resource::Fsize, SANDBOX_FILE_BYTES_MAX), (Resource::Nproc, SANDBOX_PROCESSES_MAX)]);
         let split = Split::new(&self.private);
         let masked = self.mask(&split);
         let (locks, open) = control.protect(masked)?;
@@ -162,6 +163,16 @@ impl Sandbox {
     }
 }
 
+/// Takes files and the network from this process, a reader, which must have one thread, and ends it
+/// with its parent. A kernel without Landlock changes nothing: the second restriction,
+/// [`syscalls::confine_reader_calls`], is sufficient.
+pub(in crate::process) fn confine_reader() -> Result<(), RulesetError> {
+    // Fails only for a signal that does not exist.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let ruleset = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?.handle_access(AccessNet::from_all(NEWEST))?;
+    ruleset.scope(Scope::from_all(NEWEST))?.create()?.restrict_self().map(drop)
+}
+
 /// Drops capabilities. Commands run as root keep [`CAPABILITIES`]; commands of other users keep
 /// none.
 fn drop_capabilities() {
@@ -178,15 +189,5 @@ fn drop_capabilities() {
         let kept = own.permitted & kept;
         // Dropping capabilities is always permitted.
         let _ = set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() });
-    }
-}
-
-/// Lowers resource limits; a limit that is lower already is kept.
-fn limit_resources() {
-    let limits = [(Resource::Core, 0), (Resource::Fsize, SANDBOX_FILE_BYTES_MAX), (Resource::Nproc, SANDBOX_PROCESSES_MAX)];
-    for (resource, most) in limits {
-        let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
-        // Lowering a limit is always permitted.
-        let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
 }

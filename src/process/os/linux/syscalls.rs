@@ -1,5 +1,5 @@
 //! System calls that a sandboxed command cannot use (seccomp(2)): sockets, and calls that
-//! circumvent Landlock.
+//! circumvent Landlock; and those few that a reader of documents can use.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use libc::{
 };
 use seccompiler::{
     BackendError, BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter, sock_filter,
+    apply_filter, apply_filter_all_threads, sock_filter,
 };
 
 /// System calls that are refused with any arguments.
@@ -55,6 +55,35 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_msgsnd,
     libc::SYS_msgrcv,
     libc::SYS_msgctl,
+];
+
+/// The system calls of a reader: its open pipes, memory, threads that wait, time and random
+/// numbers.
+const READER: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_mremap,
+    libc::SYS_munmap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_restart_syscall,
+    libc::SYS_sigaltstack,
+    libc::SYS_clock_gettime,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
 ];
 
 /// System calls that set how a process is scheduled. The first argument is its id; 0 is the caller.
@@ -128,6 +157,19 @@ fn before() -> BpfProgram {
         step(BPF_JMP | BPF_JGE | BPF_K, 1, X32),
         refuse(EPERM),
     ]
+}
+
+/// Leaves all threads of this process only the calls in [`READER`], and signals to itself, with
+/// which it aborts. The other calls fail.
+pub(in crate::process) fn confine_reader_calls() -> Result<(), Error> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = READER.iter().map(|call| (*call, Vec::new())).collect();
+    rules.insert(libc::SYS_tgkill, any([compared(0, SeccompCmpOp::Eq, std::process::id().into())])?);
+    rules.insert(libc::SYS_tkill, any([compared(0, SeccompCmpOp::Eq, rustix::thread::gettid().as_raw_nonzero().get() as u64)])?);
+    let refused = SeccompAction::Errno(EPERM as u32);
+    let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;
+    let mut program = before();
+    program.extend(BpfProgram::try_from(filter)?);
+    apply_filter_all_threads(&program)
 }
 
 type Condition = Result<SeccompCondition, BackendError>;
