@@ -2,6 +2,7 @@
 //! calls.
 
 mod cycles;
+mod extension;
 mod imports;
 mod language;
 mod layers;

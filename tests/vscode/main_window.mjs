@@ -111,6 +111,26 @@ export const CASES = {
     equal(editor.read("poem.txt"), "roses\r\nare blue\r\n", "after it");
   },
 
+  async "Allow in a diff tab answers after all files of the request were shown"({ window, editor }) {
+    const names = ["all-a.txt", "all-b.txt", "all-c.txt"];
+    for (const name of names) writeFileSync(editor.file(name), "old\n");
+    const patch = ["*** Begin Patch", ...names.flatMap((name) => [`*** Update File: ${name}`, "@@", "-old", "+new"]), "*** End Patch"].join("\n");
+    editor.model([...names.map(read), { tool_calls: [{ name: "apply_patch", input: { patch } }] }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change them");
+    const active = (number) => window.page.locator(".tab.active", { hasText: `${number} of 3: ${names[number - 1]} (proposed by nuncio)` });
+    // The last tab that was opened is in front.
+    await active(3).waitFor();
+    for (const next of [1, 2]) {
+      await titleAction(window, "Allow This Change").click();
+      await active(next).waitFor();
+      equal(names.map((name) => editor.read(name)), ["old\n", "old\n", "old\n"], `before file ${next} was shown`);
+    }
+    await titleAction(window, "Allow This Change").click();
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(names.map((name) => editor.read(name)), ["new\n", "new\n", "new\n"], "after it");
+  },
+
   async "the user's own text on the right side of the diff is written"({ window, editor }) {
     writeFileSync(editor.file("own.txt"), "roses\nare red\n");
     editor.model([read("own.txt"), edit("own.txt", "red", "blue"), { text: "Done." }]);
@@ -407,6 +427,47 @@ export const CASES = {
     equal(await window.page.evaluate(() => window.hacked ?? null), null, "in the workbench");
     ok(existsSync(editor.file(name)), "the file is there");
     browser.complaints.length = 0;
+  },
+
+  async "text of a model and a title is no link and no icon in the UI of VS Code"({ window, editor }) {
+    const command = "echo ok # [Show the change](command:workbench.action.files.newUntitledFile) $(alert) \u202eesrever";
+    const shown = "[Show the change] (command:workbench.action.files.newUntitledFile) $ (alert) esrever";
+    const title = "Titled [x](command:y) $(alert) \u202eesrever";
+    const shownTitle = "Titled [x] (command:y) $ (alert) esrever";
+    editor.model([{ tool_calls: [{ name: "bash", input: { command } }] }, { text: "Done." }]);
+    const frame = await window.fresh();
+    // A notification is shown while the window has no focus.
+    const focus = (has) => window.page.evaluate((has) => {
+      document.hasFocus = () => has;
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, has);
+    await focus(false);
+    await frame.locator("#prompt").fill(title);
+    await frame.locator("#send").dispatchEvent("click");
+    const toast = window.page.locator(".notification-toast", { hasText: "nuncio waits for an answer" });
+    await toast.waitFor();
+    await focus(true);
+    ok((await toast.innerText()).includes(shown), await toast.innerText());
+    equal(await toast.locator(".notification-list-item-message a").count(), 0, "links in the notification");
+    const row = await window.tree("Titled");
+    ok((await row.innerText()).includes(shownTitle), await row.innerText());
+    equal(await row.locator(".codicon-alert").count(), 0, "icons in the tree");
+    await window.command("nuncio: Open Session…", async (timeout) => {
+      const entry = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Titled" }).first();
+      if (!(await succeeds(entry.waitFor({ timeout })))) return false;
+      ok((await entry.innerText()).includes(shownTitle), await entry.innerText());
+      equal(await entry.locator(".codicon-alert").count(), 0, "icons in the quick pick");
+      await window.page.keyboard.press("Escape");
+      return true;
+    });
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await window.command("nuncio: Open Conversation in an Editor Tab");
+    const tab = window.page.locator(".tab.active", { hasText: "Titled" });
+    await tab.waitFor();
+    ok((await tab.innerText()).includes(shownTitle), await tab.innerText());
+    await tab.locator(".tab-actions a").first().click();
+    await tab.waitFor({ state: "detached" });
   },
 
   async "the view has the colours of each theme and fits 300 px"({ window, editor }) {

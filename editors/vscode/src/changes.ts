@@ -1,9 +1,10 @@
 // The files that the last turn has changed: each with its diff, and a way back.
 
-import { basename, relative } from "node:path";
+import { relative } from "node:path";
 import * as vscode from "vscode";
 import type { ActiveSession } from "./active";
 import { writeText } from "./files";
+import { confirm, nameOf, showDiff, treeItem } from "./ui";
 
 const BEFORE = "nuncio-before";
 
@@ -44,9 +45,9 @@ export class ChangedFiles implements vscode.TreeDataProvider<Change>, vscode.Tex
   }
 
   getTreeItem(change: Change): vscode.TreeItem {
-    const item = new vscode.TreeItem(vscode.Uri.file(change.path));
     const cwd = this.active.state?.cwd;
-    item.description = cwd ? relative(cwd, change.path) : change.path;
+    const description = cwd ? relative(cwd, change.path) : change.path;
+    const item = treeItem({ label: nameOf(change.path), description, tooltip: [change.path], file: vscode.Uri.file(change.path) });
     item.contextValue = "change";
     item.command = { command: "nuncio.change.open", title: vscode.l10n.t("Open the changes"), arguments: [change] };
     return item;
@@ -57,7 +58,7 @@ export class ChangedFiles implements vscode.TreeDataProvider<Change>, vscode.Tex
     const file = vscode.Uri.file(path);
     const before = file.with({ scheme: BEFORE, query: this.active.state?.turn?.id ?? String(this.active.state?.seq) });
     this.texts.set(before.toString(), oldText ?? "");
-    await vscode.commands.executeCommand("vscode.diff", before, file, vscode.l10n.t("{0} (changes of the turn)", basename(path)), { preview: true });
+    await showDiff(before, file, vscode.l10n.t("{0} (changes of the turn)", nameOf(path)), { preview: true });
   }
 
   /** Restores the text before the turn. Asks if the file has changed since. */
@@ -70,8 +71,8 @@ export class ChangedFiles implements vscode.TreeDataProvider<Change>, vscode.Tex
     if (now === null && oldText === null) return;
     const revert = vscode.l10n.t("Revert");
     const isChanged = now !== null && now.replaceAll("\r\n", "\n") !== newText.replaceAll("\r\n", "\n");
-    const question = isChanged ? vscode.l10n.t("{0} has changed since the turn. Revert it to the text before the turn?", basename(path)) : vscode.l10n.t("Revert {0} to the text before the turn?", basename(path));
-    if ((await vscode.window.showWarningMessage(question, { modal: true }, revert)) !== revert) return;
+    const question = isChanged ? vscode.l10n.t("{0} has changed since the turn. Revert it to the text before the turn?", nameOf(path)) : vscode.l10n.t("Revert {0} to the text before the turn?", nameOf(path));
+    if (!(await confirm(question, revert))) return;
     if (oldText !== null) return writeText(uri, oldText);
     const edit = new vscode.WorkspaceEdit();
     edit.deleteFile(uri, { ignoreIfNotExists: true });

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { type Api, sessionPath } from "./api";
 import type { Sessions } from "./sessions";
+import { setCommitMessage, withProgress } from "./ui";
 
 const DIFF_CHARS_MAX = 100_000;
 const PROMPT = `Write a commit message for this diff. First line: at most 72 characters, in the imperative. Then, only if the reason is not obvious, an empty line and why the change is made. Answer with the message alone: no quotes, no fences.`;
@@ -54,7 +55,7 @@ export async function writeCommitMessage(api: Api, sessions: Sessions, control?:
   if (!repository) throw new Error(vscode.l10n.t("this folder has no git repository"));
   const diff = await repository.diff(repository.state.indexChanges.length > 0);
   if (!diff.trim()) throw new Error(vscode.l10n.t("there are no changes to describe"));
-  await vscode.window.withProgress({ location: vscode.ProgressLocation.SourceControl, title: vscode.l10n.t("Writing a commit message"), cancellable: true }, async (_, cancelled) => {
+  await withProgress(vscode.l10n.t("Writing a commit message"), async (cancelled) => {
     const { sessionId } = await api.call("POST", "/v1/sessions", { cwd: repository.rootUri.fsPath, mode: "plan", title: "Commit message" });
     sessions.hidden.add(sessionId);
     try {
@@ -64,7 +65,7 @@ export async function writeCommitMessage(api: Api, sessions: Sessions, control?:
       await Promise.all([ended, api.call("POST", sessionPath(sessionId, "/prompt"), { prompt })]);
       const { answer } = await api.call("GET", sessionPath(sessionId, "/result"));
       const message = plainMessage(answer);
-      if (message) repository.inputBox.value = message;
+      if (message) setCommitMessage(repository.inputBox, message);
     } finally {
       await api.call("DELETE", sessionPath(sessionId)).catch(() => {});
       sessions.hidden.delete(sessionId);

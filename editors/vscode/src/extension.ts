@@ -13,12 +13,13 @@ import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
 import { Sessions } from "./sessions";
 import { StatusItem } from "./status";
+import * as ui from "./ui";
 import { type Compose, type Conversation, Conversations } from "./view";
 
 const setContext = (key: string, value: unknown) => vscode.commands.executeCommand("setContext", key, value);
 
 export function activate(context: vscode.ExtensionContext): void {
-  const log = vscode.window.createOutputChannel("nuncio", { log: true });
+  const log = ui.createLog("nuncio");
   const extension = new Extension(context, log);
   context.subscriptions.push(log, ...extension.parts);
   extension.register();
@@ -58,7 +59,7 @@ class Extension {
     this.sessions = new Sessions(this.api);
     this.active = new ActiveSession(this.api);
     this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri, context.workspaceState);
-    this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), (error) => this.failed(error));
+    this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), { failed: (error) => this.failed(error), showRequest: (id) => this.open(id) });
     this.status = new StatusItem(this.agent, this.active, this.sessions);
     this.changes = new ChangedFiles(this.active);
     this.parts = [this.agent, this.sessions, this.active, this.conversations, this.proposals, this.status, this.changes];
@@ -70,9 +71,9 @@ class Extension {
     subscriptions.push(
       vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
       vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
-      vscode.window.registerTreeDataProvider("nuncio.sessions", this.sessions),
-      vscode.window.registerTreeDataProvider("nuncio.changes", this.changes),
-      vscode.window.registerTreeDataProvider("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
+      ui.showTree("nuncio.sessions", this.sessions),
+      ui.showTree("nuncio.changes", this.changes),
+      ui.showTree("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
       vscode.workspace.onDidGrantWorkspaceTrust(() => void this.agent.restartNow()),
       vscode.workspace.onDidChangeConfiguration((event) => {
@@ -143,7 +144,7 @@ class Extension {
     if (!this.api.isOpened(id) && this.active.id !== id) return;
     const show = vscode.l10n.t("Show");
     const text = vscode.l10n.t("nuncio waits for an answer: {0}", body.title || row?.title || vscode.l10n.t("Untitled"));
-    void vscode.window.showInformationMessage(text, show).then(async (chosen) => {
+    void ui.notify(text, show).then(async (chosen) => {
       if (chosen === show) await this.open(id);
     });
   }
@@ -151,7 +152,7 @@ class Extension {
   private failed(error: unknown): void {
     const text = error instanceof ApiError || error instanceof Error ? error.message : String(error);
     this.log.error(text);
-    void vscode.window.showErrorMessage(`nuncio: ${text}`);
+    ui.showError(`nuncio: ${text}`);
   }
 
   // Commands --------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ class Extension {
 
   private compose(compose: Compose | null, nothing: string): Promise<void> | undefined {
     if (compose) return this.conversations.reveal((conversation) => conversation.compose(compose));
-    void vscode.window.showInformationMessage(nothing);
+    void ui.notify(nothing);
     return undefined;
   }
 
@@ -226,7 +227,7 @@ class Extension {
         const id = idOf(node);
         const row = id && sessions.rows.get(id);
         if (!row) return;
-        const title = await vscode.window.showInputBox({ title: t("Rename the session"), value: row.title });
+        const title = await ui.ask(t("Rename the session"), row.title);
         if (title?.trim()) await this.agent.request("session/set_title", { sessionId: id, title: title.trim() });
       },
       "session.fork": async (node: TreeNode) => {
@@ -242,7 +243,7 @@ class Extension {
         if (!id) return;
         const remove = t("Delete");
         const question = t("Delete “{0}”? Its conversation is deleted permanently. Changes in the project are kept.", sessions.rows.get(id)?.title || t("Untitled"));
-        if ((await vscode.window.showWarningMessage(question, { modal: true }, remove)) !== remove) return;
+        if (!(await ui.confirm(question, remove))) return;
         await api.call("DELETE", sessionPath(id));
         if (active.id === id) this.conversations.current?.show(null);
       },
@@ -266,6 +267,6 @@ class Extension {
     const uri = vscode.Uri.file(await this.agent.configPath());
     const exists = await vscode.workspace.fs.stat(uri).then(() => true, () => false);
     if (!exists) await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode("# Settings of nuncio: docs/PROVIDERS.md\n# model = \"anthropic/claude-sonnet-5\"\n"));
-    await vscode.window.showTextDocument(uri);
+    await ui.openFile(uri);
   }
 }

@@ -4,35 +4,32 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "./active";
 import { type Api, sessionPath } from "./api";
 import { ago, type Sessions } from "./sessions";
+import { choose, notify } from "./ui";
 
-interface Item extends vscode.QuickPickItem {
-  value: string;
-}
-
-interface Choice {
+interface Option {
   value: string;
   name?: string;
   description?: string;
 }
 
 /** Shows choices; the current one is marked. Returns the chosen value. */
-async function pick(title: string, choices: Choice[], current: string | undefined): Promise<string | undefined> {
-  const items: Item[] = choices.map(({ value, name, description }) => ({ label: name ?? value, description: value === current ? vscode.l10n.t("current") : undefined, detail: description, value }));
-  return (await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true }))?.value;
+function pick(title: string, options: Option[], current: string | undefined): Promise<string | undefined> {
+  const isCurrent = (value: string) => (value === current ? vscode.l10n.t("current") : undefined);
+  return choose(title, options.map(({ value, name, description }) => ({ value, label: name ?? value, description: isCurrent(value), detail: description })));
 }
 
 /** Picks a setting of the shown session: `mode`, `model` or `thinking`. */
 export async function pickOption(api: Api, active: ActiveSession, id: "mode" | "model" | "thinking", title: string): Promise<void> {
   const session = active.id;
   if (!session) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("Open a session first. The settings of a new session are below its prompt."));
+    void notify(vscode.l10n.t("Open a session first. The settings of a new session are below its prompt."));
     return;
   }
   const { configOptions = [] } = await api.call("POST", sessionPath(session, "/resume"), {});
   // Options of a hosted agent have a prefix, except its mode.
   const option = configOptions.find((one: any) => one.id === `agent.${id}`) ?? configOptions.find((one: any) => one.id === id);
   if (!option?.options?.length) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("This session offers no choices."));
+    void notify(vscode.l10n.t("This session offers no choices."));
     return;
   }
   const value = await pick(title, option.options, option.currentValue);
@@ -51,11 +48,12 @@ export async function pickAgent(api: Api): Promise<string | undefined> {
 /** Picks one of the sessions, the latest first. Returns its id. */
 export async function pickSession(sessions: Sessions): Promise<string | undefined> {
   await sessions.loadMore();
-  const items: Item[] = sessions.ordered.map((row) => ({
-    label: `$(${row.waiting ? "bell-dot" : row.status === "busy" ? "loading~spin" : "comment-discussion"}) ${row.title || vscode.l10n.t("Untitled")}`,
+  const items = sessions.ordered.map((row) => ({
+    label: row.title || vscode.l10n.t("Untitled"),
+    icon: row.waiting ? "bell-dot" : row.status === "busy" ? "loading~spin" : "comment-discussion",
     description: ago(row.updatedMs),
     detail: row.cwd,
     value: row.id,
   }));
-  return (await vscode.window.showQuickPick(items, { title: vscode.l10n.t("Open a session"), matchOnDetail: true }))?.value;
+  return choose(vscode.l10n.t("Open a session"), items);
 }

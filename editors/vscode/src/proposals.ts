@@ -1,11 +1,12 @@
-// Proposed changes of files: each permission request with a diff opens a tab, with Allow and Reject
-// in its title. The right side can be edited: its text is written instead.
+// Proposed changes of files: each permission request with a diff opens a tab for each file, with
+// Allow and Reject in its title. Allow answers once all that the request contains was shown: until
+// then it shows the next file. The right side can be edited: its text is written instead.
 
-import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { Api } from "./api";
 import type { NuncioEvent } from "./follow";
 import type { Params } from "./rest";
+import { nameOf, notify, showDiff } from "./ui";
 
 export const PROPOSAL = "nuncio-proposal";
 export const ORIGINAL = "nuncio-original";
@@ -34,6 +35,19 @@ interface Proposal {
   sessionId: string;
   options: Option[];
   changes: FileChange[];
+  /** The files that were in front of the user. */
+  shown: Set<FileChange>;
+  /** The request has content that only the conversation shows. */
+  hasMore: boolean;
+  /** The tabs are open: those that come to the front are shown by the user. */
+  isOpen: boolean;
+}
+
+/** What the window does for the proposals. */
+export interface ProposalHooks {
+  failed(error: unknown): void;
+  /** Opens the conversation, which shows the whole request. */
+  showRequest(sessionId: string): Promise<void>;
 }
 
 /** Serves both sides of the diff tabs: the original read-only, the proposal from memory. */
@@ -94,7 +108,7 @@ export class Proposals implements vscode.Disposable {
   constructor(
     private readonly api: Api,
     private readonly isMine: (sessionId: string) => boolean,
-    private readonly failed: (error: unknown) => void,
+    private readonly hooks: ProposalHooks,
   ) {
     api.answer = (permissionId, params) => this.completed(permissionId, params);
     this.disposables.push(
@@ -121,16 +135,25 @@ export class Proposals implements vscode.Disposable {
   }
 
   private async show(sessionId: string, body: NuncioEvent["body"]): Promise<void> {
-    const diffs = (body.content as any[]).filter((one) => one.type === "diff" && typeof one.newText === "string").slice(0, TABS_MAX);
+    const content = body.content as any[];
+    const diffs = content.filter((one) => one.type === "diff" && typeof one.newText === "string");
     if (!diffs.length || this.open.has(body.permissionId) || !vscode.workspace.getConfiguration("nuncio").get("diffTab", true)) return;
     const changes = diffs.map((one, index) => this.change(one, `${body.permissionId}-${index}`));
-    this.open.set(body.permissionId, { permissionId: body.permissionId, sessionId, options: body.options, changes });
-    for (const { uri, original, path, isNew } of changes) {
-      const title = isNew ? vscode.l10n.t("{0} (new file, proposed by nuncio)", basename(path)) : vscode.l10n.t("{0} (proposed by nuncio)", basename(path));
-      await vscode.commands.executeCommand("vscode.diff", original, uri, title, { preserveFocus: true, preview: false });
-      if (!this.open.has(body.permissionId)) return void (await this.closeTabs((tab) => tab.toString() === uri.toString()));
+    const proposal: Proposal = { permissionId: body.permissionId, sessionId, options: body.options, changes, shown: new Set(), hasMore: content.length > diffs.length, isOpen: false };
+    this.open.set(body.permissionId, proposal);
+    for (const change of changes.slice(0, TABS_MAX)) {
+      await this.showChange(proposal, change, true);
+      if (!this.open.has(body.permissionId)) return void (await this.closeTabs((tab) => tab.toString() === change.uri.toString()));
     }
+    proposal.isOpen = true;
     this.context();
+  }
+
+  private async showChange({ changes }: Proposal, change: FileChange, preserveFocus: boolean): Promise<void> {
+    const name = nameOf(change.path);
+    const of = changes.length > 1 ? vscode.l10n.t("{0} of {1}: ", changes.indexOf(change) + 1, changes.length) : "";
+    const title = change.isNew ? vscode.l10n.t("{0} (new file, proposed by nuncio)", of + name) : vscode.l10n.t("{0} (proposed by nuncio)", of + name);
+    await showDiff(change.original, change.uri, title, { preserveFocus, preview: false });
   }
 
   private change({ path, oldText, newText }: { path: string; oldText?: string; newText: string }, query: string): FileChange {
@@ -170,16 +193,43 @@ export class Proposals implements vscode.Disposable {
     return this.open.get(wanted.query.replace(/-\d+$/, "")) ?? null;
   }
 
-  /** Answers the request of a tab: with the first option that allows or rejects once. */
+  /** Notes the files whose tabs are in front. */
+  private noteShown(): void {
+    const active = vscode.window.tabGroups.all.map(({ activeTab }) => activeTab?.input);
+    const inFront = new Set(active.map((input) => (input instanceof vscode.TabInputTextDiff ? input.modified.toString() : "")));
+    for (const { changes, shown, isOpen } of this.open.values()) {
+      for (const change of changes) if (isOpen && inFront.has(change.uri.toString())) shown.add(change);
+    }
+  }
+
+  /** Shows a part of the request that was not shown yet. Returns false if there is none. */
+  private async showNext(proposal: Proposal): Promise<boolean> {
+    this.noteShown();
+    if (proposal.hasMore) {
+      await this.hooks.showRequest(proposal.sessionId);
+      void notify(vscode.l10n.t("This request is more than these files: answer it in the conversation."));
+      return true;
+    }
+    const next = proposal.changes.find((change) => !proposal.shown.has(change));
+    if (!next) return false;
+    await this.showChange(proposal, next, false);
+    this.noteShown();
+    return true;
+  }
+
+  /**
+   * Answers the request of a tab: with the first option that allows or rejects once. A request is
+   * allowed only after all of it was shown.
+   */
   async answer(allow: boolean, uri?: vscode.Uri): Promise<void> {
     const proposal = this.active(uri);
-    if (!proposal) return;
+    if (!proposal || (allow && (await this.showNext(proposal)))) return;
     const kind = allow ? "allow_once" : "reject_once";
     const option = proposal.options.find((one) => one.kind === kind);
     try {
       await this.api.call("POST", `/v1/permissions/${encodeURIComponent(proposal.permissionId)}`, option ? { optionId: option.optionId } : { outcome: kind });
     } catch (error) {
-      if (this.open.has(proposal.permissionId)) this.failed(error);
+      if (this.open.has(proposal.permissionId)) this.hooks.failed(error);
     }
   }
 
@@ -208,6 +258,7 @@ export class Proposals implements vscode.Disposable {
   }
 
   private context(): void {
+    this.noteShown();
     void vscode.commands.executeCommand("setContext", "nuncio.proposal", this.active() !== null);
   }
 }

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import { type Api, sessionPath } from "./api";
 import type { NuncioEvent } from "./follow";
+import { treeItem } from "./ui";
 
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*,agent.status";
 const PAGES_MAX = 5;
@@ -169,25 +170,23 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   getTreeItem(node: Node): vscode.TreeItem {
     if (node.kind === "others") {
-      const item = new vscode.TreeItem(vscode.l10n.t("Other folders"), vscode.TreeItemCollapsibleState.Collapsed);
+      const item = treeItem({ label: vscode.l10n.t("Other folders"), isCollapsed: true });
       item.id = "others";
       return item;
     }
     if (node.kind === "more") {
-      const item = new vscode.TreeItem(vscode.l10n.t("Show older"));
+      const item = treeItem({ label: vscode.l10n.t("Show older") });
       item.command = { command: "nuncio.moreSessions", title: "" };
       return item;
     }
     const { row } = node;
     const title = row.title || vscode.l10n.t("Untitled");
-    const item = new vscode.TreeItem(title);
+    const description = [row.waiting ? vscode.l10n.t("waiting for you") : row.status === "busy" ? vscode.l10n.t("working") : "", row.agent, this.isHere(row) ? "" : basename(row.cwd), ago(row.updatedMs)].filter(Boolean).join(" · ");
+    const tooltip = [title, row.cwd, new Date(row.updatedMs).toLocaleString()];
+    const item = treeItem({ label: title, description, tooltip, icon: icon(row, row.id === this.shown) });
     item.id = row.id;
-    item.description = [row.waiting ? vscode.l10n.t("waiting for you") : row.status === "busy" ? vscode.l10n.t("working") : "", row.agent, this.isHere(row) ? "" : basename(row.cwd), ago(row.updatedMs)].filter(Boolean).join(" · ");
-    item.tooltip = `${title}\n${row.cwd}\n${new Date(row.updatedMs).toLocaleString()}`;
-    item.iconPath = icon(row, row.id === this.shown);
     item.contextValue = ["session", row.waiting && "waiting", row.status === "busy" && "busy", row.status !== "none" && "open"].filter(Boolean).join(" ");
     item.command = { command: "nuncio.session.open", title: vscode.l10n.t("Open"), arguments: [node] };
-    item.accessibilityInformation = { label: `${title}, ${item.description}` };
     return item;
   }
 

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "./active";
 import type { Agent } from "./agent";
 import type { Sessions } from "./sessions";
+import { StatusBar } from "./ui";
 
 /** The short name of a model: the last part of `PROVIDER/NAME`. */
 const shortName = (model: string) => model.replace(/^[^/:]*[/:]/, "").split("/").pop() || model;
@@ -14,7 +15,7 @@ export function dollars(cost: number): string {
 }
 
 export class StatusItem implements vscode.Disposable {
-  private readonly item = vscode.window.createStatusBarItem("nuncio.status", vscode.StatusBarAlignment.Right, 100);
+  private readonly item = new StatusBar("nuncio.status", "nuncio");
   /** The model of new sessions. */
   defaultModel: string | null = null;
 
@@ -23,7 +24,6 @@ export class StatusItem implements vscode.Disposable {
     private readonly active: ActiveSession,
     private readonly sessions: Sessions,
   ) {
-    this.item.name = "nuncio";
     agent.onDidChangeState(() => this.draw());
     active.onDidChange(() => this.draw());
     sessions.onDidChange(() => this.draw());
@@ -35,33 +35,21 @@ export class StatusItem implements vscode.Disposable {
   }
 
   draw(): void {
-    const { item } = this;
     const { state, running } = { state: this.active.state, running: this.agent.state.running };
-    item.command = "nuncio.open";
-    item.backgroundColor = undefined;
-    item.show();
     const { problem } = this.agent.state;
+    const idle = { text: "nuncio", command: "nuncio.open", isWarning: false };
     if (problem) {
-      item.text = "$(warning) nuncio";
-      item.tooltip = problem === "untrusted" ? vscode.l10n.t("nuncio is not started in an untrusted workspace") : vscode.l10n.t("nuncio is not running");
-      return;
+      const tooltip = problem === "untrusted" ? vscode.l10n.t("nuncio is not started in an untrusted workspace") : vscode.l10n.t("nuncio is not running");
+      return this.item.show({ ...idle, icon: "warning", tooltip: [tooltip] });
     }
-    if (!running) {
-      item.text = "$(loading~spin) nuncio";
-      item.tooltip = vscode.l10n.t("nuncio is starting");
-      return;
-    }
+    if (!running) return this.item.show({ ...idle, icon: "loading~spin", tooltip: [vscode.l10n.t("nuncio is starting")] });
     const waiting = this.sessions.waiting.length;
     const model = state?.model ?? state?.usage?.model ?? this.defaultModel;
     const used = state?.usage?.contextWindow ? Math.round((100 * state.usage.contextTokens) / state.usage.contextWindow) : null;
     const cost = state?.spent.cost ?? null;
     const facts = [state?.mode, state?.agent ?? (model && shortName(model)), used !== null && `${used}%`, cost !== null && dollars(cost)].filter(Boolean);
-    const glyph = waiting ? "$(bell-dot)" : state?.busy ? "$(loading~spin)" : "$(comment-discussion)";
-    item.text = [glyph, waiting ? vscode.l10n.t("nuncio waits for you") : "nuncio", ...(facts.length ? [`· ${facts.join(" · ")}`] : [])].join(" ");
-    if (waiting) {
-      item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
-      item.command = "nuncio.session.answer";
-    }
+    const icon = waiting ? "bell-dot" : state?.busy ? "loading~spin" : "comment-discussion";
+    const text = [waiting ? vscode.l10n.t("nuncio waits for you") : "nuncio", ...facts].join(" · ");
     const lines = [
       waiting && vscode.l10n.t("{0} sessions wait for an answer", waiting),
       state?.mode && vscode.l10n.t("Mode: {0}", state.mode),
@@ -69,6 +57,7 @@ export class StatusItem implements vscode.Disposable {
       used !== null && vscode.l10n.t("Context: {0} of {1} tokens", state!.usage.contextTokens, state!.usage.contextWindow),
       cost !== null && vscode.l10n.t("Cost: {0}", dollars(cost)),
     ];
-    item.tooltip = lines.filter(Boolean).join("\n") || "nuncio";
+    const tooltip = lines.filter((line) => typeof line === "string" && line !== "");
+    this.item.show({ icon, text, tooltip: tooltip.length ? tooltip : ["nuncio"], command: waiting ? "nuncio.session.answer" : "nuncio.open", isWarning: waiting > 0 });
   }
 }

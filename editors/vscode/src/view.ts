@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import page from "virtual:page";
 import { type Api, ApiError } from "./api";
 import { toRestError } from "./rest";
+import * as ui from "./ui";
 
 /** Events are posted to a webview at most once in this time; those of a history less often. */
 const BATCH_MS = 12;
@@ -34,8 +35,7 @@ const escaped = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.c
 
 /** Asks for a place and saves a text there. */
 async function save(name: string, text: string): Promise<void> {
-  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
-  const uri = await vscode.window.showSaveDialog({ defaultUri: folder && vscode.Uri.joinPath(folder, name) });
+  const uri = await ui.askWhereToSave(name);
   if (uri) await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
 }
 
@@ -269,8 +269,7 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
   /** Opens a conversation in an editor tab. */
   openPanel(session: string | null, title: string): void {
     for (const [panel, conversation] of this.panels) if (session && conversation.session === session) return panel.reveal();
-    const options = { enableScripts: true, retainContextWhenHidden: true };
-    this.adopt(vscode.window.createWebviewPanel(Conversations.panel, title, vscode.ViewColumn.Active, options), { session });
+    this.adopt(ui.createPanel(Conversations.panel, title), { session });
   }
 
   /** Returns the conversation in the active tab, or the one of the side bar. */
@@ -281,12 +280,12 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
 
   /** Sets the title of the tabs that show a session. */
   rename(session: string, title: string): void {
-    for (const [panel, conversation] of this.panels) if (conversation.session === session) panel.title = title;
+    for (const [panel, conversation] of this.panels) if (conversation.session === session) ui.rename(panel, title);
   }
 
   /** Sets the number of waiting sessions on the icon of the activity bar. */
   badge(count: number, tooltip: string): void {
-    if (this.sidebar) this.sidebar.view.badge = count ? { value: count, tooltip } : undefined;
+    if (this.sidebar) ui.setBadge(this.sidebar.view, count, tooltip);
   }
 
   /** Runs `does` with the conversation of the active tab, or of the side bar, which is opened. */
