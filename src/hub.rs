@@ -41,6 +41,7 @@ mod turn_environment;
 mod turn_review;
 mod turn_size;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use check::{AgentCheck, check};
@@ -53,8 +54,10 @@ pub(crate) use terminal_sessions::workspace_of_header;
 pub use terminal_sessions::{TERMINAL_KEPT, TERMINAL_SILENT, TerminalHook, TerminalSession, TerminalSessions};
 
 use crate::agent::{NativeAgents, Services};
+use crate::config::worktrees_in;
 use crate::error::Result;
 use crate::session::{Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, SessionSetup};
+use crate::workspace::real_path;
 use session_settings::SessionSettings;
 
 /// The agents of this process: nuncio's own, and the hosted agents of the settings.
@@ -82,6 +85,13 @@ impl Agents for Hub {
             Some(name) => HostedSession::new(self.services.clone(), self.opencode.clone(), name, setup, start_external),
             None => self.native.open(setup, start_external),
         }
+    }
+
+    fn directories(&self) -> Vec<PathBuf> {
+        let services = &self.services;
+        let more = services.overrides.roots.iter().chain(&services.user.settings.allowed_paths).cloned();
+        let all = std::iter::once(services.models.cwd.clone()).chain(more).chain([worktrees_in(&services.places.data)]);
+        all.map(|directory| real_path(&directory)).collect()
     }
 
     fn check(&self, setup: &SessionSetup, settings: &[AgentSetting]) -> Result<()> {

@@ -103,6 +103,12 @@ pub trait Agents: Send + Sync + 'static {
     /// agent starts a turn.
     fn open(&self, setup: SessionSetup, start_external: ExternalTurnStarter) -> Arc<dyn Agent>;
 
+    /// Returns the directories, without symlinks, that a session can have without a signature. It
+    /// works in the first one if its own is not below one of them. Empty: any directory.
+    fn directories(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Checks that a new session can run turns, and that its agent can follow `settings`; on an
     /// error, the session is not created.
     fn check(&self, setup: &SessionSetup, settings: &[AgentSetting]) -> Result<()>;

@@ -105,7 +105,8 @@ impl Sessions {
             tracing::warn!(%error, "removing deleted sessions failed");
         }
         let cluster = node.as_ref().and_then(|node| node.cluster.as_deref());
-        let log = Log::open(store.clone(), dir, durability, Signer::open(dir, &store, cluster).boxed().await?)?;
+        let log =
+            Log::open(store.clone(), dir, durability, Signer::open(dir, &store, cluster, agents.directories()).boxed().await?)?;
         let (commands, cluster) = node.map(|node| (node.commands, node.cluster)).unzip();
         let peers = Arc::new(Peers::new(dir, serve, cluster.flatten()));
         let sessions = Arc::new_cyclic(|this| Sessions {

@@ -36,7 +36,7 @@ pub struct Models {
     /// Keys that `nuncio login` stored.
     pub(crate) keys: StoredKeys,
     /// Base directory of relative script paths.
-    cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// The HTTP clients of the process.
     pub clients: HttpClients,
     /// The Google account of Vertex AI.

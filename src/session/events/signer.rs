@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -22,7 +22,7 @@ use crate::session::folds::signed_event::changes_grants;
 use crate::session::folds::state::SessionState;
 use crate::store::{SessionRow, Store};
 use crate::task;
-use crate::workspace::{lock_files, read_private, replace_private};
+use crate::workspace::{lock_files, read_private, real_path, replace_private};
 
 /// The file with the key.
 const KEY: &str = "session-key";
@@ -38,13 +38,20 @@ pub(in crate::session) struct Signer {
     /// cannot be read: no session does anything then.
     keys: Vec<hmac::Key>,
     earlier: PathBuf,
+    /// See [`Agents::directories`](crate::session::Agents::directories).
+    directories: Vec<PathBuf>,
 }
 
 impl Signer {
     /// Reads the key of the data directory `dir` and the secrets of the cluster. Without both, it
     /// makes a key, and signs the sessions that the SQLite database has then, if an earlier version
     /// of nuncio has worked in the directory.
-    pub(in crate::session) async fn open(dir: &Path, store: &Store, cluster: Option<&Cluster>) -> Result<Signer> {
+    pub(in crate::session) async fn open(
+        dir: &Path,
+        store: &Store,
+        cluster: Option<&Cluster>,
+        directories: Vec<PathBuf>,
+    ) -> Result<Signer> {
         let own = match read_key(dir) {
             Ok(Some(key)) => Some(key),
             _ if store.is_read_only() => None,
@@ -55,7 +62,7 @@ impl Signer {
         };
         let shared = cluster.into_iter().flat_map(|cluster| cluster.keys("nuncio-session"));
         let own = own.map(|key| hmac::Key::new(hmac::HMAC_SHA256, &key));
-        Ok(Signer { keys: shared.chain(own).collect(), earlier: dir.join(EARLIER) })
+        Ok(Signer { keys: shared.chain(own).collect(), earlier: dir.join(EARLIER), directories })
     }
 
     /// Returns the signature for an event of a session, with all that is in force after it.
@@ -97,8 +104,16 @@ impl Signer {
             Some(0) => None,
             Some(_) => Some(Vec::new()),
             None if self.signature_before(id).as_deref().and_then(signer).is_some() => Some(Vec::new()),
-            None => Some([dropped.unwrap_or_default(), state.drop_grants()].concat()),
+            None => Some([dropped.unwrap_or_default(), state.drop_grants(self.other_directory(&state.cwd))].concat()),
         }
+    }
+
+    /// Returns the directory that replaces one that is not below the directories of this process.
+    fn other_directory(&self, cwd: &Path) -> Option<PathBuf> {
+        let real = real_path(cwd);
+        let leads_up = real.components().any(|part| part == Component::ParentDir);
+        let inside = !leads_up && self.directories.iter().any(|directory| real.starts_with(directory));
+        self.directories.first().filter(|_| !inside).cloned()
     }
 
     /// Returns the signature of a session that is older than the key.
@@ -145,7 +160,8 @@ async fn make_key(dir: &Path, store: &Store) -> Result<[u8; 32]> {
     }
     let mut key = [0; 32];
     SystemRandom::new().fill(&mut key).map_err(|_| Error::internal("no random bytes"))?;
-    let signer = Signer { keys: vec![hmac::Key::new(hmac::HMAC_SHA256, &key)], earlier: PathBuf::new() };
+    let keys = vec![hmac::Key::new(hmac::HMAC_SHA256, &key)];
+    let signer = Signer { keys, earlier: PathBuf::new(), directories: Vec::new() };
     // A database without the directory of locks was copied here, such as a backup.
     let is_own = !store.has_nodes() && dir.join("locks").exists();
     let earlier = if is_own { signatures_before(&signer, store).await? } else { String::new() };

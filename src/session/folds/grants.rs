@@ -1,6 +1,8 @@
 //! The settings that a session may have beyond the defaults of its directory. Each event that
 //! changes them is signed, and the last signature covers all of them.
 
+use std::path::PathBuf;
+
 use super::signed_event::parse_rules;
 use super::state::SessionState;
 use crate::config::Policy;
@@ -62,8 +64,9 @@ impl SessionState {
     }
 
     /// Drops what the session may do beyond the defaults of its directory, because it is not
-    /// signed. What restricts the session is kept. Returns descriptions of what was dropped.
-    pub(in crate::session) fn drop_grants(&mut self) -> Vec<String> {
+    /// signed. What restricts the session is kept. `cwd` replaces a directory that only a signature
+    /// allows. Returns descriptions of what was dropped.
+    pub(in crate::session) fn drop_grants(&mut self, cwd: Option<PathBuf>) -> Vec<String> {
         let (before, budget) = (self.clone_grants(), self.budget.of_session().or(self.budget.raised().of_session()));
         self.forget_grants();
         self.budget = Default::default();
@@ -78,7 +81,9 @@ impl SessionState {
         let texts = texts.into_iter().chain([("end of the system prompt", before.system_prompt_append)]);
         let mode = Some(before.mode).filter(|mode| *mode != self.mode).map(|mode| ("mode", Some(mode.to_string())));
         let texts = mode.into_iter().chain(texts).filter_map(|(what, text)| Some(shown(what, text?)));
-        let directories = before.additional_directories.iter().map(|path| shown("directory", path.display().to_string()));
+        let outside = cwd.map(|cwd| std::mem::replace(&mut self.cwd, cwd));
+        let directories =
+            outside.iter().chain(&before.additional_directories).map(|path| shown("directory", path.display().to_string()));
         let budget = (budget != BudgetLimits::default()).then(|| "limits of the budget".to_owned());
         let options = number("options of the hosted agent", before.agent_options.len());
         texts.chain(directories).chain(number("remembered rules", rules.len())).chain(options).chain(budget).collect()

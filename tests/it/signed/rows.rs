@@ -30,6 +30,7 @@ async fn inserted_rows_widen_nothing() {
         ("a rule", vec![allows()], "remembered rules: 1"),
         ("a model", vec![model], "model scripted:"),
         ("a grant", vec![granted], "mode auto; model scripted:"),
+        ("a directory", vec![update(json!({"cwd": "/"}))], "directory /"),
         ("directories", vec![update(json!({"additionalDirectories": ["/"]}))], "directory /"),
         (
             "a prompt",
@@ -53,6 +54,9 @@ async fn inserted_rows_widen_nothing() {
         assert_eq!(home.get("evil"), None, "{case}");
         let said = dropped(&home, &session).await;
         assert!(said.as_ref().is_some_and(|said| said.contains(reason)), "{case}: {said:?}");
+        let log = home.log(&session).await;
+        let granted = log.iter().rfind(|event| event["body"]["type"] == "session.granted").unwrap();
+        assert_eq!(granted["body"]["cwd"], json!(home.work()), "{case}");
         // The next process finds a signed session.
         assert!(asks(&home, &session).await, "{case}: again");
         assert_eq!(dropped(&home, &session).await, said);
