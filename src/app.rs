@@ -11,7 +11,7 @@ use crate::api::App;
 use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, LoadedSettings, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::hub::Hub;
-use crate::process::{LeaseDeadline, ProcessLauncher};
+use crate::process::{GIT_DIR_VARIABLES, LeaseDeadline, ProcessLauncher};
 use crate::session::Capacity;
 use crate::tools::Tools;
 #[cfg(feature = "http")]
@@ -125,7 +125,8 @@ pub(crate) fn with_lease(launcher: ProcessLauncher, bootstrap: &Bootstrap) -> Re
 pub(crate) fn assemble(bootstrap: Bootstrap, capacity: Capacity, launcher: ProcessLauncher) -> Arc<App> {
     let Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools } = bootstrap;
     let below = (environment.depth() + 1).to_string();
-    let launcher = launcher.without(secrets).with_variable(DEPTH_VARIABLE, below);
+    let git_dirs = GIT_DIR_VARIABLES.iter().filter_map(|name| environment.get(name)).map(PathBuf::from).collect();
+    let launcher = launcher.without(secrets).with_variable(DEPTH_VARIABLE, below).with_git_dirs(git_dirs);
     let models = Models::new(environment.clone(), overrides.base_url.clone(), launcher.clone(), cwd.clone(), &places.data);
     let mode = overrides.mode.unwrap_or_default();
     let services = Arc::new(Services::new(loaded, places, environment, overrides, models, launcher, tools));

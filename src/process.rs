@@ -36,9 +36,12 @@ pub(crate) use command::CommandKind;
 pub use command::{Command, ProgramConfinement};
 pub(crate) use exported::ExportedChange;
 pub(crate) use find::find_program;
+pub(crate) use fork_server::GIT_DIR_VARIABLES;
 use fork_server::helper_main;
 use fork_server_handle::{HELPER, HELPER_NAME};
-pub(crate) use git::{GIT_ATTEMPTS_MAX, NO_GIT_HOOKS, SAFE_GIT_SETTINGS, met_removed_placeholder};
+pub(crate) use git::{
+    GIT_ATTEMPTS_MAX, GIT_SETTINGS_VARIABLE, NO_EMBEDDED_REPOSITORIES, NO_GIT_HOOKS, SAFE_GIT_SETTINGS, met_removed_placeholder,
+};
 pub(crate) use in_directory::{RunningProcess, processes_in};
 pub use launcher::ProcessLauncher;
 pub use lease::LeaseDeadline;

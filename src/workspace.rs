@@ -7,6 +7,7 @@ mod ignores;
 mod linked;
 mod media;
 mod private;
+mod repository;
 mod roots;
 mod strict;
 mod transaction;
@@ -144,13 +145,28 @@ impl Workspace {
     /// git's hooks and settings.
     pub(crate) fn is_protected(&self, real: &Path) -> bool {
         let root = self.roots.iter().filter_map(|root| real.strip_prefix(root).ok()).min_by_key(|rest| rest.components().count());
-        let protected =
-            |part: std::path::Component<'_>| [".nuncio", ".git"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name));
+        let protected = |part: std::path::Component<'_>| {
+            [".nuncio", ".git", ".hg", ".jj"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name))
+        };
         // nuncio's worktrees can lie below the directory of its settings.
         let is_root_below =
             |own: &Path| self.roots.iter().any(|root| root != own && root.starts_with(own) && real.starts_with(root));
         let own = self.protected.iter().any(|own| real.starts_with(own) && !is_root_below(own));
-        own || root.is_some_and(|rest| rest.components().any(protected))
+        let in_git_dir = || self.roots.iter().any(|root| repository::is_part_of_git_dir(root, real));
+        own || root.is_some_and(|rest| rest.components().any(protected)) || in_git_dir()
+    }
+
+    /// Returns whether a root is itself a git directory.
+    pub(crate) fn has_bare_root(&self) -> bool {
+        self.roots.iter().any(|root| repository::git_dir(root).as_ref() == Some(root))
+    }
+
+    /// Returns whether git, started in `directory`, uses a repository of the session, one of its
+    /// worktrees or submodules, or none.
+    pub(crate) fn has_own_repository(&self, directory: &Path) -> bool {
+        let Some(found) = repository::git_dir(directory) else { return true };
+        let own = self.roots.iter().filter_map(|root| repository::git_dir(root)).map(|git_dir| repository::common_dir(&git_dir));
+        own.into_iter().any(|own| found.starts_with(own))
     }
 
     /// Sets the home directory.

@@ -168,6 +168,13 @@ impl<'a> PermissionDecider<'a> {
         self.turn.emit(resolved).await;
     }
 
+    /// Makes git commands ask if they use another repository than the session's. `paths` has the
+    /// directory of the commands, if it is not that of the session.
+    fn check_repositories(&self, line: &mut CommandLine, paths: &[AccessPath]) {
+        let here = paths.first().map_or(&self.workspace.cwd, |place| &place.real);
+        line.check_repositories(here, |directory| self.workspace.has_own_repository(directory));
+    }
+
     /// Evaluates the rules and the mode for a call.
     fn evaluate(&self, call: &Call) -> Decision {
         let default = self.loaded.settings.permissions.default;
@@ -192,10 +199,10 @@ impl<'a> PermissionDecider<'a> {
                 guarded,
             }
         };
-        let line = (kind == AccessKind::Exec)
+        let mut line = (kind == AccessKind::Exec)
             .then(|| command.as_ref().map_or_else(CommandLine::unknown, |command| CommandLine::parse("", command)));
         let file = |path: &str| place(&self.workspace.cwd.join(path));
-        let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
+        let writes: Vec<_> = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
         let paths: Vec<AccessPath> = match kind {
             // The directory of the command, if it differs from the session's.
             AccessKind::Exec => {
@@ -204,6 +211,7 @@ impl<'a> PermissionDecider<'a> {
             }
             _ => call.paths().iter().map(|path| place(path)).collect(),
         };
+        line.iter_mut().for_each(|line| self.check_repositories(line, &paths));
         let described = match kind {
             AccessKind::Exec => command.is_some(),
             AccessKind::Network => url.is_some(),

@@ -260,7 +260,7 @@ fn fit(rule: &Rule, request: &PermissionRequest<'_>, command: Option<&ShellComma
     if rule.policy != Policy::Allow {
         line.match_command(command, pattern)
     } else if (remembered && request.is_remembered_by(rule))
-        || (!remembered && (line.is_exactly(pattern) || command.is_allowed_by(pattern)))
+        || (!remembered && (line.is_allowed_by(pattern) || command.is_allowed_by(pattern)))
     {
         Match::Yes
     } else {

@@ -84,7 +84,7 @@ impl ProcessTree {
 }
 
 impl Child {
-    /// `temp` is the temporary directory of this command only.
+    /// Creates a running command. `temp` is its own temporary directory, removed with it.
     pub(super) fn new(lifeline: UnixStream, output: Receiver, server: ForkServer, number: u64, temp: Option<ProcessTemp>) -> Child {
         let processes = ProcessTree::default();
         let ending = ChildExit { lifeline, report: Vec::new(), processes, server, number, active: true, _temp: temp };

@@ -2,39 +2,49 @@
 //! a socket on which it receives orders, each with a lifeline and pipes. It forks a supervisor for
 //! each command, which is faster than executing the binary again, and a reader for each document.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
+use rustix::net::SendFlags;
 
 use super::command::Command;
 use super::fork::fork;
 use super::lease::DeadlineMemory;
 use super::order::{LEFT, Order, SWEPT, receive};
-use super::os::{self, CommandMark, ControlFiles};
+use super::os::{self, CommandMark, Guard, Watch};
 use super::readers::Readers;
-use super::sandbox::Sandbox;
+use super::report;
 use super::signals::Signals;
 use super::supervisor::{self, FAILED, Pipes};
 use super::tree;
 use crate::limits;
 
+/// Variables with which a command names a git directory.
+pub(crate) const GIT_DIR_VARIABLES: [&str; 2] = ["GIT_DIR", "GIT_COMMON_DIR"];
+
 /// How long a supervisor may take to terminate its command on request. After that, the fork server
 /// kills the supervisor and the command.
 const SUPERVISOR_WAIT: Duration = Duration::from_secs(1);
 
-/// Runs the fork server. `arguments` are the command-line arguments after [`super::HELPER`]. Must
-/// be called at the start of `main`, before any thread is started.
+/// Interval at which control files are checked if the system reports no changes.
+const CHECK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Runs the fork server. `arguments` are the command-line arguments after [`super::HELPER`]: the
+/// soft limit on open files, and the directories that variables of commands name as git
+/// directories. Must be called at the start of `main`, before any thread is started.
 pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     // Leave the user's terminal, so that commands cannot use it or be stopped by it. Fails only for
     // a process group leader, such as a helper started by hand.
     let _ = rustix::process::setsid();
     let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok());
     let served = match open_files {
-        Some(open_files) => serve(open_files),
+        Some(open_files) => serve(open_files, arguments.map(PathBuf::from).collect()),
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is internal to nuncio")),
     };
     if let Err(error) = &served {
@@ -44,9 +54,15 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
 }
 
 /// The supervisors, by process id, and the readers.
-#[derive(Default)]
 struct Supervisors {
     running: HashMap<u32, SupervisedCommand>,
+    /// Soft limit on open files for commands.
+    open_files: u64,
+    /// Directories that variables of commands name as git directories.
+    git_dirs: Vec<PathBuf>,
+    watch: Watch,
+    /// True if the system permits mounts. Set when it is first tried.
+    mounts: OnceCell<bool>,
     /// Supervisors that were killed, or are to be killed, and that may have left processes.
     lost: Vec<(u32, CommandMark)>,
     readers: Readers,
@@ -57,28 +73,38 @@ struct Supervisors {
 struct SupervisedCommand {
     number: u64,
     mark: CommandMark,
-    /// The files that the command cannot change. Their placeholders are removed after it.
-    control: ControlFiles,
+    /// Watches over the files that the command cannot change, and the lifeline for its report.
+    guard: Option<(Guard, OwnedFd)>,
     /// Time by which the supervisor must exit; set when its lifeline is closed.
     until: Option<Instant>,
 }
 
 /// Serves until the other end of the socket is closed, which closes all lifelines, and then until
 /// all supervisors have ended.
-fn serve(open_files: u64) -> io::Result<()> {
+fn serve(open_files: u64, git_dirs: Vec<PathBuf>) -> io::Result<()> {
     os::adopt_descendants()?;
     let signals = Signals::open()?;
-    let mut supervisors = Supervisors::default();
+    let mut supervisors = Supervisors {
+        running: HashMap::new(),
+        open_files,
+        git_dirs,
+        watch: Watch::new(),
+        mounts: OnceCell::new(),
+        lost: Vec::new(),
+        readers: Readers::default(),
+        lease: None,
+    };
     let mut buffer = vec![0; limits::ORDER_BYTES_MAX];
     let served = loop {
-        let ready = signals.wait_for(io::stdin().as_fd(), supervisors.time_left());
+        let ready = signals.wait_for(io::stdin().as_fd(), supervisors.watch.descriptor(), supervisors.time_left());
+        supervisors.check();
         supervisors.reap();
         if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             match receive(io::stdin().as_fd(), &mut buffer) {
                 Err(error) => break Err(error),
                 Ok(None) => break Ok(()),
                 Ok(Some((order, descriptors))) => {
-                    if let Err(error) = supervisors.handle(order, descriptors, open_files) {
+                    if let Err(error) = supervisors.handle(order, descriptors) {
                         break Err(error);
                     }
                 }
@@ -88,6 +114,7 @@ fn serve(open_files: u64) -> io::Result<()> {
     supervisors.cut(|_| true);
     while let Some(time_left) = supervisors.time_left() {
         signals.wait_child(time_left);
+        supervisors.check();
         supervisors.reap();
     }
     served
@@ -95,14 +122,9 @@ fn serve(open_files: u64) -> io::Result<()> {
 
 impl Supervisors {
     /// Executes an order. Fails if the deadline of the lease cannot be read.
-    fn handle(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>, open_files: u64) -> io::Result<()> {
+    fn handle(&mut self, order: Option<Order>, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         match order {
-            Some(Order::Run(number, command)) => {
-                let control = command.sandbox.as_ref().map(Sandbox::control_files).unwrap_or_default();
-                if let Some((pid, mark)) = start(*command, &control, descriptors, open_files, self.lease.as_ref()) {
-                    self.running.insert(pid, SupervisedCommand { number, mark, control, until: None });
-                }
-            }
+            Some(Order::Run(number, command)) => self.run(number, *command, descriptors),
             Some(Order::Read(number, kind)) => self.readers.start(number, kind, descriptors),
             Some(Order::Cut(number)) => self.cut(|known| known == number),
             Some(Order::Sweep(number)) => {
@@ -115,7 +137,7 @@ impl Supervisors {
                 let _ = rustix::io::write(io::stdin(), &[answer]);
             }
             Some(Order::TryMount) => {
-                if let Some(answer) = descriptors.first().filter(|_| os::can_mount()) {
+                if let Some(answer) = descriptors.first().filter(|_| *self.mounts.get_or_init(os::can_mount)) {
                     let _ = rustix::io::write(answer, &[1]);
                 }
             }
@@ -128,6 +150,44 @@ impl Supervisors {
         Ok(())
     }
 
+    /// Starts a command.
+    fn run(&mut self, number: u64, command: Command, descriptors: Vec<OwnedFd>) {
+        let guard = command
+            .sandbox
+            .as_ref()
+            .map(|sandbox| Guard::new(sandbox, self.named(&command), || *self.mounts.get_or_init(os::can_mount)));
+        let guard = guard.unwrap_or_default();
+        guard.watch(&mut self.watch);
+        // The report ends when this is closed, too.
+        let lifeline = descriptors.first().filter(|_| guard.is_needed()).and_then(|lifeline| lifeline.try_clone().ok());
+        if let Some((pid, mark)) = start(command, &guard, descriptors, self.open_files, self.lease.as_ref()) {
+            let guard = lifeline.map(|lifeline| (guard, lifeline));
+            self.running.insert(pid, SupervisedCommand { number, mark, guard, until: None });
+        }
+    }
+
+    /// Returns the directories that variables of a command name as git directories.
+    fn named(&self, command: &Command) -> Vec<PathBuf> {
+        let set = command.env_set.iter().filter(|(name, _)| GIT_DIR_VARIABLES.iter().any(|known| name == known));
+        set.map(|(_, value)| value.into())
+            .chain(self.git_dirs.iter().cloned())
+            .map(|path: PathBuf| command.cwd.join(path))
+            .collect()
+    }
+
+    /// Protects control files again that another process replaced.
+    fn check(&mut self) {
+        let (matters, now) = (self.watch.matters(), Instant::now());
+        for (pid, known) in &mut self.running {
+            if let Some((guard, _)) = &mut known.guard
+                && (matters || guard.due().is_some_and(|due| due <= now))
+            {
+                guard.check(*pid);
+                guard.watch(&mut self.watch);
+            }
+        }
+    }
+
     /// Kills the matching readers, and sets the deadline of the matching supervisors. Their
     /// lifelines are closed, so they are terminating their commands.
     fn cut(&mut self, matches: impl Fn(u64) -> bool) {
@@ -138,8 +198,14 @@ impl Supervisors {
 
     /// Returns the time until the next deadline.
     fn time_left(&self) -> Option<Duration> {
-        let next = self.running.values().filter_map(|known| known.until).min();
-        let next = next.map(|until| until.saturating_duration_since(Instant::now()));
+        let now = Instant::now();
+        let unwatched = self.watch.descriptor().is_none().then(|| now + CHECK_AGAIN);
+        let times = |known: &SupervisedCommand| {
+            let guard = known.guard.as_ref().map(|(guard, _)| guard.due().into_iter().chain(unwatched).min());
+            known.until.into_iter().chain(guard.flatten()).min()
+        };
+        let next = self.running.values().filter_map(times).min();
+        let next = next.map(|until| until.saturating_duration_since(now));
         next.into_iter().chain(self.readers.time_left()).min()
     }
 
@@ -155,7 +221,13 @@ impl Supervisors {
                 return;
             }
             let Some(known) = self.running.remove(&pid) else { return };
-            known.control.remove_placeholders();
+            if let Some((guard, lifeline)) = known.guard {
+                let files = guard.finish().join(", ");
+                if status.exit_status() == Some(0) && !files.is_empty() {
+                    // Fails if the receiver is gone, or does not read.
+                    let _ = rustix::net::send(lifeline, &report::restored(&files), SendFlags::DONTWAIT);
+                }
+            }
             self.lost.extend(status.signaled().then_some((pid, known.mark)));
         });
         let now = Instant::now();
@@ -184,7 +256,7 @@ impl Supervisors {
 /// the supervisor itself.
 fn start(
     command: Command,
-    control: &ControlFiles,
+    guard: &Guard,
     descriptors: Vec<OwnedFd>,
     open_files: u64,
     lease: Option<&DeadlineMemory>,
@@ -201,7 +273,7 @@ fn start(
         }
         Ok((0, mark)) => {
             let pipes = Pipes { lifeline, mark, output, input, errors };
-            supervisor::supervisor_main(command, control, pipes, open_files, lease)
+            supervisor::supervisor_main(command, guard, pipes, open_files, lease)
         }
         forked => forked.ok(),
     }

@@ -41,6 +41,8 @@ pub(super) struct ForkServer {
     pub environment: Option<Arc<[(String, String)]>>,
     /// An environment variable of all commands.
     pub variable: Option<(&'static str, String)>,
+    /// Directories that variables of the environment name as git directories.
+    pub git_dirs: Arc<[PathBuf]>,
     /// The lease under which commands run; `None` for a process that is no node.
     pub lease: Option<Arc<LeaseDeadline>>,
     running: Arc<Mutex<Option<ServerProcess>>>,
@@ -61,6 +63,7 @@ impl ForkServer {
             hidden: Arc::default(),
             environment: None,
             variable: None,
+            git_dirs: Arc::default(),
             lease: None,
             running: Arc::default(),
             mounts: Arc::default(),
@@ -156,7 +159,7 @@ struct ServerProcess {
 
 impl ServerProcess {
     fn start(server: &ForkServer) -> io::Result<ServerProcess> {
-        let ForkServer { exe, open_files, hidden, environment, variable, lease, .. } = server;
+        let ForkServer { exe, open_files, hidden, environment, variable, git_dirs, lease, .. } = server;
         let (orders, theirs) = os::order_sockets()?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);
@@ -167,7 +170,7 @@ impl ServerProcess {
             process.env_remove(name);
         }
         process.envs(variable.iter().map(|(name, value)| (name, value)));
-        process.arg0(HELPER_NAME).arg(HELPER).arg(open_files.to_string());
+        process.arg0(HELPER_NAME).arg(HELPER).arg(open_files.to_string()).args(git_dirs.iter());
         process.stdin(theirs).stdout(Stdio::null()).current_dir("/");
         let started = ServerProcess { orders, process: process.spawn()? };
         if let Some(lease) = lease {

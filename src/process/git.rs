@@ -33,6 +33,13 @@ const REMOVED: [&str; 8] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
+/// The variable with settings for git, as `git -c` passes them on.
+pub(crate) const GIT_SETTINGS_VARIABLE: &str = "GIT_CONFIG_PARAMETERS";
+
+/// Setting with which git refuses a bare repository that it finds in a project (git 2.38): files
+/// that are committed to a project can be one, whose configuration names programs.
+pub(crate) const NO_EMBEDDED_REPOSITORIES: &str = "'safe.bareRepository'='explicit'";
+
 /// Setting that disables the hooks of a repository.
 pub(crate) const NO_GIT_HOOKS: &str = "core.hooksPath=/dev/null";
 

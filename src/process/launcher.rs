@@ -79,6 +79,12 @@ impl ProcessLauncher {
         self
     }
 
+    /// Sets the directories that variables of the environment name as git directories.
+    pub(crate) fn with_git_dirs(mut self, directories: Vec<PathBuf>) -> ProcessLauncher {
+        self.server.git_dirs = directories.into();
+        self
+    }
+
     /// Removes these environment variables from the fork server and all commands.
     pub(crate) fn without(mut self, names: Vec<String>) -> ProcessLauncher {
         self.server.hidden = names.into();

@@ -26,7 +26,7 @@ use processes::open_file;
 pub(crate) use processes::resident_bytes;
 pub(super) use processes::{directory, name, pids, start_time_now, status};
 pub(super) use system::{
-    ActiveSandbox, BOOT_CLOCK, CommandMark, ControlFiles, REPORTING_SHELL, adopt_descendants, can_mount, confine_reader,
+    ActiveSandbox, BOOT_CLOCK, CommandMark, Guard, REPORTING_SHELL, Watch, adopt_descendants, can_mount, confine_reader,
     confine_reader_calls, exits_within, keep_only, lead_group, limit_memory, open_signals, order_sockets, outsiders, own_program,
     read_signals, receive_order, report_file, send_order, shared_file,
 };

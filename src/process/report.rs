@@ -32,6 +32,9 @@ impl ExitStatus {
     }
 }
 
+/// Maximum size of the list of restored files, in bytes.
+const RESTORED_BYTES_MAX: usize = 8 << 10;
+
 /// Value sent instead of an exit code if the command was not started because it could not be
 /// sandboxed.
 const REFUSED: i32 = i32::MIN;
@@ -50,35 +53,39 @@ pub(super) fn supervisor(report: &[u8]) -> Option<u32> {
 }
 
 /// Encodes the second part of the report of an ended command. `note` names the unsupported
-/// restrictions of the sandbox, `restored` the restored files; `shell` is what the shell's script
-/// wrote to the report file.
-pub(super) fn ended(code: i32, note: &str, restored: &str, shell: &[u8]) -> Vec<u8> {
-    let mut report = code.to_ne_bytes().to_vec();
-    for text in [note, restored] {
-        report.extend_from_slice(&(text.len() as u32).to_ne_bytes());
-        report.extend_from_slice(text.as_bytes());
-    }
-    report.extend_from_slice(shell);
-    report
+/// restrictions of the sandbox; `shell` is what the shell's script wrote to the report file.
+pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
+    [code.to_ne_bytes().as_slice(), &with_length(note.as_bytes()), &with_length(shell)].concat()
+}
+
+/// Encodes the last part, which the fork server appends: the restored files, at most
+/// [`RESTORED_BYTES_MAX`].
+pub(super) fn restored(files: &str) -> Vec<u8> {
+    with_length(&files.as_bytes()[..files.len().min(RESTORED_BYTES_MAX)])
+}
+
+fn with_length(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_ne_bytes(), bytes].concat()
 }
 
 /// Encodes the second part of the report of a command that was not started.
 pub(super) fn refused(why: &str) -> Vec<u8> {
-    ended(REFUSED, why, "", &[])
+    ended(REFUSED, why, &[])
 }
 
 /// Encodes the second part of the report of a command that was not started, or was ended, because
 /// the lease of this node ended. `message` is the error message.
 pub(super) fn lease_ended(message: &str) -> Vec<u8> {
-    ended(LEASE_ENDED, message, "", &[])
+    ended(LEASE_ENDED, message, &[])
 }
 
 /// Decodes a report. `None` if it is incomplete because the supervisor was killed.
 pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
     let (_supervisor, rest) = report.split_first_chunk::<4>()?;
     let (code, rest) = rest.split_first_chunk::<4>()?;
-    let (note, rest) = text(rest)?;
-    let (restored, shell) = text(rest)?;
+    let (note, rest) = take(rest)?;
+    let (shell, rest) = take(rest)?;
+    let [note, restored] = [note, take(rest).unwrap_or_default().0].map(text);
     let code = i32::from_ne_bytes(*code);
     if code == REFUSED {
         let note = note.unwrap_or_default();
@@ -99,9 +106,13 @@ pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
     Some(Ok(status))
 }
 
-/// Decodes a text, which is `None` if it is empty, and returns the rest.
-fn text(report: &[u8]) -> Option<(Option<String>, &[u8])> {
+/// Decodes bytes with their length, and returns the rest.
+fn take(report: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = report.split_first_chunk::<4>()?;
-    let (text, rest) = rest.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
-    Some((Some(String::from_utf8_lossy(text).into_owned()).filter(|text| !text.is_empty()), rest))
+    rest.split_at_checked(u32::from_ne_bytes(*length) as usize)
+}
+
+/// Decodes a text, which is `None` if it is empty.
+fn text(bytes: &[u8]) -> Option<String> {
+    Some(String::from_utf8_lossy(bytes).into_owned()).filter(|text| !text.is_empty())
 }

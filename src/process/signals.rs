@@ -23,20 +23,22 @@ impl Signals {
     /// Sleeps until a signal arrives, such as SIGCHLD, the lifeline closes or `time` has passed.
     /// Returns true if the lifeline is closed or a signal requested termination.
     pub(super) fn wait(&self, time: Option<Duration>) -> bool {
-        let cut = !self.watch(io::stdin().as_fd(), time).is_empty();
+        let cut = !self.watch(io::stdin().as_fd(), None, time).is_empty();
         cut | self.drain()
     }
 
-    /// Sleeps until `other` is ready, a child exits, or `time` has passed. Other signals are
-    /// discarded.
-    pub(super) fn wait_for(&self, other: BorrowedFd<'_>, time: Option<Duration>) -> PollFlags {
-        let ready = self.watch(other, time);
+    /// Sleeps until `first` or `second` is ready, a child exits, or `time` has passed. Other
+    /// signals are discarded. Returns how `first` is ready.
+    pub(super) fn wait_for(&self, first: BorrowedFd<'_>, second: Option<BorrowedFd<'_>>, time: Option<Duration>) -> PollFlags {
+        let ready = self.watch(first, second, time);
         self.drain();
         ready
     }
 
-    fn watch(&self, other: BorrowedFd<'_>, time: Option<Duration>) -> PollFlags {
-        let mut watched = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(other, PollFlags::IN)];
+    fn watch(&self, first: BorrowedFd<'_>, second: Option<BorrowedFd<'_>>, time: Option<Duration>) -> PollFlags {
+        let others = [first, second.unwrap_or(first)].map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN));
+        let [first, second] = others;
+        let mut watched = [PollFd::new(&self.0, PollFlags::IN), first, second];
         sleep(&mut watched, time);
         watched[1].revents()
     }

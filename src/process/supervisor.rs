@@ -15,7 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 use super::command::{self, CommandKind};
 use super::lease::{self, DeadlineMemory};
 use super::oom::OomScore;
-use super::os::{self, ActiveSandbox, CommandMark, ControlFiles};
+use super::os::{self, ActiveSandbox, CommandMark, Guard};
 use super::signals::Signals;
 use super::{report, tree};
 
@@ -43,28 +43,22 @@ pub(super) struct Pipes {
     pub errors: Option<OwnedFd>,
 }
 
-/// Runs the command, reports on the lifeline how it ended, and exits.
+/// Runs the command, reports on the lifeline how it ended, and exits with status 0 if it reported.
 pub(super) fn supervisor_main(
     command: command::Command,
-    control: &ControlFiles,
+    guard: &Guard,
     pipes: Pipes,
     open_files: u64,
     lease: Option<&DeadlineMemory>,
 ) -> ! {
-    let code = run(command, control, pipes, open_files, lease).unwrap_or_else(|error| {
+    let ran = run(command, guard, pipes, open_files, lease);
+    if let Err(error) = &ran {
         eprintln!("nuncio: {error}");
-        FAILED
-    });
-    std::process::exit(code)
+    }
+    std::process::exit(if ran.is_ok() { 0 } else { FAILED })
 }
 
-fn run(
-    command: command::Command,
-    control: &ControlFiles,
-    pipes: Pipes,
-    open_files: u64,
-    lease: Option<&DeadlineMemory>,
-) -> io::Result<i32> {
+fn run(command: command::Command, guard: &Guard, pipes: Pipes, open_files: u64, lease: Option<&DeadlineMemory>) -> io::Result<()> {
     let Pipes { lifeline, mark, output, input, errors } = pipes;
     os::lead_group()?;
     rustix::stdio::dup2_stdin(&lifeline)?;
@@ -87,15 +81,15 @@ fn run(
     let signals = Signals::open()?;
     if lease.is_some_and(DeadlineMemory::has_passed) {
         send_report(&report::lease_ended(lease::NOT_RUN));
-        return Ok(NOT_RUN);
+        return Ok(());
     }
     let mut score = OomScore::open();
-    let applied = match command.sandbox.as_ref().map_or(Ok(ActiveSandbox::default()), |sandbox| sandbox.apply(control)) {
+    let applied = match command.sandbox.as_ref().map_or(Ok(ActiveSandbox::default()), |sandbox| sandbox.apply(guard)) {
         Ok(applied) => applied,
         Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => ActiveSandbox::default(),
         Err(why) => {
             send_report(&report::refused(&why));
-            return Ok(NOT_RUN);
+            return Ok(());
         }
     };
     let code = match OomScore::raised(&mut score, || start(&command, input)) {
@@ -110,12 +104,11 @@ fn run(
         file.rewind()?;
         file.take(HELPER_REPORT_BYTES_MAX).read_to_end(&mut shell)?;
     }
-    let restored = applied.restore();
     send_report(&match code {
-        Some(code) => report::ended(code, &applied.unsupported.join(", "), &restored.join(", "), &shell),
+        Some(code) => report::ended(code, &applied.unsupported.join(", "), &shell),
         None => report::lease_ended(lease::ENDED),
     });
-    Ok(code.unwrap_or(FAILED))
+    Ok(())
 }
 
 /// Sends a report on the lifeline. Errors are ignored: they mean that the receiver is gone. Rust

@@ -31,6 +31,6 @@ fn own_git_dir(top: &Path) -> Option<PathBuf> {
 }
 
 /// Converts a path in a file of git, which ends with a line break.
-fn path(bytes: &[u8]) -> &Path {
+pub(super) fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes.trim_ascii_end()))
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use harness::{Home, tool};
 
 mod git_control;
+mod git_states;
 mod private;
 
 /// Reports its access: writes in the workspace, writes outside, the network.

@@ -152,10 +152,14 @@ pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> 
         AccessPath { real: resolved.real.clone(), written: resolved.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
     };
     let mut paths: Vec<AccessPath> = prepared.resolved.iter().map(place).collect();
-    let line = access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
+    let mut line =
+        access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
     let here = prepared.resolved.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
     if line.is_some() && paths.is_empty() && here != workspace.cwd {
         paths.push(place(&workspace.resolve(&here.to_string_lossy())));
+    }
+    if let Some(line) = &mut line {
+        line.check_repositories(&here, |directory| workspace.has_own_repository(directory));
     }
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();

@@ -27,7 +27,7 @@ use crate::model::Model;
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::rules::{Rules, allows_writes};
-use crate::process::{ProgramConfinement, Sandbox};
+use crate::process::{GIT_SETTINGS_VARIABLE, NO_EMBEDDED_REPOSITORIES, ProgramConfinement, Sandbox};
 use crate::toolkit::{CheckSettings, FilesSeen, PreparedCall, Shell, ToolContext, ToolError, TurnChanges};
 use crate::tools::task;
 use crate::workspace::{Workspace, leads_out, linked_git_dirs};
@@ -117,7 +117,7 @@ impl SessionEnvironment {
         };
         let checks = before.filter(|before| before.cwd == cwd).map(|before| &before.checks);
         let secrets = Models::secret_names(&loaded.settings);
-        let variables = services.session_variables(session, &workspace.cwd);
+        let variables = variables(&services, session, &workspace);
         let hook = |settings: &HookSettings| command_hook(settings, &services, &workspace, &secrets, &variables);
         let hooks = Hooks::new(loaded.settings.hooks.iter().map(hook), &services.registered_hooks());
         Ok(SessionEnvironment {
@@ -288,6 +288,17 @@ fn new_tools(services: &Services, cwd: &Path, parent: Option<&SessionParent>) ->
     };
     let native = services.tools.replacing(&task::with_agents(agents.into()));
     (SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone())), skipped)
+}
+
+/// Returns the variables of a session's commands. Git refuses bare repositories that it finds,
+/// unless a root is one.
+fn variables(services: &Services, session: Option<&SessionId>, workspace: &Workspace) -> SessionVariables {
+    let mut variables = services.session_variables(session, &workspace.cwd);
+    if !workspace.has_bare_root() {
+        let before = services.environment.get(GIT_SETTINGS_VARIABLE).unwrap_or_default();
+        variables.set(GIT_SETTINGS_VARIABLE, format!("{before} {NO_EMBEDDED_REPOSITORIES}").trim_start());
+    }
+    variables
 }
 
 /// Configures the language servers that a session may start.

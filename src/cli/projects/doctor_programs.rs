@@ -148,6 +148,11 @@ fn sandbox(app: &App, loaded: &LoadedSettings) -> Finding {
              hooks are restored after a command instead of being read-only"
                 .into(),
         ),
+        (true, _) if !Sandbox::is_watched() => Finding::Note(
+            "no inotify instance is left (fs.inotify.max_user_instances): while a command runs, git's configuration and hooks are \
+             checked every 20 ms instead of when another program replaces them"
+                .into(),
+        ),
         (true, _) => Finding::Ok("commands can be confined (Landlock)".into()),
         (false, mode) => {
             let commands = match mode {

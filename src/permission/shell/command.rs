@@ -1,5 +1,7 @@
 //! A command in a command line: its effect, and the spellings that patterns are matched against.
 
+use std::path::PathBuf;
+
 use super::effect::Effect;
 use super::pattern::{Match, Text, fits, known};
 use super::search;
@@ -20,6 +22,17 @@ pub struct ShellCommand {
     pub(super) writes: Option<String>,
     /// The option that has the effect. A pattern that names it allows the effect.
     option: String,
+    /// Set for a git command.
+    pub(super) git_start: Option<GitStart>,
+}
+
+/// Where a git command begins to look for its repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum GitStart {
+    /// A directory, relative to that of the shell.
+    At(PathBuf),
+    /// The command names its repository, or its directory is not known.
+    Unknown,
 }
 
 impl ShellCommand {
@@ -37,7 +50,15 @@ impl ShellCommand {
                 }
             }
         }
-        ShellCommand { effect, text: shown(words), names, operands: Vec::new(), writes: None, option: String::new() }
+        ShellCommand {
+            effect,
+            text: shown(words),
+            names,
+            operands: Vec::new(),
+            writes: None,
+            option: String::new(),
+            git_start: None,
+        }
     }
 
     /// Marks the command as possibly running its operands.
@@ -62,6 +83,29 @@ impl ShellCommand {
     pub(super) fn by_option(mut self, option: &str) -> ShellCommand {
         self.option = option.into();
         self
+    }
+
+    /// Records where the command, which is git, begins to look for its repository.
+    pub(super) fn with_git_start(self, start: GitStart) -> ShellCommand {
+        ShellCommand { git_start: Some(start), ..self }
+    }
+
+    /// Records that no pattern with wildcards allows the command.
+    pub(super) fn refuse_patterns(&mut self) {
+        self.effect = Effect::Opaque;
+    }
+
+    /// Returns whether the command changes the directory of the shell.
+    pub(super) fn changes_directory(&self) -> bool {
+        ["cd *", "pushd *", "popd *"].into_iter().any(|pattern| self.match_pattern(pattern) == Match::Yes)
+    }
+
+    /// Returns the operand of a `cd` with one operand that is a plain name or path.
+    pub(super) fn changed_directory(&self) -> Option<PathBuf> {
+        let text: String = self.text.iter().copied().collect::<Option<_>>()?;
+        let operand = text.strip_prefix("cd ")?;
+        let is_plain = !operand.starts_with(['-', '~']) && !operand.contains([' ', '\'', '"']);
+        is_plain.then(|| operand.into())
     }
 
     /// Adds the spellings of `words`, which deny and ask patterns are matched against.

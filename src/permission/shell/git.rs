@@ -1,12 +1,17 @@
 //! Analyses `git` commands.
 
-use super::command::ShellCommand;
+use std::path::PathBuf;
+
+use super::command::{GitStart, ShellCommand};
 use super::effect::Effect;
 use super::file_options::git_writes;
 use super::word::{Word, is_one_of, options_end};
 
 /// Options before the subcommand whose value is the next word.
 const VALUED: &str = "-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file --list-cmds";
+
+/// Options of wrappers, such as `env` and `find`, that run a command in another directory.
+const MOVING: [&str; 5] = [" -C", "--chdir", "-execdir", "-okdir", " -D"];
 
 /// Options before the subcommand without a value. `--git-dir=…` and similar options are covered by
 /// [`VALUED`].
@@ -54,7 +59,40 @@ pub(crate) fn commands(arguments: &[Word], words: &[Word], raw: &str) -> Vec<She
     let writes = git_writes(&name, plain.get(2..).unwrap_or_default(), words, raw).into_iter();
     // An option before the subcommand can name another directory.
     let writes = writes.map(|write| if plain.len() < words.len() { write.with_unknown_directory() } else { write });
-    [ShellCommand::new(effect, words, raw).also(&plain)].into_iter().chain(writes).collect()
+    let own = ShellCommand::new(effect, words, raw).also(&plain).with_git_start(start(arguments, raw));
+    [own].into_iter().chain(writes).collect()
+}
+
+/// Returns where the command begins to look for its repository. `raw` has the wrappers around the
+/// command.
+fn start(arguments: &[Word], raw: &str) -> GitStart {
+    let is_wrapped = !raw.trim_start().starts_with("git");
+    if is_wrapped && MOVING.iter().any(|option| raw.contains(option)) {
+        return GitStart::Unknown;
+    }
+    let mut directory = PathBuf::new();
+    let mut rest = arguments;
+    while let Some((word, after)) = rest.split_first() {
+        let Some(option) = word.value() else { return GitStart::Unknown };
+        if !option.starts_with('-') {
+            break;
+        }
+        let name = option.split('=').next().unwrap_or_default();
+        rest = match name {
+            "-C" => match after.first().map(Word::value) {
+                Some(Some(value)) => {
+                    directory.push(value);
+                    &after[1..]
+                }
+                _ => return GitStart::Unknown,
+            },
+            "--git-dir" | "--work-tree" | "--bare" => return GitStart::Unknown,
+            "-c" => after.get(1..).unwrap_or_default(),
+            _ if option == name && is_one_of(VALUED, name) => after.get(1..).unwrap_or_default(),
+            _ => after,
+        };
+    }
+    GitStart::At(directory)
 }
 
 /// Returns the effect of the command, and its words without the options before the subcommand.

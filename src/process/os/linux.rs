@@ -1,10 +1,10 @@
 //! Linux: subreapers, /proc, signalfd(2), pidfd_open(2), Landlock, seccomp and mounts.
 
+mod entry;
 mod git_control;
 mod landlock;
 mod masked;
 mod private;
-mod snapshot;
 mod syscalls;
 
 use std::fs::File;
@@ -25,7 +25,7 @@ use rustix::time::ClockId;
 use super::{OrderMessage, PlatformSupport};
 use crate::process::resource_limits::lower;
 
-pub(in crate::process) use git_control::ControlFiles;
+pub(in crate::process) use git_control::{Guard, Watch};
 pub(in crate::process) use landlock::{ActiveSandbox, confine_reader};
 pub(in crate::process) use masked::can_mount;
 pub(in crate::process) use syscalls::confine_reader_calls;

@@ -290,13 +290,58 @@ pub(in crate::process) fn can_mount() -> bool {
 
 /// The files that a sandbox protects: none.
 #[derive(Default)]
-pub(in crate::process) struct NoControlFiles;
+pub(in crate::process) struct NoGuard;
 
-pub(in crate::process) type ControlFiles = NoControlFiles;
+pub(in crate::process) type Guard = NoGuard;
 
-impl NoControlFiles {
+impl NoGuard {
+    /// Guards nothing.
+    pub(in crate::process) fn new(_sandbox: &Sandbox, _named: Vec<PathBuf>, _mounts: impl FnOnce() -> bool) -> NoGuard {
+        NoGuard
+    }
+
+    /// Returns false: there is nothing to guard.
+    pub(in crate::process) fn is_needed(&self) -> bool {
+        false
+    }
+
     /// Does nothing.
-    pub(in crate::process) fn remove_placeholders(&self) {}
+    pub(in crate::process) fn watch(&self, _watch: &mut NoWatch) {}
+
+    /// Does nothing.
+    pub(in crate::process) fn check(&mut self, _supervisor: u32) {}
+
+    /// Returns when to check again: never.
+    pub(in crate::process) fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Returns the restored files: none.
+    pub(in crate::process) fn finish(self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A watch over nothing.
+pub(in crate::process) struct NoWatch;
+
+pub(in crate::process) type Watch = NoWatch;
+
+impl NoWatch {
+    /// Watches nothing.
+    pub(in crate::process) fn new() -> NoWatch {
+        NoWatch
+    }
+
+    /// Returns no descriptor.
+    pub(in crate::process) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Returns false: nothing changes.
+    pub(in crate::process) fn matters(&mut self) -> bool {
+        false
+    }
 }
 
 /// The restrictions in effect: none.
@@ -308,17 +353,15 @@ pub(in crate::process) struct NoSandbox {
 
 pub(in crate::process) type ActiveSandbox = NoSandbox;
 
-impl NoSandbox {
-    /// Does nothing. Returns the restored files.
-    pub(in crate::process) fn restore(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 impl Sandbox {
     /// Returns whether this system can restrict files: it cannot.
     pub(crate) fn is_available() -> bool {
         false
+    }
+
+    /// Returns true: there are no control files.
+    pub(crate) fn is_watched() -> bool {
+        true
     }
 
     /// Returns false: commands that need a sandbox do not run.
@@ -326,13 +369,8 @@ impl Sandbox {
         false
     }
 
-    /// Finds the files that the command must not change. Nothing protects them.
-    pub(in crate::process) fn control_files(&self) -> ControlFiles {
-        NoControlFiles
-    }
-
     /// Fails: this system has no restrictions.
-    pub(in crate::process) fn apply(&self, _control: &ControlFiles) -> Result<ActiveSandbox, String> {
+    pub(in crate::process) fn apply(&self, _guard: &Guard) -> Result<ActiveSandbox, String> {
         Err("this system cannot confine commands".into())
     }
 }

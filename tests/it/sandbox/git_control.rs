@@ -44,7 +44,7 @@ const UNDONE: [&str; 3] = [
 ];
 
 /// A repository with a linked worktree in `side` and a submodule in `deep/lib`.
-fn with_worktree_and_submodule() -> Home {
+pub fn with_worktree_and_submodule() -> Home {
     let home = repository();
     let work = home.work();
     let origin = home.put("../origin/file", "text\n").parent().unwrap().to_owned();
@@ -69,7 +69,7 @@ fn ran(home: &Home) -> PathBuf {
 }
 
 /// Runs git as the user does, and returns whether the program of an attack ran.
-fn runs_evil(home: &Home) -> bool {
+pub fn runs_evil(home: &Home) -> bool {
     for directory in ["", "side", "deep/lib"] {
         let directory = home.work().join(directory);
         std::fs::write(directory.join("fresh"), "x").unwrap();
@@ -81,13 +81,13 @@ fn runs_evil(home: &Home) -> bool {
     std::fs::remove_file(ran(home)).is_ok()
 }
 
-async fn bash(home: &Home, flags: &[&str], command: &str) -> String {
+pub async fn bash(home: &Home, flags: &[&str], command: &str) -> String {
     let input = json!({ "command": command }).to_string();
     let ran = home.run(&[&["tool", "bash", "--mode", "auto"], flags, &[&input]].concat(), "").await;
     output(&ran.lines().pop().unwrap_or_else(|| panic!("{ran:?}")))
 }
 
-fn output(told: &Value) -> String {
+pub fn output(told: &Value) -> String {
     told["output"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
 }
 
@@ -140,8 +140,8 @@ async fn commands_in_a_linked_worktree_cannot_choose_programs() {
         let home = with_worktree_and_submodule();
         let input = json!({ "command": attack }).to_string();
         let side = home.work().join("side");
-        home.run(&["-C", side.to_str().unwrap(), "tool", "bash", "--mode", "auto", &input], "").await;
-        assert!(!runs_evil(&home), "{attack}");
+        let ran = home.run(&["--cwd", side.to_str().unwrap(), "tool", "bash", "--mode", "auto", &input], "").await;
+        assert!(output(&ran.lines()[0]).contains("exit code: ") && !runs_evil(&home), "{attack}: {ran:?}");
     }
 }
 

@@ -13,10 +13,9 @@ use landlock::{
 use rustix::process::{Resource, Signal, geteuid, set_parent_process_death_signal};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
-use super::git_control::ControlFiles;
+use super::git_control::{ControlFiles, Guard, Watch};
 use super::masked::mask;
 use super::private::{Split, open};
-use super::snapshot::Snapshot;
 use super::syscalls;
 use crate::process::Sandbox;
 use crate::process::resource_limits::lower;
@@ -59,16 +58,7 @@ const UNSUPPORTED: [(ABI, &str); 3] =
 pub(in crate::process) struct ActiveSandbox {
     /// The restrictions that this kernel does not support.
     pub unsupported: Vec<&'static str>,
-    /// The files to restore after the command.
-    snapshot: Snapshot,
     _locks: Vec<File>,
-}
-
-impl ActiveSandbox {
-    /// Restores the control files that the command changed. Returns a description of each one.
-    pub(in crate::process) fn restore(&self) -> Vec<String> {
-        self.snapshot.restore()
-    }
 }
 
 impl Sandbox {
@@ -78,30 +68,26 @@ impl Sandbox {
         required.handle_access(AccessFs::WriteFile).is_ok()
     }
 
+    /// Returns whether the system reports changes of control files.
+    pub(crate) fn is_watched() -> bool {
+        Watch::new().descriptor().is_some()
+    }
+
     /// Returns whether commands can change control files that this sandbox should protect, because
     /// the system permits no mounts. `can_mount` tells whether it does.
     pub(crate) fn exposes_git(&self, can_mount: impl FnOnce() -> bool) -> bool {
         !self.git_config && ControlFiles::has_repository(&self.writable) && !can_mount()
     }
 
-    /// Finds the files that the command must not change, although they are below writable
-    /// directories.
-    pub(in crate::process) fn control_files(&self) -> ControlFiles {
-        match (self.settings, self.git_config) {
-            (true, true) => ControlFiles::default(),
-            (settings, git_config) => ControlFiles::find(&self.writable, !settings, !git_config),
-        }
-    }
-
     /// Restricts this process, which must have one thread, and its descendants. The error contains
     /// the reason why the restrictions do not apply.
-    pub(in crate::process) fn apply(&self, control: &ControlFiles) -> Result<ActiveSandbox, String> {
+    pub(in crate::process) fn apply(&self, guard: &Guard) -> Result<ActiveSandbox, String> {
         lower(&[(Resource::Core, 0), (Resource::Fsize, SANDBOX_FILE_BYTES_MAX), (Resource::Nproc, SANDBOX_PROCESSES_MAX)]);
         let split = Split::new(&self.private);
+        // Nuncio's directories, with the locks, are hidden next.
+        let locks = guard.lock()?;
         let masked = self.mask(&split);
-        let (locks, open) = control.protect(masked)?;
-        let snapshot = Snapshot::new(open.iter().map(PathBuf::as_path));
-        let snapshot = snapshot.map_err(|error| format!("control files cannot be restored: {error}"))?;
+        guard.protect(masked)?;
         drop_capabilities();
         let abi = self.confine_files(if masked { Split::new(&[]) } else { split }).map_err(|error| format!("Landlock: {error}"))?;
         let abi = abi.ok_or("this kernel has no Landlock, or it is turned off")?;
@@ -109,7 +95,7 @@ impl Sandbox {
         if syscalls::confine(self.network).is_err() {
             unsupported.push(if abi < ABI::V4 { "the network" } else { "sockets other than TCP" });
         }
-        Ok(ActiveSandbox { unsupported, snapshot, _locks: locks })
+        Ok(ActiveSandbox { unsupported, _locks: locks })
     }
 
     /// Hides the private paths inside writable directories. If this returns false, Landlock must

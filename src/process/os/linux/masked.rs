@@ -59,7 +59,7 @@ pub(in crate::process) fn can_mount() -> bool {
 }
 
 /// Runs `attempt` in a child process, and returns whether it succeeds.
-fn succeeds_in_child(attempt: impl FnOnce() -> io::Result<()>) -> bool {
+pub(super) fn succeeds_in_child(attempt: impl FnOnce() -> io::Result<()>) -> bool {
     // SAFETY: the child makes system calls and allocates little, and then ends.
     match unsafe { libc::fork() } {
         0 => {
@@ -99,16 +99,18 @@ pub(super) fn bind(path: &Path) -> io::Result<()> {
     mount(Some(path), path, None, libc::MS_BIND | libc::MS_REC, None)
 }
 
-/// Mounts a file or directory on itself, so that it cannot be changed.
-pub(super) fn bind_read_only(path: &Path) -> io::Result<()> {
+/// Mounts a file or directory on itself, so that it cannot be changed. With `recursive`, this
+/// includes what is mounted in it.
+pub(super) fn bind_read_only(path: &Path, recursive: bool) -> io::Result<()> {
     bind(path)?;
+    let flags = if recursive { libc::AT_RECURSIVE } else { 0 };
     let path = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
     let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
     // SAFETY: mount_setattr(2) reads a C string and a structure of the given size. The system call
     // exists wherever Landlock exists, and unlike a remount it keeps the other flags of the mount.
     let done = unsafe {
         let size = size_of::<libc::mount_attr>();
-        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), libc::AT_RECURSIVE, &raw const read_only, size)
+        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path.as_ptr(), flags, &raw const read_only, size)
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
