@@ -64,7 +64,8 @@ async fn missing_or_wrong_key_widens_nothing() {
 #[tokio::test]
 async fn sessions_before_the_key_are_signed_once() {
     needs_sqlite!("sessions of a PostgreSQL database are not signed");
-    let cases: [(&str, fn(&Home, &str), bool); 4] = [
+    type Change = fn(&Home, &str);
+    let cases: [(&str, Change, bool); 4] = [
         ("an update", |_, _| {}, true),
         ("rows before the update", |home, session| append(home, session, "{\"type\":\"session.updated\",\"title\":\"x\"}"), true),
         ("a database that was copied", |home, _| std::fs::remove_dir_all(home.data().join("locks")).unwrap(), false),

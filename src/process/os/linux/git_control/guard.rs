@@ -235,7 +235,7 @@ impl Guard {
                 continue;
             }
             if let Some(git_dir) = file.path.parent().filter(|parent| self.created.contains(*parent)) {
-                self.check_created(&git_dir.to_owned());
+                self.check_created(git_dir);
             }
             if let Ok(kept) = self.kept(&file) {
                 self.before.extend(kept);
@@ -289,8 +289,9 @@ impl Guard {
         let is_linked = git_dir.parent().is_some_and(|parent| parent.ends_with("worktrees"));
         let common = git_dir.join("commondir");
         let expected = is_linked.then_some("../..");
-        let is_usual = read(&common).map(|text| text.trim_end().to_owned()).as_deref() == expected;
-        if !is_usual && !(is_absent(&common) && is_linked) && !(read(&common).as_deref() == Some(".\n")) {
+        let text = read(&common);
+        let is_usual = text.as_deref().map(str::trim_end) == expected || text.as_deref() == Some(".\n");
+        if !is_usual && !is_absent(&common) {
             let _ = match expected {
                 Some(expected) => Entry::text(&format!("{expected}\n")).restore(&common),
                 None => Entry::Missing.restore(&common),
