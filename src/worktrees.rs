@@ -5,6 +5,7 @@
 mod apply;
 mod apply_files;
 mod changes;
+mod comparison_settings;
 mod create;
 mod delete;
 mod files;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::turn_environment::TurnEnvironment;
 use crate::agent::{NOT_REVIEWED, review_changes, review_notice};
-use crate::config::{LoadedSettings, ReviewMode};
+use crate::config::{LoadedSettings, ReviewMode, excludes};
 use crate::content::listed;
 use crate::error::Result;
 use crate::event::Severity;
@@ -20,6 +20,8 @@ use crate::worktrees::{FormerContent, SnapshotChange, TreeSnapshot};
 
 /// Maximum time in which the files of the working tree are read.
 const SNAPSHOT: Duration = Duration::from_secs(20);
+/// Title of the notice about changed settings of git.
+const HIDDEN: &str = "The review may miss changes";
 /// Maximum total size of the changed files of a review, in bytes.
 const FILES_BYTES_MAX: u64 = 64 << 20;
 
@@ -34,7 +36,8 @@ impl TurnReview {
         }
         let (turn, services) = (environment.turn, environment.services);
         let cwd = turn.log.state(|state| state.cwd.clone());
-        let snapshot = TreeSnapshot::take(services.launcher.clone(), &services.places, &cwd);
+        let excludes = excludes(&services.environment);
+        let snapshot = TreeSnapshot::take(services.launcher.clone(), &services.places, &cwd, excludes);
         within_limit(turn, snapshot).await.map(TurnReview)
     }
 
@@ -45,11 +48,19 @@ impl TurnReview {
         if turn.cancel.is_cancelled() && !out_of_time {
             return Ok(());
         }
-        let Some(changed) = within_limit(turn, snapshot.changed_files()).await.filter(|changed| !changed.is_empty()) else {
+        let Some(changed) = within_limit(turn, snapshot.changed_files()).await else { return Ok(()) };
+        let Some(settings) = within_limit(turn, snapshot.changed_settings()).await else { return Ok(()) };
+        if changed.is_empty() && settings.is_empty() {
             return Ok(());
-        };
+        }
         let own = environment.get().await?;
         let context = own.tool_context();
+        if !settings.is_empty() {
+            let names: Vec<String> = settings.iter().map(|path| context.workspace.show(path)).collect();
+            let names = listed(&names, limits::DIRTY_FILES_SHOWN);
+            let description = format!("{names} changed during the turn, so that git may hide other changes: check them yourself");
+            turn.emit(review_notice(Severity::Warning, HIDDEN, description)).await;
+        }
         let (workspace, began) = (context.workspace.clone(), snapshot.taken());
         let read = move || -> Vec<_> {
             let mut left = FILES_BYTES_MAX;

@@ -2,6 +2,7 @@
 //! the review are those of other programs.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -96,23 +97,29 @@ fn hash(value: impl Hash) -> u64 {
 }
 
 /// Returns the files in the session's directory, except files that ignore files or permission rules
-/// exclude, each with a hash of its size, inode and times. `None` if there are too many files, or
-/// if the call was cancelled.
+/// exclude, and the files with these rules, each with a hash of its size, inode and times. `None`
+/// if there are too many files, or if the call was cancelled.
 async fn scan(context: &ToolContext) -> Option<Vec<(PathBuf, u64)>> {
     let inner = context.clone();
     let scanned = context.search(move || {
-        let files = Mutex::new(Vec::new());
-        inner.walk(&inner.workspace.cwd).hidden(true).parallel(|| {
+        let walk = inner.walk(&inner.workspace.cwd).hidden(true).rules();
+        let outer = walk.outer_rules().into_iter().filter_map(|path| Some((state(&path.metadata().ok()?), path)));
+        let files = Mutex::new(outer.map(|(state, path)| (path, state)).collect::<Vec<_>>());
+        walk.parallel(|| {
             |entry| {
                 let Ok(metadata) = entry.metadata() else { return true };
-                let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec());
-                let state = hash((metadata.len(), metadata.ino(), times));
                 let mut files = files.lock();
-                files.push((entry.path, state));
+                files.push((entry.path, state(&metadata)));
                 files.len() <= CHANGE_SCAN_FILES_MAX
             }
         });
         Ok(files.into_inner())
     });
     scanned.await.ok().filter(|files| files.len() <= CHANGE_SCAN_FILES_MAX)
+}
+
+/// Returns a hash of what identifies a version of a file.
+fn state(metadata: &Metadata) -> u64 {
+    let times = (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec());
+    hash((metadata.len(), metadata.ino(), times))
 }

@@ -25,6 +25,19 @@ pub(super) struct Ignores {
 
 const KINDS: usize = 3;
 
+/// Names of the files in a directory that decide which entries are ignored, and how git compares
+/// files.
+pub(super) const RULE_FILES: [&str; 3] = [".ignore", ".gitignore", ".gitattributes"];
+
+/// Such files in a git directory.
+pub(super) const GIT_RULE_FILES: [&str; 3] = ["info/exclude", "info/attributes", "info/sparse-checkout"];
+
+/// Returns the paths of such files in the git directory of a working tree.
+pub(super) fn rules_of_git(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let git_directory = git_directory(directory);
+    GIT_RULE_FILES.into_iter().map(move |name| git_directory.join(name))
+}
+
 /// The ignore files that a directory contains.
 #[derive(Clone, Copy, Default)]
 pub(super) struct IgnoreFiles {
@@ -34,6 +47,12 @@ pub(super) struct IgnoreFiles {
 }
 
 impl IgnoreFiles {
+    /// Returns the paths of files in the git directory that decide which entries are ignored, if
+    /// the directory has one.
+    pub(super) fn git_rules(&self, directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+        self.git.then(|| rules_of_git(directory)).into_iter().flatten()
+    }
+
     const ALL: IgnoreFiles = IgnoreFiles { ignore: true, gitignore: true, git: true };
 
     /// Records `name` if it is an ignore file.

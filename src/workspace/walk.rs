@@ -12,7 +12,7 @@ use ignore::gitignore::Gitignore;
 use parking_lot::{Condvar, Mutex};
 use tokio_util::sync::CancellationToken;
 
-use super::ignores::{IgnoreFiles, Ignores, decision, rules};
+use super::ignores::{GIT_RULE_FILES, IgnoreFiles, Ignores, RULE_FILES, decision, rules, rules_of_git};
 use crate::limits;
 
 /// A directory entry found by a walk.
@@ -49,13 +49,14 @@ pub(crate) struct Walk {
     depth_max: Option<usize>,
     except: Option<PathFilter>,
     excludes: Option<PathBuf>,
+    rules: bool,
     cancel: CancellationToken,
 }
 
 impl Walk {
     /// Walks `root`, which is absolute and free of symlinks.
     pub(crate) fn new(root: &Path, cancel: CancellationToken) -> Walk {
-        Walk { root: root.to_owned(), hidden: false, depth_max: None, except: None, excludes: None, cancel }
+        Walk { root: root.to_owned(), hidden: false, depth_max: None, except: None, excludes: None, rules: false, cancel }
     }
 
     /// Includes hidden files, except `.git`.
@@ -80,6 +81,27 @@ impl Walk {
     pub(crate) fn excludes(mut self, file: Option<PathBuf>) -> Walk {
         self.excludes = file;
         self
+    }
+
+    /// Includes the files that decide which entries are ignored, and how git compares files, even
+    /// if they are ignored themselves.
+    pub(crate) fn rules(mut self) -> Walk {
+        self.rules = true;
+        self
+    }
+
+    /// Returns whether an entry has the name of such a file.
+    pub(crate) fn is_rules(entry: &WalkEntry) -> bool {
+        RULE_FILES.iter().any(|name| entry.file_name() == *name) || GIT_RULE_FILES.iter().any(|name| entry.path.ends_with(name))
+    }
+
+    /// Returns the paths of such files outside of the root. They need not exist.
+    pub(crate) fn outer_rules(&self) -> Vec<PathBuf> {
+        let above = |directory: &Path| {
+            let git = directory.join(".git").exists().then(|| rules_of_git(directory));
+            RULE_FILES.map(|name| directory.join(name)).into_iter().chain(git.into_iter().flatten()).collect::<Vec<_>>()
+        };
+        self.root.ancestors().skip(1).flat_map(above).chain(self.excludes.clone()).collect()
     }
 
     fn skips(&self, entry: &WalkEntry) -> bool {
@@ -206,12 +228,20 @@ impl Walk {
         }
         let ignores = Ignores::enter(above, &path, found);
         let mut entries = Vec::with_capacity(names.len());
+        for rules in found.git_rules(&path).filter(|_| self.rules) {
+            entries.extend(rules.symlink_metadata().map(|found| WalkEntry {
+                path: rules,
+                kind: found.file_type(),
+                depth: depth + 1,
+            }));
+        }
         for (name, kind) in names {
             let entry = WalkEntry { path: path.join(&name), kind, depth: depth + 1 };
             let decided = ignores.as_ref().and_then(|ignores| ignores.decide(&entry.path, kind.is_dir()));
             let decided = decided.or_else(|| if global.is_empty() { None } else { decision(global, &entry.path, kind.is_dir()) });
             let hidden = !self.hidden && name.as_bytes().first() == Some(&b'.');
-            if !decided.unwrap_or(hidden) {
+            let is_rules = self.rules && RULE_FILES.iter().any(|rules| name == *rules);
+            if is_rules || !decided.unwrap_or(hidden) {
                 entries.push(entry);
             }
         }

@@ -9,9 +9,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::comparison_settings::ComparisonSettings;
 use super::git::GitRunner;
 use super::repository::{Repository, top};
-use super::working_tree::{ScratchDir, WorkingTree};
+use super::working_tree::{Author, ScratchDir, WorkingTree};
 use crate::config::DataPaths;
 use crate::error::{Error, Result};
 use crate::process::ProcessLauncher;
@@ -30,6 +31,9 @@ pub(crate) struct TreeSnapshot {
     scratch: ScratchDir,
     /// Id of the tree.
     tree: String,
+    settings: ComparisonSettings,
+    /// The user's global git ignore file.
+    excludes: Option<PathBuf>,
     taken: SystemTime,
 }
 
@@ -52,20 +56,38 @@ pub(crate) enum FormerContent {
 }
 
 impl TreeSnapshot {
-    /// Takes a snapshot of the working tree that contains `directory`.
-    pub(crate) async fn take(launcher: ProcessLauncher, places: &DataPaths, directory: &Path) -> Result<TreeSnapshot> {
+    /// Takes a snapshot of the working tree that contains `directory`. `excludes` is the user's
+    /// global git ignore file.
+    pub(crate) async fn take(
+        launcher: ProcessLauncher,
+        places: &DataPaths,
+        directory: &Path,
+        excludes: Option<PathBuf>,
+    ) -> Result<TreeSnapshot> {
         let git = GitRunner::new(launcher, places);
         create_private_dir(&git.temp)?;
         let directory = &real_path(directory);
         let repository = Repository::find(&git, directory).await?;
         let (top, scratch, taken) = (top(directory).to_owned(), ScratchDir::new(&git.temp)?, SystemTime::now());
-        let mut snapshot = TreeSnapshot { git, repository, top, scratch, tree: String::new(), taken };
+        let git_dir = WorkingTree::at(&git, &repository, &top)?.git_dir().to_owned();
+        let settings = ComparisonSettings::read(&git, &top, &git_dir, excludes.as_deref()).await?;
+        let mut snapshot = TreeSnapshot { git, repository, top, scratch, tree: String::new(), settings, excludes, taken };
         let tree = snapshot.working_tree()?;
         if *directory != snapshot.top && tree.succeeds(&["check-ignore", "--quiet", "--", &directory.to_string_lossy()]).await? {
             return Err(Error::invalid_params(format!("git ignores {}", directory.display())));
         }
-        snapshot.tree = write_tree(&tree.with_copied_index(&snapshot.scratch, "index")?).await?;
+        let index = tree.with_copied_index(&snapshot.scratch, "index")?;
+        show_all_changes(&index).await?;
+        snapshot.tree = write_tree(&index).await?;
         Ok(snapshot)
+    }
+
+    /// Returns the settings of git, and the ignore files and their like, that differ since: with
+    /// them, changed files may be missing in [`TreeSnapshot::changed_files`].
+    pub(crate) async fn changed_settings(&self) -> Result<Vec<PathBuf>> {
+        let git_dir = self.working_tree()?.git_dir().to_owned();
+        let now = ComparisonSettings::read(&self.git, &self.top, &git_dir, self.excludes.as_deref()).await?;
+        Ok(self.settings.differences(&now))
     }
 
     /// Returns the time at which the snapshot was taken.
@@ -107,6 +129,22 @@ impl TreeSnapshot {
     fn working_tree(&self) -> Result<WorkingTree<'_>> {
         WorkingTree::at(&self.git, &self.repository, &self.top)?.with_scratch_objects(&self.scratch)
     }
+}
+
+/// Removes the flags of an index that exclude existing files from comparisons. The index must be a
+/// copy.
+async fn show_all_changes(tree: &WorkingTree<'_>) -> Result<()> {
+    let listed = tree.run(Author::Nuncio, &["ls-files", "-v", "-z"]).await?.success("reading the index")?.output;
+    let entries = listed.split(|byte| *byte == 0).filter_map(|entry| entry.split_at_checked(2));
+    // A lower-case letter: "assume unchanged"; S: "skip worktree".
+    let is_flagged = |(tag, path): &(&[u8], &[u8])| {
+        (tag[0].is_ascii_lowercase() || tag[0] == b'S') && tree.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
+    };
+    let flagged: Vec<OsString> = entries.filter(is_flagged).map(|(_, path)| OsStr::from_bytes(path).to_owned()).collect();
+    for flag in ["--no-assume-unchanged", "--no-skip-worktree"] {
+        tree.for_paths("reading the index", &["update-index", flag, "--"], &flagged).await?;
+    }
+    Ok(())
 }
 
 /// Writes all files of the working tree to the index, which must be a copy. Returns the id of their

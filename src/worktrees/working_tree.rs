@@ -86,6 +86,11 @@ impl<'a> WorkingTree<'a> {
         Ok(WorkingTree { git, top: found.into(), git_dir, common: repository.common.clone(), index: None, objects: None })
     }
 
+    /// Returns its git directory.
+    pub(super) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
     /// Returns the same working tree with a copy of its index, so that the commands leave the index
     /// of the working tree unchanged.
     pub(super) fn with_copied_index(&self, scratch: &ScratchDir, name: &str) -> Result<WorkingTree<'a>> {

@@ -151,3 +151,57 @@ async fn recorded_review_has_the_changes_of_the_turn() {
     assert_eq!(reviews.len(), 1, "{calls:?}");
     assert_eq!(reviews[0]["input"]["files"], json!([home.work().join("tracked")]));
 }
+
+/// An agent hides a change from git: a notice names the setting that changed, or the review shows
+/// the file.
+#[tokio::test]
+async fn hidden_changes_are_shown_or_announced() {
+    needs_linux!("sandbox");
+    let exclude = |line: &str| format!("echo {line} >> .git/info/exclude");
+    // The commands of one or two turns, and what the last one has to show.
+    let hides: Vec<(Vec<String>, &str)> = vec![
+        (vec![format!("{}; echo evil > evil", exclude("evil"))], ".git/info/exclude changed"),
+        (vec!["echo evil > evil; echo evil >> .gitignore".into()], ".gitignore changed"),
+        (vec!["mkdir d; echo '*' > d/.gitignore; echo evil > d/evil".into()], "d/.gitignore changed"),
+        (vec!["echo '*' > .ignored; echo '.ignored' >> .ignored; git config core.excludesFile .ignored".into()], "git config"),
+        (vec!["mkdir -p ~/.config/git; echo evil > ~/.config/git/ignore; echo evil > evil".into()], "git/ignore changed"),
+        (
+            vec!["git config core.sparseCheckout true; echo /dirty > .git/info/sparse-checkout; echo evil > tracked".into()],
+            "sparse-checkout",
+        ),
+        (vec!["git update-index --skip-worktree tracked; echo evil > tracked".into()], "REVIEWED tracked"),
+        (vec!["git update-index --assume-unchanged tracked; echo evil > tracked".into()], "REVIEWED tracked"),
+        (vec!["git update-index --skip-worktree tracked".into(), "echo evil > tracked".into()], "REVIEWED tracked"),
+        (vec!["git update-index --assume-unchanged tracked".into(), "echo evil > tracked".into()], "REVIEWED tracked"),
+        (vec!["git update-index --skip-worktree gone; rm gone".into()], "REVIEWED gone"),
+        (
+            vec![
+                "echo 'tracked filter=x' > .gitattributes; git config filter.x.clean 'echo committed'; echo evil > tracked".into(),
+            ],
+            ".gitattributes",
+        ),
+        (vec!["echo '* filter=x' > .git/info/attributes; git config filter.x.clean 'echo committed'".into()], "info/attributes"),
+        (vec!["git config core.fileMode false; chmod -x run.sh".into()], "git config changed"),
+        (vec!["git config submodule.x.ignore all".into()], "git config changed"),
+        (vec!["mv .git moved".into()], "git repository"),
+        (vec!["echo evil > tracked".into()], "REVIEWED tracked"),
+        (vec!["mkdir target; echo evil > target/x".into()], ""),
+    ];
+    for (turns, expected) in hides {
+        let home = home("auto").await;
+        let (mut agent, session) = session(&home, &["--mode", "auto"]).await;
+        for line in &turns {
+            agent.turn(&session, &format!("unasked {line}")).await;
+        }
+        agent.finish().await;
+        let told = notices(&home, &session).await;
+        let hidden = told.iter().filter(|(title, _)| title == "The review may miss changes");
+        let calls = bodies(&home, &session, &["tool.started"]).await;
+        let reviewed = calls.iter().rfind(|call| call["name"] == "review").map(|call| call["input"]["files"].to_string());
+        match expected.strip_prefix("REVIEWED ") {
+            Some(file) => assert!(reviewed.is_some_and(|files| files.contains(&format!("/{file}\""))), "{turns:?}: {told:?}"),
+            None if expected.is_empty() => assert_eq!(hidden.count(), 0, "{turns:?}: {told:?}"),
+            None => assert!(told.iter().any(|(_, text)| text.contains(expected)), "{turns:?}: {told:?}"),
+        }
+    }
+}

@@ -73,6 +73,12 @@ async fn checks_run_after_changes_and_failures_return_to_the_model() {
         ("no call", "", json!([say("done")]), &[]),
         ("a command that changes a file", "", json!([bash("echo good > a.txt"), say("done")]), &[(1, true)]),
         ("a command that creates a file", "", json!([bash("echo good > a.txt"), say("done")]), &[(1, true)]),
+        (
+            "a command that creates a file and hides it",
+            "max_rounds = 1\n",
+            json!([bash("mkdir d && echo '*' > d/.gitignore && echo x > d/x"), say("done")]),
+            &[(1, false)],
+        ),
         ("turned off", "auto = false\n", json!([write("bad\n"), say("done")]), &[]),
         ("no rounds", "max_rounds = 0\n", json!([write("bad\n"), say("done")]), &[]),
     ];
