@@ -142,7 +142,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Store { command } => on_runtime(projects::store_copy::run(bootstrap, command)),
         CliCommand::Config { command } => sessions::inspect::config(&bootstrap, command),
         CliCommand::Trust { dir, yes, json, diff, command } => {
-            projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command)
+            on_runtime(projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command))
         }
         CliCommand::Update { .. } => on_runtime(update::check(bootstrap)),
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
@@ -195,10 +195,8 @@ fn start_chat(
             return chat::run(app, options, colours).await;
         };
         app.shut_down().await;
-        print_stderr(format!("{guide}Run the demo now?  [y]es  [n]o: "));
-        let lines = TerminalLines::default();
-        let answer = lines.lock().await.next().await.unwrap_or_default();
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        print_stderr(guide);
+        if !TerminalLines::default().lock().await.confirm("Run the demo now?").await {
             return Ok(3);
         }
         demo::run(environment, args, false, None).await

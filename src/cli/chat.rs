@@ -12,10 +12,12 @@ mod editor;
 mod form_actions;
 mod forms;
 mod frame;
+mod held_key;
 mod history;
 mod hunks;
 mod info;
 mod input;
+mod key_answers;
 mod keys;
 mod memory;
 mod notify;
@@ -108,6 +110,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         attached: Vec::new(),
         due: None,
         interrupted: None,
+        held: None,
     };
     let _modes = (!options.plain).then(TerminalModes::enter).transpose()?;
     let prompt = options.words.join(" ");
@@ -144,7 +147,7 @@ impl Chat {
         let result = loop {
             let frame = self.due.map(|due| due.saturating_duration_since(Instant::now()));
             let (tick, ready) = (self.view.next_tick(), self.screen.is_ready());
-            let save = self.draft.due();
+            let (save, held) = (self.draft.due(), self.held.as_ref().map(|held| held.due));
             tokio::select! {
                 () = ended.cancelled() => break Ok(()),
                 event = input.next() => match event {
@@ -166,6 +169,13 @@ impl Chat {
                 request = self.forms.next(), if self.view.form.is_none() => self.view.form = Some(ChatForm::new(request)),
                 () = withdrawn(&mut self.view.form) => self.end_form(None),
                 () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => {}
+                () = tokio::time::sleep_until(held.unwrap_or_else(Instant::now).into()), if held.is_some() => {
+                    match self.end_hold(&mut input).await {
+                        Ok(false) => {}
+                        Ok(true) => break Ok(()),
+                        Err(error) => break Err(error),
+                    }
+                }
                 () = tokio::time::sleep_until(save.unwrap_or_else(Instant::now).into()), if save.is_some() => {
                     self.draft.save(&self.view.composer.whole());
                     continue;

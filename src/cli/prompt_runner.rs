@@ -221,7 +221,7 @@ impl PromptRunner {
             let app = self.client.app().clone();
             AbortOnDropHandle::new(crate::task::spawn(async move {
                 let mut lines = lines.lock().await;
-                while lines.key().await.is_some_and(|key| key.character != Some('\n')) {}
+                while lines.key().await.is_some_and(|key| !matches!(key, '\n' | '\r')) {}
                 app.services.mcp_wait.skip();
             }))
         });

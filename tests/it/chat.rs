@@ -36,6 +36,13 @@ fn waiting() -> Value {
     bash_call("echo started; until test -e go; do sleep 0.01; done; echo finished")
 }
 
+/// Moves to the permission request, and presses a key that answers it.
+async fn answer(terminal: &mut Terminal, key: &str) {
+    terminal.say("\t").await;
+    terminal.until_screen("digits answer", SIZE).await;
+    terminal.say(key).await;
+}
+
 /// Ends the chat by Ctrl-D, and asserts that the terminal is as before.
 async fn end(mut terminal: Terminal) -> String {
     terminal.say("\u{4}").await;

@@ -31,7 +31,7 @@ impl ChatView {
         self.renderer.resize(columns);
         match &self.overlay {
             Some(Overlay::Sessions(picker)) => return screen.draw_overlay(picker.rows(columns - 1, height)),
-            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns - 1, height)),
+            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns - 1, height, self.is_quiet())),
             None => {}
         }
         let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
@@ -107,8 +107,10 @@ impl ChatView {
         });
         let keys = match (self.questions.first(), self.busy) {
             _ if self.reason.is_some() => "Enter rejects with this reason · Esc",
+            _ if self.mark() == "?" && self.composer.is_empty() && !self.is_quiet() => "Tab: to the text · Esc declines",
             _ if self.mark() == "?" => "Enter: the next field · Tab: to the text · Esc declines",
             _ if self.completion.is_some() => "Tab completes · Up and Down choose · Esc",
+            (Some(question), _) if question.focused && !self.is_quiet() => "Esc: to the text",
             (Some(question), _) if question.focused => "digits answer · Esc: to the text",
             (Some(_), _) => "Tab: to the request",
             (None, _) if !self.shell.is_empty() => "Esc stops the command",

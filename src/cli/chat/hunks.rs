@@ -18,14 +18,6 @@ struct ReviewPart {
     accepted: bool,
 }
 
-/// The action of a key in the review.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ReviewAction {
-    None,
-    Close,
-    Send,
-}
-
 /// The parts of a review of changes, and the user's decisions.
 pub(crate) struct HunkReview {
     pub id: PermissionId,
@@ -69,14 +61,13 @@ impl HunkReview {
         (!parts.is_empty()).then(|| HunkReview { id: id.clone(), option, parts, selected: 0, scrolled: 0 })
     }
 
-    /// Handles a key.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> ReviewAction {
+    /// Handles a key other than Enter. Returns whether it closes the review.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
         let last = self.parts.len() - 1;
         let selected = self.selected;
         match key.code {
-            KeyCode::Esc => return ReviewAction::Close,
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return ReviewAction::Close,
-            KeyCode::Enter => return ReviewAction::Send,
+            KeyCode::Esc => return true,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return true,
             KeyCode::Char(' ') => self.parts[selected].accepted = !self.parts[selected].accepted,
             KeyCode::Char('a') => self.parts.iter_mut().for_each(|part| part.accepted = true),
             KeyCode::Char('r') => self.parts.iter_mut().for_each(|part| part.accepted = false),
@@ -89,7 +80,7 @@ impl HunkReview {
         if self.selected != selected {
             self.scrolled = 0;
         }
-        ReviewAction::None
+        false
     }
 
     /// Returns the decisions that differ from accepting all changes.
@@ -100,7 +91,8 @@ impl HunkReview {
     }
 
     /// Returns the rows for a screen of this size: the parts, and the lines of the selected one.
-    pub(crate) fn rows(&self, columns: usize, height: usize) -> Vec<String> {
+    /// `sends`: Enter sends the decisions now.
+    pub(crate) fn rows(&self, columns: usize, height: usize, sends: bool) -> Vec<String> {
         let accepted = self.parts.iter().filter(|part| part.accepted).count();
         let mut rows = vec![shortened(&format!("{accepted} of {} changes accepted", self.parts.len()), columns)];
         let list = (height / 3).clamp(1, 12);
@@ -115,7 +107,8 @@ impl HunkReview {
         let lines = &self.parts[self.selected].lines[self.scrolled..];
         rows.extend(lines.iter().take(space).map(|line| shortened(&format!("  {line}"), columns)));
         rows.push(String::new());
-        rows.push(shortened("Space accepts or rejects · a all · r none · PgDn scrolls · Enter sends · Esc", columns));
+        let sends = if sends { "Enter sends · " } else { "" };
+        rows.push(shortened(&format!("{sends}Space accepts or rejects · a all · r none · PgDn scrolls · Esc"), columns));
         rows
     }
 }

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyEvent};
 use futures_util::StreamExt;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::stdio::stdin;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::commands::{ArgumentValues, CompletionCandidate};
 use super::completion::{self, Completion, ComposerWord, WordKind};
 use super::forms::ChatForm;
 use super::history;
-use super::hunks::ReviewAction;
 use super::keys::{self, is_control};
 use super::picker::PickerAction;
 use super::question::QuestionChoice;
@@ -55,15 +56,31 @@ impl ChatInput {
             ChatInput::Suspended => std::future::pending().await,
         }
     }
+
+    /// Returns whether the terminal has input that was not read yet.
+    pub(crate) fn has_unread(&self) -> bool {
+        let now = Timespec::default();
+        matches!(self, ChatInput::Keys(_))
+            && poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
 }
 
 impl Chat {
     /// Handles input. Returns whether the user quits.
     pub(super) async fn input(&mut self, event: InputEvent, input: &mut ChatInput) -> bool {
+        let is_other = match &event {
+            InputEvent::Terminal(TerminalEvent::Key(key)) => keys::is_press(key),
+            InputEvent::Terminal(event) => !matches!(event, TerminalEvent::Resize(..)),
+            InputEvent::Line(_) => false,
+        };
+        if is_other {
+            self.release();
+        }
         let result = match event {
             InputEvent::Line(line) => self.line(&line).await,
             InputEvent::Terminal(TerminalEvent::Key(key)) if keys::is_press(&key) => {
                 let result = match self.view.overlay.is_some() {
+                    _ if self.hold(key) => Ok(false),
                     true => self.overlay_key(key).await.map(|()| false),
                     false => self.key(key, input).await,
                 };
@@ -87,6 +104,9 @@ impl Chat {
             }
             InputEvent::Terminal(_) => Ok(false),
         };
+        if is_other {
+            self.view.last_input = Instant::now();
+        }
         self.draft.change();
         result.unwrap_or_else(|error| {
             self.view.error(&error);
@@ -117,17 +137,18 @@ impl Chat {
                     self.continue_session(id.as_str()).await?;
                 }
             },
-            Some(Overlay::Hunks(review)) => match review.key(key) {
-                ReviewAction::None => {}
-                action => self.end_review(action == ReviewAction::Send).await?,
-            },
+            Some(Overlay::Hunks(review)) => {
+                if review.key(key) {
+                    self.end_review(false).await?;
+                }
+            }
             None => {}
         }
         Ok(())
     }
 
     /// Closes the review of hunks, and sends the decisions.
-    async fn end_review(&mut self, send: bool) -> Result<()> {
+    pub(super) async fn end_review(&mut self, send: bool) -> Result<()> {
         let Some(Overlay::Hunks(review)) = self.view.overlay.take() else { return Ok(()) };
         if send {
             self.view.answer(&review.id);
@@ -142,14 +163,6 @@ impl Chat {
     /// Handles a key. Returns whether the user quits.
     async fn key(&mut self, key: KeyEvent, input: &mut ChatInput) -> Result<bool> {
         let is_empty = self.view.composer.is_empty();
-        if let (KeyCode::Char(digit), Some(question)) = (key.code, self.view.questions.first())
-            && key.modifiers.is_empty()
-            && self.view.reason.is_none()
-            && question.takes_keys(is_empty, self.view.last_key)
-            && let Some(choice) = question.choice(digit)
-        {
-            return self.choose(choice).await.map(|()| false);
-        }
         if self.completion_key(key) {
             return Ok(false);
         }
@@ -172,7 +185,10 @@ impl Chat {
             KeyCode::Tab => self.tab().await?,
             KeyCode::Esc => self.escape().await?,
             KeyCode::Enter if key.modifiers.is_empty() && self.view.form.as_ref().is_some_and(ChatForm::is_focused) => {
-                self.fill_field();
+                // Without text, the key counts only if it was pressed by itself.
+                if !is_empty {
+                    self.fill_field();
+                }
             }
             KeyCode::Enter if key.modifiers.is_empty() => {
                 if !is_empty || !self.attached.is_empty() {

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::drafts::Draft;
 use super::forms::SessionForms;
+use super::held_key::HeldKey;
 use super::screen::Screen;
 use super::session::ChatSession;
 use super::updates::{ChatTasks, ChatUpdate};
@@ -29,4 +30,6 @@ pub(super) struct Chat {
     pub due: Option<Instant>,
     /// When Ctrl-C was pressed last.
     pub interrupted: Option<Instant>,
+    /// A key that answers, unless more input follows at once.
+    pub held: Option<HeldKey>,
 }

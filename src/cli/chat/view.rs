@@ -16,6 +16,7 @@ use super::notify::Notifier;
 use super::picker::SessionPicker;
 use super::question::ChatQuestion;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
+use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::renderer::TerminalRenderer;
 use crate::content::Cost;
 use crate::error::Error;
@@ -73,6 +74,8 @@ pub(crate) struct ChatView {
     pub colour: bool,
     pub plain: bool,
     pub last_key: Instant,
+    /// When the terminal sent something last.
+    pub last_input: Instant,
     pub last_answer: String,
     /// The requests that this chat answered.
     answered: Vec<PermissionId>,
@@ -107,6 +110,7 @@ impl ChatView {
             colour,
             plain: false,
             last_key: Instant::now(),
+            last_input: Instant::now(),
             last_answer: String::new(),
             answered: Vec::new(),
             notifier,
@@ -267,10 +271,19 @@ impl ChatView {
         self.shell.front().map(|(work, _)| work.clone()).or_else(of_turn)
     }
 
-    /// Returns when the shown seconds change.
+    /// Returns whether a key may answer now: no key was pressed just before.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.last_input.elapsed() >= QUIET
+    }
+
+    /// Returns when the shown seconds change, or when a key may answer.
     pub(crate) fn next_tick(&self) -> Option<Duration> {
-        let since = self.work().filter(|_| !self.plain)?.since.elapsed();
-        Some(Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos())))
+        let is_focused = self.questions.first().is_some_and(|question| question.focused) || self.mark() == "?";
+        let is_chosen = is_focused || self.overlay.is_some();
+        let quiet = QUIET.checked_sub(self.last_input.elapsed()).filter(|_| is_chosen);
+        let since = self.work().map(|work| work.since.elapsed());
+        let second = since.map(|since| Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos())));
+        quiet.into_iter().chain(second).min().filter(|_| !self.plain)
     }
 
     /// Returns the output that is not printed yet.

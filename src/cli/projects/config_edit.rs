@@ -11,7 +11,7 @@ use super::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, t
 use crate::cli::errors::report;
 use crate::cli::terminal::editor::editor_command;
 use crate::cli::terminal::lines::TerminalLines;
-use crate::cli::terminal::output::{print, print_stderr};
+use crate::cli::terminal::output::print;
 use crate::config::Environment;
 use crate::error::{Error, Result};
 use crate::process::ProcessLauncher;
@@ -101,9 +101,7 @@ async fn edit(path: &Path, environment: &Environment) -> Result<()> {
             return Err(error.hint(kept));
         }
         report(&error);
-        print_stderr("Edit again?  [y]es  [n]o: ");
-        // The end of the input is a no.
-        if !lines.lock().await.next().await.is_some_and(|answer| matches!(answer.trim(), "y" | "yes" | "")) {
+        if !lines.lock().await.confirm("Edit again?").await {
             return Err(Error::invalid_params(kept));
         }
     }

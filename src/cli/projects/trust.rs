@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::trust_report::TrustReport;
 use crate::app::Bootstrap;
 use crate::cli::flags::TrustCommand;
-use crate::cli::terminal::output::{print, print_stderr};
+use crate::cli::terminal::lines::TerminalLines;
+use crate::cli::terminal::output::print;
 use crate::config::{Trust, TrustStatus, TrustedContent};
 use crate::error::{Error, Kind, Result};
 use crate::patch::{Side, unified_diff};
@@ -21,17 +22,17 @@ pub(in crate::cli) struct TrustFlags {
 }
 
 /// Runs the command, or trusts `dir` without one. Returns the exit code.
-pub(in crate::cli) fn run(bootstrap: &Bootstrap, dir: &Path, view: TrustFlags, command: Option<TrustCommand>) -> Result<u8> {
+pub(in crate::cli) async fn run(bootstrap: &Bootstrap, dir: &Path, view: TrustFlags, command: Option<TrustCommand>) -> Result<u8> {
     match command {
         None if view.diff => diff(bootstrap, dir),
-        None => add(bootstrap, dir, &view),
+        None => add(bootstrap, dir, &view).await,
         Some(TrustCommand::List) => list(bootstrap),
         Some(TrustCommand::Remove { dir }) => remove(bootstrap, &dir),
     }
 }
 
 /// Shows what a directory starts and allows, and trusts it. Asks first at a terminal.
-fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
+async fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
     let directory = directory(bootstrap, dir)?;
     let failed = |error| Error::io(format_args!("reading the settings of {}", directory.display()), error);
     // The list is built from the content that is recorded, so that nothing else is trusted if a
@@ -45,10 +46,7 @@ fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8> {
         print(report.text())?;
     }
     if !view.yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        print_stderr("Trust it?  [y]es  [n]o: ");
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer).map_err(|error| Error::io("reading the answer", error))?;
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        if !TerminalLines::default().lock().await.confirm("Trust it?").await {
             return Err(Error::new(Kind::Cancelled, "the directory was not trusted"));
         }
     }

@@ -78,9 +78,7 @@ async fn remove(client: &LocalClient, sessions: &Sessions, given: &[String], yes
         found.iter().for_each(|(id, title)| print_stderr(format!("{id}{title}\n")));
         let lines = TerminalLines::default();
         let what = if found.len() == 1 { "this session".into() } else { format!("these {} sessions", found.len()) };
-        print_stderr(format!("Delete {what}?  [y]es  [n]o: "));
-        let answer = lines.lock().await.next().await.unwrap_or_default();
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        if !lines.lock().await.confirm(&format!("Delete {what}?")).await {
             return Err(Error::new(Kind::Cancelled, "nothing was deleted"));
         }
     }

@@ -90,7 +90,7 @@ pub(crate) async fn ask(lines: &TerminalLines, title: &str, options: &[Permissio
 /// asked about.
 pub(crate) async fn ask_review(lines: &TerminalLines, offer: &ReviewOffer) -> PermissionReply {
     let mut lines = lines.lock().await;
-    lines.discard_typed();
+    lines.discard_typed().await;
     let (mut rejected, mut others) = (Vec::new(), None);
     for (number, file) in offer.files.iter().enumerate() {
         let accept = match others {
@@ -120,8 +120,7 @@ pub(crate) async fn ask_review(lines: &TerminalLines, offer: &ReviewOffer) -> Pe
 async fn ask_file(lines: &mut TypedLines<'_>, text: &str) -> (bool, bool) {
     loop {
         print_stderr(text);
-        let Some(key) = lines.key().await else { return (false, true) };
-        let character = key.character.unwrap_or_default();
+        let Some(character) = lines.key().await else { return (false, true) };
         print_stderr(format!("{}\n", character.to_string().trim_end()));
         match character.to_ascii_lowercase() {
             'y' => return (true, false),
@@ -161,13 +160,12 @@ impl Question<'_> {
     async fn ask(&self, lines: &TerminalLines) -> Option<PermissionReply> {
         let text = self.text();
         let mut lines = lines.lock().await;
-        lines.discard_typed();
+        lines.discard_typed().await;
         loop {
             // Print the question in one write, so that no other output splits it.
             print_stderr(format!("{text}: "));
-            let key = lines.key().await?;
-            let character = key.character.unwrap_or_default();
-            if self.may_leave && character == '\n' {
+            let character = lines.key().await?;
+            if self.may_leave && matches!(character, '\n' | '\r') {
                 print_stderr("\n");
                 return None;
             }
@@ -177,7 +175,7 @@ impl Question<'_> {
             };
             print_stderr(format!("{character}\n"));
             let rejects = matches!(choice, PermissionChoice::Kind(PermissionOptionKind::RejectOnce));
-            let reason = if rejects && !key.with_enter { self.reason(&mut lines).await } else { None };
+            let reason = if rejects { self.reason(&mut lines).await } else { None };
             return Some(PermissionReply { reason, ..PermissionReply::new(choice) });
         }
     }

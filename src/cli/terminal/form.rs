@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::lines::{TerminalLines, TypedLines};
+use super::lines::TerminalLines;
 use super::output::print_stderr;
 use crate::agent::field_values;
 use crate::content::{Form, FormAnswer};
@@ -14,7 +14,7 @@ pub(crate) async fn fill(lines: &TerminalLines, form: &Form) -> FormAnswer {
     let fields = FormField::all(form);
     print_stderr(format!("{} asks: {}\n", question_line(&form.server), question(&form.message)));
     if fields.is_empty() {
-        return accept(&mut lines).await;
+        return if lines.confirm("Accept?").await { FormAnswer::Accepted(Map::new()) } else { FormAnswer::Declined };
     }
     print_stderr("  (Ctrl-D declines)\n");
     let mut answers = Map::new();
@@ -35,19 +35,6 @@ pub(crate) async fn fill(lines: &TerminalLines, form: &Form) -> FormAnswer {
         }
     }
     FormAnswer::Accepted(answers)
-}
-
-/// Asks whether to accept a form without fields.
-async fn accept(lines: &mut TypedLines<'_>) -> FormAnswer {
-    loop {
-        print_stderr("Accept?  [y]es  [n]o: ");
-        let Some(line) = lines.next().await else { return FormAnswer::Declined };
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return FormAnswer::Accepted(Map::new()),
-            "n" | "no" => return FormAnswer::Declined,
-            _ => {}
-        }
-    }
 }
 
 /// A field of a form.

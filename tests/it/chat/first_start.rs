@@ -1,6 +1,6 @@
 //! The first start without a model, the demo in the chat, and the help.
 
-use super::SIZE;
+use super::{SIZE, answer};
 use harness::Home;
 
 #[tokio::test]
@@ -13,12 +13,12 @@ async fn without_a_model_the_chat_says_what_to_do_and_offers_the_demo() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert_eq!(shown.lines().count(), 6, "{shown}");
-    terminal.say("n\n").await;
+    terminal.say("n").await;
     assert_eq!(terminal.end().await.0, 3);
 
     let mut terminal = home.terminal(&[]);
     terminal.until("[n]o: ").await;
-    terminal.say("y\n").await;
+    terminal.say("y").await;
     demo(&mut terminal).await;
     let (code, shown) = terminal.end().await;
     assert!(code == 0 && shown.contains("Changes:"), "{shown}");
@@ -26,14 +26,8 @@ async fn without_a_model_the_chat_says_what_to_do_and_offers_the_demo() {
 
 /// Allows each call of the demo, and ends the chat.
 async fn demo(terminal: &mut harness::Terminal) {
-    let mut asked = 0;
-    loop {
-        let shown = terminal.until_any(&["[1] Allow", "tokens in"], asked).await;
-        if shown == "tokens in" {
-            break;
-        }
-        asked = terminal.so_far().len();
-        terminal.say("\t1").await;
+    while terminal.until_screen_any(&["tokens in", "[1] Allow"], "Esc: to the text", SIZE).await != "tokens in" {
+        answer(terminal, "1").await;
     }
     // A digit that came too late for a request is in the composer.
     terminal.say("\u{15}\u{4}").await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{SIZE, end, session};
+use super::{SIZE, answer, end, session};
 use harness::Home;
 use harness::steps::bash_call;
 
@@ -18,7 +18,7 @@ async fn chat_works_on_a_server_elsewhere() {
     terminal.until_screen("/help", SIZE).await;
     terminal.say("go\r").await;
     terminal.until_screen("[1] Allow", SIZE).await;
-    terminal.say("\t1").await;
+    answer(&mut terminal, "1").await;
     terminal.until_screen("done there\n", SIZE).await;
     assert!(server_home.get("made").is_some() && home.get("made").is_none());
     terminal.say("/status\r").await;

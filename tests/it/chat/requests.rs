@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{SIZE, chat, end, session};
+use super::{SIZE, answer, chat, end, session};
 use harness::steps::bash_call;
 use harness::{Home, Reply, poll};
 
@@ -14,7 +14,7 @@ async fn rejection_gives_the_model_a_reason() {
     terminal.say("go\r").await;
     let screen = terminal.until_screen("Reject and say why", SIZE).await;
     let number = screen.split("] Reject and say why").next().unwrap().rsplit('[').next().unwrap().to_owned();
-    terminal.say(&format!("\t{number}")).await;
+    answer(&mut terminal, &number).await;
     terminal.until_screen("Enter rejects with this reason", SIZE).await;
     terminal.say("not on Friday\r").await;
     terminal.until_screen("understood\n", SIZE).await;
@@ -41,12 +41,18 @@ async fn hunks_of_a_review_are_chosen() {
     terminal.say("go\r").await;
     let screen = terminal.until_screen("Choose hunks", SIZE).await;
     let number = screen.split("] Choose hunks").next().unwrap().rsplit('[').next().unwrap().to_owned();
-    terminal.say(&format!("\t{number}")).await;
+    answer(&mut terminal, &number).await;
     let screen = terminal.until_screen("2 of 2 changes accepted", SIZE).await;
     assert!(screen.contains("-line 3\n") && screen.contains("+THREE"), "{screen}");
     terminal.say("\u{1b}[B ").await;
     let screen = terminal.until_screen("1 of 2 changes accepted", SIZE).await;
     assert!(screen.contains("[ ] ") && screen.contains("+LAST"), "{screen}");
+    terminal.until_screen("Enter sends", SIZE).await;
+    // Pasted text sends nothing.
+    terminal.say("x\r").await;
+    terminal.until_screen("\nSpace accepts", SIZE).await;
+    let screen = terminal.until_screen("Enter sends", SIZE).await;
+    assert!(screen.contains("1 of 2 changes accepted"), "{screen}");
     terminal.say("\r").await;
     terminal.until_screen("tokens in", SIZE).await;
     assert_eq!(home.get("a.txt").unwrap(), text("THREE", "line 25"));
@@ -63,10 +69,12 @@ async fn request_is_notified_only_without_the_focus() {
     // A title ends with the same character.
     let bells = |shown: &str| shown.matches('\u{7}').count() - shown.matches("\u{1b}]").count();
     assert_eq!(bells(&terminal.so_far()), 0);
-    terminal.say("\u{1b}[O\t1").await;
+    terminal.say("\u{1b}[O").await;
+    answer(&mut terminal, "1").await;
     terminal.until_screen("Allow `true # two`?", SIZE).await;
     poll("the bell", || bells(&terminal.so_far()) == 1).await;
-    terminal.say("\u{1b}[I\t1").await;
+    terminal.say("\u{1b}[I").await;
+    answer(&mut terminal, "1").await;
     terminal.until_screen("done\n", SIZE).await;
     end(terminal).await;
 }
@@ -87,7 +95,7 @@ async fn two_chats_and_an_editor_see_and_answer_the_same() {
     editor.otherwise = Reply::Never;
     editor.call("session/load", json!({"sessionId": id, "cwd": home.work(), "mcpServers": []})).await;
     // The second chat answers the first request; both go on to the next one.
-    second.say("\t1").await;
+    answer(&mut second, "1").await;
     for terminal in [&mut first, &mut second] {
         terminal.until_screen("Allow `touch again`?", SIZE).await;
     }
@@ -132,5 +140,42 @@ async fn run_asks_about_each_file_of_a_review() {
         let (code, shown) = terminal.end().await;
         let found: Vec<&str> = ["a.txt", "b.txt", "c.txt"].into_iter().filter(|name| home.get(name).is_some()).collect();
         assert_eq!(found, kept, "{keys}: {code} {shown}");
+    }
+}
+
+/// Text that a terminal passes on without marks, or that contains the mark of its end, answers
+/// nothing.
+#[tokio::test]
+async fn paste_answers_no_request() {
+    for (pasted, shown) in [
+        ("1x", "> 1x"),
+        ("11", "> 11"),
+        ("x1", "> x1"),
+        ("1 2", "> 1 2"),
+        ("1\u{1b}[200~x\u{1b}[201~", "> 1x"),
+        ("\u{1b}[200~x\u{1b}[201~1", "> x1"),
+        ("\u{1b}[200~x\u{1b}[201~1\u{1b}[201~", "> x1"),
+        ("\u{1b}[I1", "> 1"),
+        ("1\u{1b}[I", "> 1"),
+        ("\t1\t", "> 1"),
+        ("\t\t1", "> 1"),
+    ] {
+        let home = Home::new();
+        let mut terminal = chat(&home, json!([{"tool_calls": [bash_call("touch made")]}, {"text": "done"}]), &[]).await;
+        terminal.say("go\r").await;
+        terminal.until_screen("[1] Allow", SIZE).await;
+        terminal.say("\t").await;
+        terminal.until_screen("digits answer", SIZE).await;
+        terminal.say(pasted).await;
+        let screen = terminal.until_screen(shown, SIZE).await;
+        assert!(screen.contains("[1] Allow") && home.get("made").is_none(), "{pasted:?}: {screen}");
+        // The key by itself answers.
+        terminal.say("\u{3}").await;
+        terminal.until_screen("\n>\n", SIZE).await;
+        terminal.until_screen("digits answer", SIZE).await;
+        terminal.say("1").await;
+        terminal.until_screen("done\n", SIZE).await;
+        assert!(home.get("made").is_some());
+        end(terminal).await;
     }
 }

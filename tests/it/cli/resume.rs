@@ -24,7 +24,7 @@ async fn resumed_session_that_waits_for_permission_asks_at_the_terminal() {
     let mut terminal = home.terminal(&["run", "--resume", &session]);
     let shown = terminal.until("[r] always reject: ").await;
     assert!(shown.contains("waits for permission") && shown.contains("Allow `touch made`?"), "{shown}");
-    terminal.say("y\n").await;
+    terminal.say("y").await;
     let (code, shown) = terminal.end().await;
     assert!(code == 0 && shown.contains("It is made."), "{code}: {shown}");
     assert_eq!(agent.answer(&prompt).await.unwrap()["stopReason"], "end_turn");
@@ -38,7 +38,7 @@ async fn prompt_to_a_session_that_waits_follows_the_answer() {
     let (mut agent, session, prompt) = waiting(&home).await;
     let mut terminal = home.terminal(&["run", "--resume", &session, "and more"]);
     terminal.until("[r] always reject: ").await;
-    terminal.say("n\n").await;
+    terminal.reject().await;
     let (code, shown) = terminal.end().await;
     assert!(code == 4 && shown.contains("It is made."), "{code}: {shown}");
     agent.answer(&prompt).await.unwrap();

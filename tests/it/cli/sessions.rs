@@ -57,7 +57,7 @@ async fn list_shows_the_newest_sessions_and_counts_the_others() {
 async fn deletion_is_confirmed_at_the_terminal() {
     let home = Home::new();
     let id = session(&home, "precious").await;
-    for (flags, answer, code, kept) in [(&[][..], "n\n", 130, true), (&[], "y\n", 0, false), (&["--yes"], "", 0, false)] {
+    for (flags, answer, code, kept) in [(&[][..], "n", 130, true), (&[], "y", 0, false), (&["--yes"], "", 0, false)] {
         let id = if flags.is_empty() { id.clone() } else { session(&home, "precious").await };
         let mut terminal = home.terminal(&[&["sessions", "rm", &id], flags].concat());
         if !answer.is_empty() {

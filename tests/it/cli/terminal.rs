@@ -64,7 +64,7 @@ async fn forged_question_shows_the_whole_command() {
     let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
     let shown = terminal.until("[r] always reject: ").await;
     assert!(shown.contains("Allow `rm -rf victim #^[[2K^Mls -la`?"), "{shown:?}");
-    terminal.say("n\n").await;
+    terminal.reject().await;
     let (code, shown) = terminal.end().await;
     assert_plain(&shown);
     assert_eq!((code, home.get("victim/file").is_some()), (4, true), "{shown}");
@@ -100,7 +100,7 @@ async fn question_shows_every_line_and_every_invisible_character() {
             for word in words {
                 assert!(shown.contains(word), "{flags:?}: no {word:?} in {shown:?}");
             }
-            terminal.say("n\n").await;
+            terminal.reject().await;
             let (code, shown) = terminal.end().await;
             assert_plain(&shown);
             assert_eq!(code, 4, "{shown}");
@@ -111,7 +111,7 @@ async fn question_shows_every_line_and_every_invisible_character() {
     let mut terminal = home.terminal(&["tool", "bash", &input]);
     let shown = terminal.until("[r] always reject: ").await;
     assert!(shown.contains(cases[0].1[0]), "{shown:?}");
-    terminal.say("n\n").await;
+    terminal.reject().await;
     let (code, shown) = terminal.end().await;
     assert_plain(&shown);
     assert_eq!(code, 4, "{shown}");
@@ -126,10 +126,12 @@ async fn only_offered_answers_are_listed() {
     let model = home.script(json!([{"tool_calls": [call]}, {"text": "so be it"}]));
     let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
     // An answer that was not offered is not accepted, and neither are an arrow key and pasted text.
-    for (asked, key) in ["a", "\u{1b}[A", "yes", "n\n"].into_iter().enumerate() {
+    for (asked, key) in ["a", "\u{1b}[A", "yes", "y\n", "\ny", "\u{1b}[200~y\u{1b}[201~"].into_iter().enumerate() {
         terminal.until_times("[n]o: ", asked + 1).await;
         terminal.say(key).await;
     }
+    terminal.until_times("[n]o: ", 7).await;
+    terminal.reject().await;
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 4, "{shown}");
     assert!(!shown.contains("[a]") && !shown.contains("[r]"), "{shown}");
@@ -273,7 +275,7 @@ async fn question_is_not_interleaved_with_a_parallel_result() {
     server.stop().await;
     let question = terminal.so_far();
     assert!(question.ends_with(": ") && !question.contains("what the file holds"), "{question}");
-    terminal.say("y\n").await;
+    terminal.say("y").await;
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 0, "{shown}");
     let after = &shown[question.len()..];

@@ -145,6 +145,20 @@ impl Terminal {
         .await
     }
 
+    /// Reads until the screen contains one of `words` and not `without`. Returns the word.
+    pub async fn until_screen_any<'a>(&mut self, words: &[&'a str], without: &str, (rows, columns): (u16, u16)) -> &'a str {
+        bounded(&words.join(" or "), async {
+            loop {
+                let screen = self.screen(rows, columns);
+                if let Some(found) = words.iter().find(|word| screen.contains(**word) && !screen.contains(without)) {
+                    return *found;
+                }
+                assert!(self.read().await, "ended before {words:?}: {screen}");
+            }
+        })
+        .await
+    }
+
     /// Reads until the screen contains `words` after a complete synchronized update (DEC mode 2026).
     /// Returns the screen.
     pub async fn until_frame(&mut self, words: &str, size: (u16, u16)) -> String {
@@ -170,6 +184,13 @@ impl Terminal {
             let written = self.master.async_io(tokio::io::Interest::WRITABLE, |fd| Ok(rustix::io::write(fd, bytes)?)).await;
             bytes = &bytes[written.unwrap()..];
         }
+    }
+
+    /// Rejects a permission request of `run`, without a reason.
+    pub async fn reject(&mut self) {
+        self.say("n").await;
+        self.until("Reason for the model").await;
+        self.say("\n").await;
     }
 
     /// Waits for the end of the command. Returns the exit code and the whole output.

@@ -180,9 +180,9 @@ async fn terminal_shows_the_values_of_a_form() {
     let model = home.script(json!([ask(colour, json!(["colour"])), says("green", "It is green.")]));
     let mut terminal = home.terminal(&["run", "--mode", "auto", "--model", &model, "go"]);
     terminal.until("[1] red  [2] green  [n]o: ").await;
-    terminal.say("y\n").await;
+    terminal.say("y").await;
     terminal.until_times("[n]o: ", 2).await;
-    terminal.say("2\n").await;
+    terminal.say("2").await;
     let (code, shown) = terminal.end().await;
     assert!(code == 0 && shown.contains("It is green."), "{shown}");
 }

@@ -96,6 +96,7 @@ async fn form_in_the_chat_takes_the_text_only_after_tab() {
         ("\t", "Enter: the next field"),
         ("A\r", "at least 2 characters"),
         ("\u{15}Ada\r", "[whole number, empty: 36]"),
+        ("", "Enter: the next field"),
         ("\r", "a_name\n  [text]\n> later"),
         ("\t", "? \n"),
         ("\u{1b}", "bye\n"),

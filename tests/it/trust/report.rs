@@ -157,7 +157,10 @@ async fn content_of_the_list_is_trusted() {
         if changes {
             home.put("scripts/fmt.sh", "echo other\n");
         }
+        // Pasted text is no answer.
         terminal.say("y\n").await;
+        terminal.until_times("Trust it?", 2).await;
+        terminal.say("y").await;
         terminal.until("is trusted, until").await;
         assert_eq!(terminal.end().await.0, 0);
         let listed = home.run(&["trust", "list"], "").await.stdout;
