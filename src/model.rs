@@ -29,7 +29,7 @@ mod gemini;
 mod google;
 mod http;
 pub mod json_lines;
-mod limited_body;
+pub(crate) mod limited_body;
 pub(crate) mod list_cache;
 pub(crate) mod listing;
 pub mod local;

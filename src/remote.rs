@@ -6,14 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use reqwest::Response;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
+use crate::hex::hex;
 use crate::id::{Seq, SessionId};
 use crate::limits;
+use crate::model::limited_body::{self, LimitedBody, MissingPart};
 use crate::model::sse::Decoder;
 use crate::task;
 use crate::web::{Destination, HttpClients, causes};
@@ -24,6 +28,9 @@ const CALL: Duration = Duration::from_secs(60);
 const EVENTS_IDLE: Duration = limits::HEARTBEAT.saturating_mul(3);
 /// Maximum number of pieces of an event stream that wait to be read.
 const PIECES_QUEUED_MAX: usize = 16;
+/// Maximum size of the result of a call, and of the events that wait to be read, in bytes.
+const ANSWER_BYTES_MAX: usize = limits::PEER_MESSAGE_BYTES_MAX;
+const EVENTS_BYTES_MAX: usize = 128 << 20;
 /// The delay before the next attempt to open an event stream, and the number of attempts.
 const RECONNECT: Duration = Duration::from_secs(1);
 const RECONNECTS_MAX: u32 = 60;
@@ -62,19 +69,22 @@ impl RemoteServer {
             .header("content-type", "application/json")
             .body(call.to_string());
         let received = async {
-            let response = request.send().await?;
-            response.bytes().await
+            let response = request.send().await.map_err(|error| self.unreachable(&causes(&error)))?;
+            self.body(response).await
         };
-        let bytes = match timeout(CALL, received).await {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(error)) => return Err(self.unreachable(&causes(&error))),
-            Err(_) => return Err(self.unreachable("timed out")),
-        };
+        let bytes = timeout(CALL, received).await.map_err(|_| self.unreachable("timed out"))??;
         let mut response: Value = serde_json::from_slice(&bytes).map_err(|_| self.unreachable("the answer is not JSON-RPC"))?;
         match response.get("error") {
             Some(error) => Err(read_error(error)),
             None => Ok(response["result"].take()),
         }
+    }
+
+    /// Returns a name for files about a session of this server. A server can give its sessions any
+    /// ids, for example `../x`.
+    pub(crate) fn file_name(&self, session: &SessionId) -> String {
+        let digest = digest(&SHA256, format!("{}\n{session}", self.base).as_bytes());
+        format!("remote-{}", hex(&digest.as_ref()[..16]))
     }
 
     /// Follows the events of a session after a seq.
@@ -86,9 +96,24 @@ impl RemoteServer {
             stream: None,
             synced: false,
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
         };
         events.connect().await?;
         Ok(events)
+    }
+
+    /// Reads the body of a response, of at most [`ANSWER_BYTES_MAX`].
+    async fn body(&self, response: Response) -> Result<Vec<u8>> {
+        let LimitedBody { bytes, incomplete } = limited_body::read(response, ANSWER_BYTES_MAX).await;
+        match incomplete {
+            None => Ok(bytes),
+            Some(MissingPart::TooLarge) => Err(self.too_large("an answer", ANSWER_BYTES_MAX)),
+            Some(MissingPart::Failed(error)) => Err(self.unreachable(&causes(&error))),
+        }
+    }
+
+    fn too_large(&self, what: &str, most: usize) -> Error {
+        Error::new(Kind::TooLarge, format!("{}: {what} is larger than {} MiB", self.base, most >> 20))
     }
 
     fn unreachable(&self, why: &str) -> Error {
@@ -117,8 +142,9 @@ pub(crate) struct RemoteEvents {
     stream: Option<(mpsc::Receiver<Bytes>, Decoder)>,
     /// All events that were committed when the stream was opened have been read.
     synced: bool,
-    /// Events that [`RemoteEvents::committed`] has not returned.
+    /// Events that [`RemoteEvents::committed`] has not returned, and their size in bytes.
     waiting: VecDeque<Arc<Event>>,
+    waiting_bytes: usize,
 }
 
 impl RemoteEvents {
@@ -128,9 +154,9 @@ impl RemoteEvents {
         let mut failed = 0;
         loop {
             if !self.waiting.is_empty() {
-                return Ok(self.waiting.drain(..).collect());
+                return Ok(self.take());
             }
-            if self.stream.is_some() && self.read().await {
+            if self.stream.is_some() && self.read().await? {
                 failed = 0;
                 continue;
             }
@@ -148,8 +174,12 @@ impl RemoteEvents {
 
     /// Returns the events that were committed when the stream was opened.
     pub(crate) async fn committed(&mut self) -> Result<Vec<Arc<Event>>> {
-        while !self.synced && self.read().await {}
-        Ok(self.waiting.drain(..).collect())
+        while !self.synced && self.read().await? {}
+        Ok(self.take())
+    }
+
+    fn take(&mut self) -> Vec<Arc<Event>> {
+        self.waiting.drain(..).collect()
     }
 
     async fn connect(&mut self) -> Result<()> {
@@ -162,7 +192,8 @@ impl RemoteEvents {
             Err(_) => return Err(self.server.unreachable("timed out")),
         };
         if !response.status().is_success() {
-            let body: Value = serde_json::from_slice(&response.bytes().await.unwrap_or_default()).unwrap_or_default();
+            let body = timeout(CALL, self.server.body(response)).await.map_err(|_| self.server.unreachable("timed out"))??;
+            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
             return Err(read_error(&body["error"]));
         }
         let (sender, receiver) = mpsc::channel(PIECES_QUEUED_MAX);
@@ -171,15 +202,23 @@ impl RemoteEvents {
         Ok(())
     }
 
-    /// Waits for the next bytes. Returns false if the stream has ended or its data is not valid.
-    async fn read(&mut self) -> bool {
-        let Some((stream, decoder)) = &mut self.stream else { return false };
-        let Some(piece) = stream.recv().await else { return false };
+    /// Waits for the next bytes. Returns false if the stream has ended. Fails if its data is too
+    /// large.
+    async fn read(&mut self) -> Result<bool> {
+        let Some((stream, decoder)) = &mut self.stream else { return Ok(false) };
+        let Some(piece) = stream.recv().await else { return Ok(false) };
         decoder.push(&piece);
+        if self.synced && self.waiting.is_empty() {
+            self.waiting_bytes = 0;
+        }
+        self.waiting_bytes += piece.len();
+        if self.waiting_bytes > EVENTS_BYTES_MAX {
+            return Err(self.server.too_large("the history of the session", EVENTS_BYTES_MAX));
+        }
         loop {
             match decoder.next_event() {
-                Ok(None) => return true,
-                Err(_) => return false,
+                Ok(None) => return Ok(true),
+                Err(_) => return Err(self.server.too_large("an event", limits::MODEL_EVENT_BYTES_MAX)),
                 Ok(Some(data)) => match serde_json::from_str::<Event>(&data) {
                     Ok(event) if event.seq > self.after => {
                         self.after = event.seq;
@@ -195,7 +234,7 @@ impl RemoteEvents {
 }
 
 /// Passes on the pieces of an event stream until it ends, is silent, or is not read any more.
-async fn receive(response: reqwest::Response, pieces: mpsc::Sender<Bytes>) {
+async fn receive(response: Response, pieces: mpsc::Sender<Bytes>) {
     let mut stream = response.bytes_stream();
     loop {
         let next = tokio::select! {

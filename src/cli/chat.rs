@@ -96,8 +96,8 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
     let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"));
     view.plain = options.plain;
     let session = ChatSession::follow(client.clone(), id.clone(), 0).await?;
+    let (draft, _) = Draft::open(client.draft_directory(&id));
     let (tasks, updates) = ChatTasks::new(client);
-    let (draft, _) = Draft::open(&app.places.data, &id);
     let chat = Chat {
         session,
         tasks,
@@ -216,7 +216,7 @@ impl Chat {
         self.attach_forms();
         self.tasks.read_info(id);
         self.tasks.read_commands(id);
-        let (draft, text) = Draft::open(&client.app().places.data, id);
+        let (draft, text) = Draft::open(client.draft_directory(id));
         self.draft = draft;
         if self.view.composer.is_empty() {
             self.view.composer.set(&text);
@@ -231,7 +231,7 @@ impl Chat {
         match update {
             ChatUpdate::Info(info) if info.session_id == self.session.id.as_str() => {
                 let client = &self.session.client;
-                view.branch = branch_name(&info.cwd, &client.app().places).filter(|_| client.is_local());
+                view.branch = if client.is_local() { branch_name(&info.cwd, &client.app().places) } else { None };
                 view.cost = info.cost.or(view.cost);
                 view.context.0 = view.context.0.max(info.context_tokens);
                 view.info = *info;

@@ -3,20 +3,20 @@
 use futures_util::StreamExt;
 
 /// The received part of a body.
-pub(super) struct LimitedBody {
+pub(crate) struct LimitedBody {
     pub bytes: Vec<u8>,
     /// The body is larger than the maximum, or was interrupted.
     pub incomplete: Option<MissingPart>,
 }
 
 /// The reason why a part of a body is missing.
-pub(super) enum MissingPart {
+pub(crate) enum MissingPart {
     TooLarge,
     Failed(reqwest::Error),
 }
 
 /// Reads at most `max` bytes of the body of a response.
-pub(super) async fn read(response: reqwest::Response, max: usize) -> LimitedBody {
+pub(crate) async fn read(response: reqwest::Response, max: usize) -> LimitedBody {
     let (mut pieces, mut bytes) = (response.bytes_stream(), Vec::new());
     while let Some(piece) = pieces.next().await {
         match piece {

@@ -1,5 +1,6 @@
 //! The calls of the chat to the process that serves its sessions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,6 +16,11 @@ use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::options::Mode;
 use crate::remote::{RemoteEvents, RemoteServer};
+
+/// Maximum number of pages of a list that are read.
+const PAGES_MAX: usize = 1000;
+/// Maximum length of the id of a session.
+const ID_BYTES_MAX: usize = 128;
 
 /// Calls methods of the method table, with params and results as JSON.
 #[derive(Clone)]
@@ -38,6 +44,12 @@ impl ChatClient {
     /// Returns whether the sessions are on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.remote.is_none()
+    }
+
+    /// Returns the directory of a session's draft.
+    pub(crate) fn draft_directory(&self, session: &SessionId) -> PathBuf {
+        let name = self.remote.as_ref().map(|remote| remote.file_name(session));
+        self.app().places.data.join("drafts").join(name.as_deref().unwrap_or(session.as_str()))
     }
 
     /// Returns an error if the sessions are on a server elsewhere, where `what` is not possible.
@@ -68,8 +80,7 @@ impl ChatClient {
     /// Begins a session with the fields of `_meta.nuncio`, for example the agent. Returns its id.
     pub(crate) async fn begin(&self, directory: &str, fields: Value) -> Result<SessionId> {
         let params = json!({ "cwd": directory, "mcpServers": [], "_meta": { "nuncio": fields } });
-        let begun = self.call("session/new", params).await?;
-        session_id(&begun)
+        session_id(&self.call("session/new", params).await?)
     }
 
     /// Opens the session of the options on a server elsewhere, or begins one in its directory.
@@ -95,17 +106,18 @@ impl ChatClient {
     /// Finds the newest session whose id begins with `start` on a server elsewhere.
     async fn find_remote(&self, start: &str) -> Result<SessionId> {
         let mut cursor = Value::Null;
-        loop {
+        for _ in 0..PAGES_MAX {
             let page = self.call("session/list", json!({ "cursor": cursor })).await?;
             let mut ids = page["sessions"].as_array().into_iter().flatten().filter_map(|session| session["sessionId"].as_str());
             if let Some(id) = ids.find(|id| id.starts_with(start)) {
-                return Ok(id.into());
+                return checked_id(id);
             }
             cursor = page["nextCursor"].clone();
             if cursor.is_null() {
-                return Err(Error::not_found(format!("session {start} not found")));
+                break;
             }
         }
+        Err(Error::not_found(format!("session {start} not found")))
     }
 
     /// Opens a session to continue it. `id` can be a unique start of its id. Returns its id.
@@ -122,7 +134,7 @@ impl ChatClient {
     /// turns before them.
     pub(crate) async fn before_last_turns(&self, id: &SessionId, turns_max: usize) -> Result<(Seq, usize)> {
         let (mut firsts, mut cursor) = (Vec::new(), Value::Null);
-        loop {
+        for _ in 0..PAGES_MAX {
             let mut params = json!({ "sessionId": id, "limit": 200 });
             if !cursor.is_null() {
                 params["cursor"] = cursor;
@@ -141,7 +153,16 @@ impl ChatClient {
 
 /// Reads the id of a session that a call created.
 pub(crate) fn session_id(result: &Value) -> Result<SessionId> {
-    result["sessionId"].as_str().map(SessionId::from).ok_or_else(|| Error::internal("the result has no sessionId"))
+    checked_id(result["sessionId"].as_str().ok_or_else(|| Error::internal("the result has no sessionId"))?)
+}
+
+/// Checks an id from a server elsewhere, because it becomes part of URLs and names of files.
+fn checked_id(id: &str) -> Result<SessionId> {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    match id.len() <= ID_BYTES_MAX && !id.is_empty() && id.chars().all(is_plain) {
+        true => Ok(id.into()),
+        false => Err(Error::internal(format!("the server sent {id:?}, which is not the id of a session"))),
+    }
 }
 
 /// The events of a session, in order.

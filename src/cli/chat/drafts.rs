@@ -4,11 +4,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::id::SessionId;
 use crate::workspace::create_private_dir;
 
 /// How long after a change the text is written.
@@ -24,9 +23,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Opens the draft of a session. Returns it with its text.
-    pub(crate) fn open(data: &Path, session: &SessionId) -> (Draft, String) {
-        let directory = data.join("drafts").join(session.as_str());
+    /// Opens the draft in a directory. Returns it with its text.
+    pub(crate) fn open(directory: PathBuf) -> (Draft, String) {
         let file = directory.join("text");
         let written = std::fs::read_to_string(&file).unwrap_or_default();
         (Draft { directory, file, written: written.clone(), changed: None }, written)

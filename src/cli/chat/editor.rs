@@ -13,7 +13,7 @@ impl Chat {
     /// editor fails.
     pub(super) async fn edit_text(&mut self, input: &mut ChatInput) -> Result<()> {
         let app = self.session.client.app().clone();
-        let directory = app.places.data.join("drafts").join(self.session.id.as_str());
+        let directory = self.session.client.draft_directory(&self.session.id);
         create_private_dir(&directory)?;
         let file = directory.join("edited.md");
         let _ = std::fs::remove_file(&file);

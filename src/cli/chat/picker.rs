@@ -56,7 +56,8 @@ impl ListedSession {
         let cost = self.cost.map(|cost| cost.to_string());
         let facts = [Some(self.state.to_owned()).filter(|state| !state.is_empty()), self.agent.clone(), directory, cost];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
-        let title = shortened(if self.title.is_empty() { self.id.as_str() } else { &self.title }, (columns / 2).max(16));
+        let id = output_line(self.id.as_str());
+        let title = shortened(if self.title.is_empty() { &id } else { &self.title }, (columns / 2).max(16));
         let padding = " ".repeat((columns / 2).max(16).saturating_sub(title.width()));
         shortened(format!("{}  {title}{padding}  {}", self.updated, facts.join(" · ")).trim_end(), columns)
     }

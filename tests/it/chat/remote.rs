@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{SIZE, answer, end, session};
-use harness::Home;
 use harness::steps::bash_call;
+use harness::{Home, Site};
 
 #[tokio::test]
 async fn chat_works_on_a_server_elsewhere() {
@@ -41,5 +41,37 @@ async fn chat_works_on_a_server_elsewhere() {
     {
         let (code, shown) = home.terminal(&["chat", "--url", address]).end().await;
         assert!(code != 0 && shown.contains(words), "{address}: {code} {shown}");
+    }
+}
+
+/// The text of a server is no path on the machine of the user, and not larger than the limit.
+#[tokio::test]
+async fn hostile_server_names_no_files_and_does_not_fill_the_memory() {
+    let answer = |id: &str| json!({"jsonrpc": "2.0", "id": 1, "result": {"cwd": "/tmp", "sessionId": id}}).to_string();
+    let list = |id: &str| {
+        let page = json!({"cwd": "/tmp", "sessions": [{"sessionId": id}], "turns": []});
+        json!({"jsonrpc": "2.0", "id": 1, "result": page}).to_string()
+    };
+    let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", "x".repeat(40 << 20));
+    let invalid = "which is not the id of a session";
+    let ids = ["../../out", "/tmp/out", "..", ".", "", "a/b", "a\\b", "a\0b", "sess_\u{1b}[2J", "sess_\u{202e}", &"x".repeat(300)];
+    let begins = ids.iter().map(|id| (answer(id), &[][..], invalid));
+    let continues = ids.iter().filter(|id| !id.is_empty()).map(|id| (list(id), &["--continue"][..], invalid));
+    let others = [
+        (large, &[][..], "an answer is larger than 33 MiB"),
+        (answer("sess_x"), &[], "an event is larger than 16 MiB"),
+        (list("other"), &["--resume", "sess_x"], "not found"),
+    ];
+    let event = format!("data: {}", "x".repeat(17 << 20));
+    for (body, flags, words) in begins.chain(continues).chain(others) {
+        let site = Site::start().await;
+        site.page("/rpc", "200 OK\ncontent-type: application/json", &body);
+        site.page("/v1/sessions/sess_x/events?after=0", "200 OK\ncontent-type: text/event-stream", &event);
+        let home = Home::new();
+        home.env("NUNCIO_TOKEN", "token");
+        let (code, shown) = home.terminal(&[&["chat", "--url", &site.url("")], flags].concat()).end().await;
+        assert!(code != 0 && shown.contains(words), "{flags:?} {}: {code} {shown}", &body[..body.len().min(200)]);
+        assert!(!home.data().join("../out").exists() && !home.data().join("drafts").exists(), "{shown}");
+        assert!(!shown.contains("\u{1b}[2J") && !shown.contains('\u{202e}'), "{shown:?}");
     }
 }
