@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::programs::confinement;
 use crate::agent::programs::program_place::{NamedProgram, ProgramPlace, place};
-use crate::agent::programs::workspace_variable::{command_in_workspace, in_workspace, is_workspace};
+use crate::agent::programs::workspace_variable::{command_in_workspace, is_workspace, value_in_workspace};
 use crate::agent::providers::models::Models;
 use crate::agent::services::Services;
 use crate::config::{McpServer, ProgramKind, SecretText};
@@ -28,11 +28,11 @@ pub(in crate::agent) fn launch(name: &str, settings: &McpServer, environment: &S
 
 /// Returns pairs with the values of variables. The error is a message.
 fn pairs(values: &BTreeMap<String, SecretText>, environment: &SessionEnvironment) -> Result<Vec<(String, String)>, String> {
-    let value = |text: &SecretText| match text.variable() {
+    let value = |key: &str, text: &SecretText| match text.variable() {
         Some(name) if !is_workspace(name) => variable(name, environment).map(String::from),
-        _ => Ok(in_workspace(text.plain(), &environment.workspace)),
+        _ => Ok(value_in_workspace(key, text.plain(), &environment.workspace)),
     };
-    values.iter().map(|(name, text)| Ok((name.clone(), value(text)?))).collect()
+    values.iter().map(|(name, text)| Ok((name.clone(), value(name, text)?))).collect()
 }
 
 fn variable<'e>(name: &str, environment: &'e SessionEnvironment) -> Result<&'e str, String> {
@@ -67,6 +67,8 @@ fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> 
     let ProgramPlace { cwd, confined, hint } = place(services, workspace, &program)?;
     let directory = workspace.cwd.to_string_lossy().into_owned();
     let mut env = vec![("NUNCIO_WORKSPACE".to_owned(), directory.clone())];
+    let own = pairs(&settings.env, environment)?;
+    let has_code = has_code || own.iter().any(|(_, value)| value.contains("$WORKSPACE"));
     env.extend(has_code.then(|| ("WORKSPACE".to_owned(), directory)));
     match &confined {
         None if cwd == work => create_work_dir(&work).map_err(|error| error.to_string())?,
@@ -76,9 +78,9 @@ fn stdio(name: &str, settings: &McpServer, environment: &SessionEnvironment) -> 
             env.extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned())));
         }
     }
-    env.extend(pairs(&settings.env, environment)?);
+    env.extend(own);
     let secrets = Models::server_secret_names(&environment.loaded.settings);
-    let env_removed = secrets.into_iter().filter(|secret| !settings.env.contains_key(secret)).collect();
+    let env_removed = secrets.into_iter().filter(|secret| !env.iter().any(|(name, _)| name == secret)).collect();
     Ok(McpTransport::Stdio { command, env, env_removed, cwd, confined, hint })
 }
 

@@ -192,3 +192,64 @@ async fn longer_variable_names_are_not_replaced() {
     let ran = start(&home, &[]).await;
     assert_eq!(home.get("told").as_deref(), Some("$WORKSPACE_TOKEN\nsecret\n"), "{ran:?}");
 }
+
+/// A value that may be a command line keeps the variable if the name of the directory is not plain.
+#[tokio::test]
+async fn name_of_the_project_is_no_code_of_any_program() {
+    // Arguments and a variable of the program, and whether each is kept.
+    let arguments = [
+        (&["-c", "$WORKSPACE/x"][..], true),
+        (&["-c", "$WORKSPACE"], true),
+        (&["-lc", "$WORKSPACE/x"], true),
+        (&["-e", "$WORKSPACE/x"], true),
+        (&["-S", "$WORKSPACE/x"], true),
+        (&["/c", "$WORKSPACE/x"], true),
+        (&["/C", "$WORKSPACE/x"], true),
+        (&["-Command", "$WORKSPACE/x"], true),
+        (&["--command", "$WORKSPACE/x"], true),
+        (&["--command=$WORKSPACE/x"], true),
+        (&["--eval=$WORKSPACE/x"], true),
+        (&["--run", "$WORKSPACE/x"], true),
+        (&["-ex", "$WORKSPACE/x"], true),
+        (&["cd $WORKSPACE && ls"], true),
+        (&["x;$WORKSPACE"], true),
+        (&["import('$WORKSPACE')"], true),
+        (&["ssh", "host", "$WORKSPACE/x"], true),
+        (&["$WORKSPACE"], false),
+        (&["--root", "$WORKSPACE/docs"], false),
+        (&["--root=$WORKSPACE"], false),
+        (&["-p", "$WORKSPACE"], false),
+        (&["a:$WORKSPACE:b"], false),
+    ];
+    let variables = [
+        ("DOCS", "$WORKSPACE/docs", false),
+        ("DOCS", "$WORKSPACE", false),
+        ("GIT_SSH_COMMAND", "$WORKSPACE/x", true),
+        ("EDITOR", "$WORKSPACE", true),
+        ("HOOK", "sh $WORKSPACE/x", true),
+    ];
+    let variables = variables.map(|(name, value, kept)| (vec![], Some((name, value)), kept));
+    let arguments = arguments.iter().map(|(arguments, kept)| (arguments.to_vec(), None, *kept));
+    for (arguments, variable, kept) in arguments.chain(variables) {
+        for name in ["plain-1.x", "x;touch injected", "x $(touch injected)", "x'y"] {
+            let home = Home::new();
+            let (name_of, value) = variable.unwrap_or(("UNUSED", ""));
+            let out = home.data().join("told");
+            let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" \"${name_of}\" \"$WORKSPACE\" > '{}'\n", out.display());
+            let program = home.put("../record", &script).canonicalize().unwrap();
+            std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+            let command: Vec<&str> = [program.to_str().unwrap()].into_iter().chain(arguments.iter().copied()).collect();
+            home.config(&format!("[mcp.x]\ncommand = {}\nenv = {{ {name_of} = {} }}\n", json!(command), json!(value)));
+            let directory = home.work().join(name);
+            std::fs::create_dir(&directory).unwrap();
+            let directory = directory.display().to_string();
+            let ran = start(&home, &["--cwd", &directory]).await;
+            let told = std::fs::read_to_string(&out).unwrap_or_else(|error| panic!("{arguments:?} {error}: {ran:?}"));
+            let text = if variable.is_some() { value } else { arguments.last().unwrap() };
+            let is_kept = kept && name != "plain-1.x";
+            let expected = if is_kept { text.to_owned() } else { text.replace("$WORKSPACE", &directory) };
+            assert!(told.lines().any(|line| line == expected), "{name} {arguments:?} {variable:?}: {told}");
+            assert!(!is_kept || told.lines().last() == Some(&directory), "{name} {arguments:?} {variable:?}: {told:?}");
+        }
+    }
+}
