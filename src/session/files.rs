@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::workspace::{self, create_private_dir, is_zip, media_type, write_private};
+use crate::workspace::{self, create_first, create_private_dir, is_zip, media_type};
 
 /// Maximum length of an attachment's file name, in bytes.
 const FILE_NAME_BYTES_MAX: usize = 255;
@@ -50,27 +50,13 @@ impl SessionFiles {
             return Err(Error::new(Kind::TooLarge, format!("attachment {name} is larger than {most} MiB")));
         }
         create_private_dir(&self.dir)?;
-        let temporary = self.path(&format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
-        let written = write_private(&temporary, bytes).and_then(|()| self.link(&temporary, name));
-        let _ = fs::remove_file(&temporary);
+        let written = create_first(&self.dir, (1..).map(|number| numbered(name, number)), bytes);
         written.map_err(|error| Error::io(format_args!("writing attachment {name}"), error))
     }
 
     /// Removes a file that was added.
     pub(crate) fn remove(&self, name: &str) {
         let _ = fs::remove_file(self.path(name));
-    }
-
-    /// Links the complete file `temporary` to the first free name: `name` or a numbered variant.
-    fn link(&self, temporary: &Path, name: &str) -> std::io::Result<String> {
-        let mut number = 1;
-        loop {
-            let name = numbered(name, number);
-            match fs::hard_link(temporary, self.path(&name)) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-                linked => return linked.map(|()| name),
-            }
-        }
     }
 
     /// Reads a file. A symlink counts as absent.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::store::{Store, StoredFile};
 use crate::task;
-use crate::workspace::{create_private_dir, write_private};
+use crate::workspace::{create_private_dir, replace_file};
 
 /// The directory of artifacts, in the paths of rows.
 pub(crate) const ARTIFACTS: &str = "artifacts";
@@ -88,7 +88,8 @@ impl SharedFiles {
                 continue;
             }
             let Some(content) = self.store.file(id, &path).await? else { continue };
-            task::blocking("writing a file", move || replace(&place, &file, &content)).await??;
+            let name = name.to_owned();
+            task::blocking("writing a file", move || replace(&place, &name, &content)).await??;
         }
         Ok(())
     }
@@ -145,10 +146,9 @@ pub(crate) async fn copy_files(id: &SessionId, from: (&Store, Option<&Path>), to
 /// Copies the files of a directory that another one lacks.
 fn copy_new(source: &Path, target: &Path) -> Result<()> {
     for (name, file, _) in list(source) {
-        let copy = target.join(name);
-        if !copy.exists() {
+        if !target.join(&name).exists() {
             let content = fs::read(&file).map_err(|error| Error::io(format_args!("reading {}", file.display()), error))?;
-            replace(target, &copy, &content)?;
+            replace(target, &name, &content)?;
         }
     }
     Ok(())
@@ -166,13 +166,9 @@ fn list(directory: &Path) -> Vec<(String, PathBuf, u64)> {
 }
 
 /// Writes a file atomically, in place of an existing one. Calls can write the same file
-/// concurrently: each has a temporary file of its own, whose hidden name [`list`] leaves out.
-fn replace(directory: &Path, file: &Path, content: &[u8]) -> Result<()> {
+/// concurrently.
+fn replace(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
     create_private_dir(directory)?;
-    let temporary = directory.join(format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
-    let written = write_private(&temporary, content).and_then(|()| fs::rename(&temporary, file));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(|error| Error::io(format_args!("writing {}", file.display()), error))
+    let written = replace_file(directory, name, content);
+    written.map_err(|error| Error::io(format_args!("writing {}", directory.join(name).display()), error))
 }

@@ -1,5 +1,6 @@
 //! Opens files by their real path and fails if a component is a symlink, so that the opened file is
-//! the one that the caller resolved. `linux` and `posix` define the same functions.
+//! the one that the caller resolved, and creates files without a name. `linux` and `posix` define
+//! the same functions.
 
 #[cfg(not(posix))]
 mod linux;
@@ -11,4 +12,4 @@ use linux as system;
 #[cfg(posix)]
 use posix as system;
 
-pub(super) use system::{open_no_symlinks, stat_no_symlinks};
+pub(super) use system::{name_file, open_no_symlinks, stat_no_symlinks, unnamed_file};

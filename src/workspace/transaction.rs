@@ -2,7 +2,6 @@
 //! files in the same directories first and then renamed.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::file::require_regular;
+use super::new_file::{FORMER, NewFile, remove, remove_left_files, temporary_name};
 use super::strict::{open_no_symlinks, stat_no_symlinks};
 
 /// A change to the file `real` ([`super::ResolvedPath::real`]).
@@ -45,8 +45,8 @@ pub struct ChangeFailure {
 
 /// Makes all `changes`, each to a different file, or none. All new contents are written and synced
 /// before the first rename; if a later step fails, completed changes are undone. Only a crash
-/// between two renames leaves the changes incomplete, with the remaining files as `.nuncio-*` next
-/// to their targets.
+/// between two renames leaves the changes incomplete, with the former content of files as
+/// `.nuncio-*` next to them, until the next change in the same directory.
 pub fn commit(changes: &[FileChange<'_>]) -> Result<(), ChangeFailure> {
     let mut transaction = Transaction::default();
     let failed = |change: &FileChange<'_>, error, left| Err(ChangeFailure { real: change.real().to_owned(), error, left });
@@ -84,10 +84,9 @@ struct StagedChange<'a> {
     name: &'a OsStr,
     /// True if the file exists.
     exists: bool,
-    /// True if the new content is under `temporary`, false if the file is to be removed.
-    put: bool,
-    /// Temporary name in the directory: holds the new content before the change, the former content
-    /// after it.
+    /// The new content; `None` if the file is to be removed.
+    new: Option<NewFile>,
+    /// Temporary name in the directory of the new content, and then of the former content.
     temporary: String,
     /// The step that was completed, which a failure has to undo.
     done: FinishedStep,
@@ -122,18 +121,10 @@ impl<'a> Transaction<'a> {
         if let Some(before) = before {
             require_regular(FileType::from_raw_mode(before.st_mode))?;
         }
-        let temporary = format!(".nuncio-{}", uuid::Uuid::now_v7().simple());
-        let put = matches!(change, FileChange::Put { .. });
-        self.staged.push(StagedChange {
-            directory,
-            real,
-            name,
-            exists: before.is_some(),
-            put,
-            temporary,
-            done: FinishedStep::Nothing,
-        });
-        let Some(staged) = self.staged.last() else { return Ok(()) };
+        remove_left_files(&directory);
+        let (exists, temporary, done) = (before.is_some(), temporary_name(), FinishedStep::Nothing);
+        self.staged.push(StagedChange { directory, real, name, exists, new: None, temporary, done });
+        let Some(staged) = self.staged.last_mut() else { return Ok(()) };
         match *change {
             FileChange::Put { bytes, like: None, .. } => staged.write(bytes, before),
             FileChange::Put { bytes, like: Some(like), .. } => staged.write(bytes, Some(stat_no_symlinks(like)?)),
@@ -189,40 +180,33 @@ impl<'a> Transaction<'a> {
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 impl StagedChange<'_> {
-    /// Writes the new content to the temporary file.
-    fn write(&self, bytes: &[u8], like: Option<Stat>) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.directory, &self.temporary, flags, Mode::from_raw_mode(0o666))?);
+    /// Writes the new content.
+    fn write(&mut self, bytes: &[u8], like: Option<Stat>) -> io::Result<()> {
+        let new = self.new.insert(NewFile::create(&self.directory, &self.temporary, Mode::from_raw_mode(0o666))?);
         if let Some(like) = like {
             // Only root can change the owner; a failure must not prevent the write.
-            let _ = fchown(&file, Some(Uid::from_raw(like.st_uid)), Some(Gid::from_raw(like.st_gid)));
-            fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
+            let _ = fchown(&new.file, Some(Uid::from_raw(like.st_uid)), Some(Gid::from_raw(like.st_gid)));
+            fchmod(&new.file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
         }
-        file.write_all(bytes)?;
-        Ok(fsync(&file)?)
+        new.file.write_all(bytes)?;
+        Ok(fsync(&new.file)?)
     }
 
     /// Makes the change atomically. With `keep`, the former file is kept under `temporary`.
     fn make(&mut self, keep: bool) -> io::Result<()> {
         let StagedChange { directory, name, temporary, .. } = &*self;
-        self.done = match (self.put, self.exists, keep) {
-            (false, ..) => renameat(directory, *name, directory, temporary).map(|()| FinishedStep::Kept)?,
-            (true, false, _) => self.add().map(|()| FinishedStep::Created)?,
-            (true, true, false) => renameat(directory, temporary, directory, *name).map(|()| FinishedStep::Replaced)?,
-            (true, true, true) => self.exchange().map(|()| FinishedStep::Kept)?,
+        self.done = match (&self.new, self.exists, keep) {
+            (None, ..) => renameat(directory, *name, directory, temporary).map(|()| FinishedStep::Kept)?,
+            (Some(new), false, _) => new.add(directory, temporary, name).map(|()| FinishedStep::Created)?,
+            (Some(new), true, keep) => {
+                new.appear(directory, temporary)?;
+                match keep {
+                    false => renameat(directory, temporary, directory, *name).map(|()| FinishedStep::Replaced)?,
+                    true => self.exchange().map(|()| FinishedStep::Kept)?,
+                }
+            }
         };
         Ok(())
-    }
-
-    /// Renames the new content to the file's name, unless another process created the file in the
-    /// meantime.
-    fn add(&self) -> io::Result<()> {
-        let StagedChange { directory, name, temporary, .. } = self;
-        match renameat_with(directory, temporary, directory, *name, RenameFlags::NOREPLACE) {
-            // The file system does not support RENAME_NOREPLACE.
-            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(directory, temporary, directory, *name)?),
-            added => Ok(added?),
-        }
     }
 
     /// Swaps the new content and the former file, which is then under `temporary`.
@@ -233,7 +217,7 @@ impl StagedChange<'_> {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             exchanged => return Ok(exchanged?),
         }
-        let aside = format!("{temporary}-former");
+        let aside = format!("{temporary}{FORMER}");
         renameat(directory, *name, directory, &aside)?;
         if let Err(error) = renameat(directory, temporary, directory, *name) {
             renameat(directory, &aside, directory, *name)?;
@@ -250,8 +234,7 @@ impl StagedChange<'_> {
         }
     }
 
-    /// Removes the temporary file. A failure leaves the file behind and is ignored.
     fn remove_temporary(&self) {
-        let _ = unlinkat(&self.directory, &self.temporary, AtFlags::empty());
+        remove(&self.directory, &self.temporary);
     }
 }

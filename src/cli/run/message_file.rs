@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::error::{Error, Result};
+use crate::workspace::{FileChange, commit};
 
 /// A file that receives the last message.
 pub(super) struct MessageFile {
@@ -36,23 +37,10 @@ impl MessageFile {
             Ok(metadata) if !metadata.is_file() => {
                 File::options().write(true).open(&self.path).and_then(|mut file| file.write_all(message.as_bytes()))
             }
-            metadata => self.replace(message, metadata.ok()),
+            _ => commit(&[FileChange::Put { real: &self.path, bytes: message.as_bytes(), like: None }])
+                .map_err(|failed| failed.error),
         };
         written.map_err(|error| Error::io(format_args!("writing the last message to {}", self.given.display()), error))
-    }
-
-    fn replace(&self, message: &str, replaced: Option<fs::Metadata>) -> io::Result<()> {
-        let temporary = self.path.with_file_name(format!(".nuncio-{}", uuid::Uuid::now_v7().simple()));
-        let write = || {
-            let mut file = File::options().write(true).create_new(true).open(&temporary)?;
-            file.write_all(message.as_bytes())?;
-            if let Some(replaced) = replaced {
-                file.set_permissions(replaced.permissions())?;
-            }
-            file.sync_all()?;
-            fs::rename(&temporary, &self.path)
-        };
-        write().inspect_err(|_| drop(fs::remove_file(&temporary)))
     }
 }
 

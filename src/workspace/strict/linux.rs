@@ -1,10 +1,12 @@
-//! Linux: openat2(2) and O_PATH.
+//! Linux: openat2(2), O_PATH and O_TMPFILE.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, linkat, openat, openat2};
 use rustix::io::Errno;
 
 /// Opens the absolute path `real`. Fails if a component is a symlink.
@@ -32,4 +34,20 @@ fn open_by_component(real: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         here = openat(&here, name.as_os_str(), flags | strictly, Mode::empty())?;
     }
     Ok(here)
+}
+
+/// Creates a file in a directory that has no name. `None` if the file system has none, or if it
+/// could not be named.
+pub(in crate::workspace) fn unnamed_file(directory: &OwnedFd, mode: Mode) -> Option<File> {
+    let file = File::from(openat(directory, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode).ok()?);
+    Path::new(&path_of(&file)).exists().then_some(file)
+}
+
+/// Gives a file without a name a name in a directory. Fails if another file has it.
+pub(in crate::workspace) fn name_file(file: &File, directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    Ok(linkat(CWD, path_of(file), directory, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+fn path_of(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
 }

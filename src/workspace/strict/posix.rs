@@ -1,6 +1,8 @@
 //! POSIX: component by component. Directories above the file must be readable, because POSIX has no
 //! O_PATH.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
@@ -32,4 +34,14 @@ pub(in crate::workspace) fn stat_no_symlinks(real: &Path) -> io::Result<Stat> {
         FileType::Symlink => Err(Errno::LOOP.into()),
         _ => Ok(stat),
     }
+}
+
+/// Returns no file: POSIX has no files without a name.
+pub(in crate::workspace) fn unnamed_file(_directory: &OwnedFd, _mode: Mode) -> Option<File> {
+    None
+}
+
+/// Fails, because there is no file without a name.
+pub(in crate::workspace) fn name_file(_file: &File, _directory: &OwnedFd, _name: &OsStr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }

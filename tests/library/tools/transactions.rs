@@ -168,3 +168,29 @@ fn concurrently_created_file_is_not_replaced() {
     commit(&[put(&real, b"ours")]).unwrap();
     assert_eq!(std::fs::read(&real).unwrap(), b"ours");
 }
+
+/// Files that a killed process left are removed by the next change in the directory, unless another
+/// process changes files there.
+#[tokio::test]
+async fn left_temporary_files_are_removed() {
+    let world = World::new();
+    let id = "0123456789abcdef0123456789abcdef";
+    let left = [format!(".nuncio-{id}"), format!(".nuncio-{id}-former")];
+    let others = [".nuncio".to_owned(), ".nuncio-notes".into(), format!(".nuncio-{id}x"), format!("x.nuncio-{id}")];
+    let put = || left.iter().chain(&others).for_each(|name| world.put(name, "x"));
+    let there = |name: &String| world.path(name).exists();
+    let path = world.path("new");
+    let change = |bytes: &[u8]| commit(&[FileChange::Put { real: &path, bytes, like: None }]).unwrap();
+    put();
+    change(b"1");
+    assert!(!left.iter().any(there) && others.iter().all(there));
+    put();
+    let other = std::fs::File::open(world.path("")).unwrap();
+    other.lock_shared().unwrap();
+    change(b"2");
+    assert!(left.iter().chain(&others).all(there), "another process works there");
+    drop(other);
+    change(b"3");
+    assert!(!left.iter().any(there) && others.iter().all(there));
+    assert_eq!(std::fs::read(&path).unwrap(), b"3");
+}
