@@ -1,12 +1,12 @@
 //! Local settings and files that the chat shows or changes: hooks, and the instructions in
 //! AGENTS.md.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use crate::api::App;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::workspace::{self, FileChange, followed_path};
 
 /// Maximum size of a line of `/memory`, in bytes.
 const MEMORY_BYTES_MAX: usize = 4000;
@@ -25,12 +25,21 @@ pub(super) fn add(app: &App, directory: &Path, argument: &str) -> Result<String>
         return Err(Error::invalid_params(format!("/memory: the text must have 1 to {MEMORY_BYTES_MAX} bytes")));
     }
     let path = directory.join("AGENTS.md");
+    let real = followed_path(&path);
+    if scope == "project" && !real.starts_with(followed_path(&directory)) {
+        let message = format!("/memory: {} is a symlink to {}, outside of the project", path.display(), real.display());
+        return Err(Error::new(Kind::Forbidden, message).hint("edit that file yourself"));
+    }
     let failed = |error| Error::io(format_args!("writing {}", path.display()), error);
-    std::fs::create_dir_all(&directory).map_err(failed)?;
-    let old = std::fs::read(&path).unwrap_or_default();
-    let separator = if old.is_empty() || old.ends_with(b"\n") { "" } else { "\n" };
-    let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-    file.write_all(format!("{separator}- {text}\n").as_bytes()).map_err(failed)?;
+    let mut content = Vec::new();
+    match workspace::open(&real).and_then(|mut file| file.read_to_end(&mut content)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let separator = if content.is_empty() || content.ends_with(b"\n") { "" } else { "\n" };
+    content.extend_from_slice(format!("{separator}- {text}\n").as_bytes());
+    let change = FileChange::Put { real: &real, bytes: &content, like: None };
+    workspace::commit(&[change]).map_err(|change| failed(change.error))?;
     Ok(format!("added to {}; new sessions read it\n", path.display()))
 }
 

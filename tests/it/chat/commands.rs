@@ -86,3 +86,35 @@ async fn diff_shows_changes_and_new_files() {
     assert!(screen.contains("-one\n") && screen.contains("+two\n"), "{screen}");
     end(terminal).await;
 }
+
+/// `/memory project` follows no symlink out of the project.
+#[tokio::test]
+async fn memory_stays_in_the_project() {
+    for (target, words) in [
+        ("../outside.md", "outside of the project"),
+        ("../missing.md", "outside of the project"),
+        ("../../../../../../../../tmp/missing-dir/x.md", "outside of the project"),
+        ("link", "outside of the project"),
+        ("CLAUDE.md", "added to "),
+        ("new.md", "added to "),
+    ] {
+        let home = Home::new();
+        let outside = home.put("../outside.md", "outside\n");
+        home.put("CLAUDE.md", "Be brief.\n");
+        std::os::unix::fs::symlink(&outside, home.work().join("link")).unwrap();
+        std::os::unix::fs::symlink(target, home.work().join("AGENTS.md")).unwrap();
+        let mut terminal = chat(&home, json!([]), &[]).await;
+        terminal.say("/memory project Use tabs.\r").await;
+        let screen = terminal.until_screen(words, SIZE).await;
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "outside\n", "{target}: {screen}");
+        assert!(!outside.with_file_name("missing.md").exists(), "{target}");
+        let read = |name: &str| home.get(name).unwrap_or_default();
+        match target {
+            "CLAUDE.md" => assert_eq!(read("CLAUDE.md"), "Be brief.\n- Use tabs.\n"),
+            "new.md" => assert_eq!(read("new.md"), "- Use tabs.\n"),
+            _ => {}
+        }
+        terminal.say("\u{3}").await;
+        end(terminal).await;
+    }
+}
