@@ -257,7 +257,10 @@ async fn directories_that_were_protected_are_protected_from_other_roots() {
 async fn commands_cannot_use_what_the_users_git_replaces() {
     needs_linux!("sandbox");
     let config = "cp fake/config .git/config; cp fake/config .git/config.worktree";
-    let cases: [(&[&str], &str, &str); 7] = [
+    let twice = ["-c", "alias.twice=!git config user.name Bea; git config core.fsmonitor $PWD/evil", "twice"];
+    let cases: [(&[&str], &str, &str); 8] = [
+        // The second file can have the inode of the one that was mounted.
+        (&twice, config, "Bea"),
         (&["config", "user.name", "Bea"], config, "Bea"),
         (&["config", "user.name", "Bea"], "rm -f .git/config; cp fake/config .git/config", "Bea"),
         (&["remote", "add", "origin", "https://example.org/x"], config, "https://example.org/x"),

@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
 use super::private::open;
 
 /// Maximum size of one control file, or of a directory that is restored, in bytes.
@@ -114,6 +116,23 @@ impl Entry {
                 fs::set_permissions(path, Permissions::from_mode(*mode))
             }
         }
+    }
+}
+
+/// Identifies a file, also if another one gets the number of its inode after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileIdentity {
+    inode: u64,
+    /// Time of the creation, if the file system has it.
+    created: (i64, u32),
+}
+
+impl FileIdentity {
+    /// Returns the identity of a file, directory or link. `None` if it does not exist.
+    pub(super) fn new(path: &Path) -> Option<FileIdentity> {
+        let found =
+            statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::INO | StatxFlags::BTIME).ok()?;
+        Some(FileIdentity { inode: found.stx_ino, created: (found.stx_btime.tv_sec, found.stx_btime.tv_nsec) })
     }
 }
 

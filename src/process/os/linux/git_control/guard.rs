@@ -4,11 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::super::entry::Entry;
+use super::super::entry::{Entry, FileIdentity};
 use super::files::{ControlFile, ControlFiles, Extent, SETTINGS, is_absent, read};
 use super::memory;
 use super::mounts::Remount;
@@ -37,8 +36,8 @@ pub(in crate::process) struct Guard {
     /// The system permits mounts.
     mounts: bool,
     before: Vec<Kept>,
-    /// The mounted paths with their inodes: a path with another one is not mounted any more.
-    mounted: Vec<(PathBuf, Option<u64>)>,
+    /// The mounted paths with their identities: a path with another one is not mounted any more.
+    mounted: Vec<(PathBuf, Option<FileIdentity>)>,
     /// Git directories that did not exist when the command started.
     created: BTreeSet<PathBuf>,
     /// The restored files, and what was found.
@@ -52,8 +51,8 @@ pub(in crate::process) struct Guard {
 #[derive(Debug)]
 struct Kept {
     path: PathBuf,
-    /// Identifies the file that was mounted. A change of this file was made from outside.
-    inode: Option<u64>,
+    /// The file that was mounted all the time. A change of this file was made from outside.
+    mounted: Option<FileIdentity>,
     entry: Entry,
     /// The file may be missing: `entry` is its placeholder.
     is_placeholder: bool,
@@ -94,7 +93,7 @@ impl Guard {
         if guard.mounts {
             guard.control.create_placeholders();
         }
-        guard.mounted = guard.control.inodes();
+        guard.mounted = guard.control.identities();
         guard.due = guard.control.absent.iter().any(|path| path.ends_with(SETTINGS)).then(|| Instant::now() + LONG);
         guard
     }
@@ -138,14 +137,14 @@ impl Guard {
             Err(error) => return Err(format!("{} cannot be restored: {error}", file.path.display())),
         };
         // A link is not mounted.
-        let inode = kind.ok().filter(|kind| !kind.is_symlink()).map(|kind| kind.ino());
+        let mounted = kind.ok().filter(|kind| !kind.is_symlink()).and_then(|_| FileIdentity::new(&file.path));
         let path = file.path.clone();
         Ok(Some(match file.placeholder {
             // A placeholder of another command exists as long as that command runs.
             Placeholder::Text(text) if entry == Entry::Missing || entry.bytes() == Some(text.as_bytes()) => {
-                Kept { path, inode, entry: Entry::text(text), is_placeholder: true }
+                Kept { path, mounted, entry: Entry::text(text), is_placeholder: true }
             }
-            _ => Kept { path, inode, entry, is_placeholder: false },
+            _ => Kept { path, mounted, entry, is_placeholder: false },
         }))
     }
 
@@ -158,10 +157,10 @@ impl Guard {
         }
         for _ in 0..ROUNDS_MAX {
             self.adopt();
-            let inodes = self.control.inodes();
-            if self.mounts && self.mounted != inodes {
+            let identities = self.control.identities();
+            if self.mounts && self.mounted != identities {
                 match self.control.mount_again(supervisor) {
-                    Remount::Done | Remount::Failed => self.mounted = self.control.inodes(),
+                    Remount::Done | Remount::Failed => self.mounted = self.control.identities(),
                     Remount::TooEarly => self.due = Some(now + CHECK_AGAIN),
                 }
             }
@@ -255,10 +254,10 @@ impl Guard {
             if now.as_ref().is_ok_and(|now| kept.is(now)) {
                 continue;
             }
-            let inode = kept.path.symlink_metadata().ok().map(|kind| kind.ino());
             let is_gone = kept.path.parent().is_some_and(is_absent);
+            kept.mounted = kept.mounted.filter(|mounted| FileIdentity::new(&kept.path) == Some(*mounted));
             // The mount was in place all the time, or the user removed the whole directory.
-            if self.mounts && (is_gone || inode.is_some() && inode == kept.inode) {
+            if self.mounts && (is_gone || kept.mounted.is_some()) {
                 kept.entry = now.unwrap_or(Entry::Missing);
                 continue;
             }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
+use super::super::entry::FileIdentity;
 use super::super::masked;
 use super::files::{ControlFiles, Extent, is_absent};
 
@@ -64,11 +65,10 @@ impl ControlFiles {
         }
     }
 
-    /// Returns the paths that are mounted, each with its inode.
-    pub(super) fn inodes(&self) -> Vec<(PathBuf, Option<u64>)> {
+    /// Returns the paths that are mounted, each with its identity.
+    pub(super) fn identities(&self) -> Vec<(PathBuf, Option<FileIdentity>)> {
         let paths = self.directories().into_iter().chain(self.files.iter().map(|file| file.path.clone()));
-        let inode = |path: &Path| path.symlink_metadata().ok().map(|kind| kind.ino());
-        paths.map(|path| (path.clone(), inode(&path))).collect()
+        paths.map(|path| (path.clone(), FileIdentity::new(&path))).collect()
     }
 
     /// Returns the directories that must not be renamed, the outermost first: those between a
