@@ -138,7 +138,8 @@ impl Chat {
                 }
             },
             Some(Overlay::Hunks(review)) => {
-                if review.key(key) {
+                let ended = review.key(key);
+                if ended {
                     self.end_review(false).await?;
                 }
             }

@@ -45,10 +45,9 @@ async fn add(bootstrap: &Bootstrap, dir: &Path, view: &TrustFlags) -> Result<u8>
     } else {
         print(report.text())?;
     }
-    if !view.yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        if !TerminalLines::default().lock().await.confirm("Trust it?").await {
-            return Err(Error::new(Kind::Cancelled, "the directory was not trusted"));
-        }
+    let asks = !view.yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if asks && !TerminalLines::default().lock().await.confirm("Trust it?").await {
+        return Err(Error::new(Kind::Cancelled, "the directory was not trusted"));
     }
     Trust::add(&bootstrap.places, &directory, &content)?;
     if !view.json {
