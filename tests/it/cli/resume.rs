@@ -64,8 +64,8 @@ async fn shown_session_names_its_open_request_and_how_to_answer_it() {
 async fn request_is_answered_where_the_session_is_shown() {
     let home = Home::new();
     let (mut agent, session, prompt) = waiting(&home).await;
-    // An empty line leaves the request open.
-    for (line, open) in [("\n", true), ("y\n", false)] {
+    // Enter leaves the request open. A key counts only if it comes alone.
+    for (line, open) in [("\n", true), ("y", false)] {
         let mut terminal = home.terminal(&["sessions", "show", &session]);
         terminal.until("(Enter: later): ").await;
         terminal.say(line).await;
