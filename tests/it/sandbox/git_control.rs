@@ -181,6 +181,7 @@ async fn usual_git_commands_work_in_the_sandbox_and_leave_no_files() {
         "git checkout -qb topic && git switch -q main && git branch -d topic",
         "echo 2 > b && git stash -q && git stash pop -q && git checkout -q b",
         "git worktree add -q ../work/other && git -C other status --short",
+        "git worktree list && git -C other log --oneline",
         "git tag one && git gc -q && git fsck",
         "git clone -q . copy && git -C copy log --oneline",
         "git merge -q side && git rebase -q HEAD~1",

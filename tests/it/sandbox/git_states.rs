@@ -332,3 +332,20 @@ fn settings_that_name_programs_are_undone_and_others_kept() {
         git(&home.work(), &["status", "--short"]);
     }
 }
+
+/// Git removes `worktrees` with the last linked worktree, and creates it again.
+#[tokio::test]
+async fn directories_that_were_removed_can_be_created_again() {
+    needs_linux!("sandbox");
+    let home = repository();
+    for _ in 0..2 {
+        git(&home.work(), &["worktree", "add", "--quiet", "side"]);
+        bash(&home, &[], "git -C side status --short").await;
+        git(&home.work(), &["worktree", "remove", "--force", "side"]);
+        git(&home.work(), &["branch", "--quiet", "-D", "side"]);
+        let told = bash(&home, &[], "git worktree add -q again && git -C again status --short").await;
+        assert_eq!(told, "exit code: 0");
+        git(&home.work(), &["worktree", "remove", "--force", "again"]);
+        git(&home.work(), &["branch", "--quiet", "-D", "again"]);
+    }
+}

@@ -110,7 +110,9 @@ impl ControlFiles {
         }
         if !sandbox.git_config {
             let remembered = sandbox.private.first().map(|data| memory::read(data)).unwrap_or_default();
-            for directory in named.iter().chain(&remembered) {
+            // The git directory of a removed worktree or submodule can be created again.
+            let remembered = remembered.iter().filter(|directory| !is_absent(directory));
+            for directory in named.iter().chain(remembered) {
                 found.add_named(directory);
             }
         }
