@@ -231,10 +231,7 @@ pub(super) fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result
         }
         return Err(error);
     }
-    for change in by_us {
-        context.files.note(&change.resolved.real, None);
-        change.old.bytes.iter().for_each(|old| context.files.replace(&change.resolved.real, old));
-    }
+    by_us.iter().for_each(|change| context.files.note(&change.resolved.real, None));
     Ok(())
 }
 
@@ -336,9 +333,8 @@ impl PlannedChange {
     /// the file to disk.
     fn try_client(&self, context: &ToolContext) -> Result<bool, ToolError> {
         let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
-        // Clients follow symlinks, which a program can create at any time. Only an existing file
-        // with unsaved text needs the client.
-        if self.old.client_copy.unsaved().is_none() || self.old.seen.disk.is_none() || !self.old.plain {
+        // If the client's copy could not be read, it may have unsaved changes.
+        if self.old.client_copy == ClientCopy::Unknown || !self.old.plain {
             return Ok(false);
         }
         let by_client = context.client_writes(&self.resolved, new)?;

@@ -32,9 +32,8 @@ impl ToolContext {
                 None => ToolError(format!("{shown} is not on the disk, and the client refused to read it: {why}")),
             }
         })?;
-        self.check_place(resolved, "read")?;
         Ok(match (text, disk) {
-            (Some(text), Some(disk)) if !differs(disk, &text) || self.files.has_replaced(&resolved.real, &text) => ClientCopy::Same,
+            (Some(text), Some(disk)) if !differs(disk, &text) => ClientCopy::Same,
             // Some clients report a missing file as an error, some as an empty text.
             (None, None) => ClientCopy::Same,
             (Some(text), None) if text.is_empty() => ClientCopy::Same,
@@ -43,30 +42,20 @@ impl ToolContext {
         })
     }
 
-    /// Lets the client write the new content of an existing file and returns whether it did.
-    /// Content that editors do not preserve byte for byte is never sent. Blocks the thread.
+    /// Lets the client write the file's new content and returns whether it did. Content that
+    /// editors do not preserve byte for byte is never sent. Blocks the thread.
     pub(crate) fn client_writes(&self, resolved: &ResolvedPath, bytes: &[u8]) -> Result<bool, ToolError> {
         let Some(client) = self.client_of(resolved) else { return Ok(false) };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| editors_preserve(bytes)) else { return Ok(false) };
+        // Not every client creates missing parent directories.
+        let parents = workspace::create_parents(&resolved.real).map_err(|error| self.failed("creating", &resolved.path, error))?;
         let written = self.wait_for(client.write_text(&resolved.path, text)).unwrap_or(Ok(false));
-        let written = written.map_err(|ClientRefusal(why)| {
-            ToolError(format!("the client refused to write {}: {why}", self.workspace.show(&resolved.path)))
-        })?;
-        self.check_place(resolved, "wrote").map(|()| written)
-    }
-
-    /// Fails if the path of a file leads elsewhere now, because a program has replaced a directory
-    /// by a symlink: clients follow symlinks, so that the client may have used another file.
-    fn check_place(&self, resolved: &ResolvedPath, did: &str) -> Result<(), ToolError> {
-        let now = workspace::followed_path(&resolved.path);
-        if now == resolved.real {
-            return Ok(());
+        if written.is_err() {
+            parents.remove();
         }
-        self.distrust_client(resolved);
-        let (shown, now) = (self.workspace.show(&resolved.path), self.workspace.show(&now));
-        Err(ToolError(format!(
-            "a symlink has led {shown} to {now} while the editor {did} it: tell the user to check that file, and what made the symlink"
-        )))
+        written.map_err(|ClientRefusal(why)| {
+            ToolError(format!("the client refused to write {}: {why}", self.workspace.show(&resolved.path)))
+        })
     }
 
     /// Returns whether a write of the file by the client is pending.

@@ -1,7 +1,7 @@
 //! Records the file versions that a session has seen, so that the session does not overwrite
 //! changes that it has not seen. Also holds the locks for files that are being written.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -61,15 +61,13 @@ impl DiskState {
 #[derive(Debug, Default)]
 pub struct FilesSeen {
     seen: Mutex<HashMap<PathBuf, FileState>>,
-    /// Hashes of files and of their texts that the session has replaced on the disk.
-    replaced: Mutex<HashSet<u64>>,
     pub(super) locks: Arc<PathLocks>,
 }
 
 impl FilesSeen {
     /// Creates an empty record. `locks` are shared by all sessions.
     pub(crate) fn new(locks: Arc<PathLocks>) -> FilesSeen {
-        FilesSeen { locks, ..FilesSeen::default() }
+        FilesSeen { seen: Mutex::default(), locks }
     }
 
     /// Records that the session has seen the file in its current state. `unsaved` is the client's
@@ -79,17 +77,6 @@ impl FilesSeen {
         if seen.is_a_file() {
             self.seen.lock().insert(real.to_owned(), seen);
         }
-    }
-
-    /// Records that the session has replaced the text of a file on the disk.
-    pub(crate) fn replace(&self, real: &Path, former: &[u8]) {
-        self.replaced.lock().insert(text_hash(real, former));
-    }
-
-    /// Returns whether the session has replaced this text of a file on the disk. A client whose
-    /// copy has it has not read the file again yet.
-    pub(crate) fn has_replaced(&self, real: &Path, text: &str) -> bool {
-        self.replaced.lock().contains(&text_hash(real, text.as_bytes()))
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.
@@ -109,16 +96,6 @@ impl FilesSeen {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns a hash of a file and a text. Ignores what clients drop or add: carriage returns, a byte
-/// order mark and final newlines.
-fn text_hash(real: &Path, text: &[u8]) -> u64 {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_end();
-    let mut hasher = DefaultHasher::new();
-    real.hash(&mut hasher);
-    text.split(|byte| *byte == b'\n').for_each(|line| line.strip_suffix(b"\r").unwrap_or(line).hash(&mut hasher));
-    hasher.finish()
 }
 
 /// The locks of files that are being written.

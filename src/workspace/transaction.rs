@@ -70,6 +70,25 @@ pub fn commit(changes: &[FileChange<'_>]) -> Result<(), ChangeFailure> {
     Ok(())
 }
 
+/// The directories that [`create_parents`] created.
+pub(crate) struct CreatedParents(Transaction<'static>);
+
+/// Creates the missing parent directories of `real` without following symlinks.
+pub(crate) fn create_parents(real: &Path) -> io::Result<CreatedParents> {
+    let mut transaction = Transaction::default();
+    if let Some(parent) = real.parent() {
+        transaction.create_directory(parent)?;
+    }
+    Ok(CreatedParents(transaction))
+}
+
+impl CreatedParents {
+    /// Removes the created directories that are empty.
+    pub(crate) fn remove(self) {
+        self.0.roll_back(0);
+    }
+}
+
 #[derive(Default)]
 struct Transaction<'a> {
     staged: Vec<StagedChange<'a>>,

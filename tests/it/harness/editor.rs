@@ -33,8 +33,9 @@ pub enum Manner {
     CannotRead,
     /// Supports reading, but no writing.
     CannotWrite,
-    /// Like CodeCompanion: reads the disk, also if a buffer is open.
-    ReadsDisk,
+    /// Like CodeCompanion: reads the disk; writes into an open buffer, line by line, and saves the
+    /// buffer with one extra line end.
+    AddsBlankLine,
     /// Like Avante: reads an open buffer without its final newline; writes go to the disk
     /// unchanged.
     DropsFinalNewline,
@@ -59,9 +60,6 @@ fn failure(error: std::io::Error) -> Failure {
 
 pub struct Editor {
     pub manner: Manner,
-    /// The path that another program replaces by a symlink to the second path, at the next call of
-    /// the method.
-    pub swap: Option<(&'static str, PathBuf, PathBuf)>,
     /// Unsaved buffers.
     pub buffers: HashMap<PathBuf, String>,
     /// The called methods, in order.
@@ -82,8 +80,7 @@ struct Terminal {
 impl Editor {
     pub fn new(manner: Manner) -> Editor {
         let later = mpsc::unbounded_channel();
-        let (buffers, calls, first, terminals) = (HashMap::new(), Vec::new(), HashMap::new(), HashMap::new());
-        Editor { manner, swap: None, buffers, calls, first, terminals, later }
+        Editor { manner, buffers: HashMap::new(), calls: Vec::new(), first: HashMap::new(), terminals: HashMap::new(), later }
     }
 
     pub fn with_buffers(manner: Manner, buffers: &[(PathBuf, &str)]) -> Editor {
@@ -104,10 +101,6 @@ impl Editor {
     /// The answer to a request; none if the answer is deferred or never sent.
     pub fn answer(&mut self, id: &Value, method: &str, params: &Value) -> Option<Value> {
         self.calls.push(method.into());
-        if let Some((_, path, target)) = self.swap.take_if(|(at, ..)| *at == method) {
-            std::fs::rename(&path, path.with_extension("former")).unwrap();
-            std::os::unix::fs::symlink(target, path).unwrap();
-        }
         let done = match self.manner {
             Manner::Silent => return None,
             Manner::Errs => Err((-32603, "broken editor".to_owned())),
@@ -170,7 +163,7 @@ impl Editor {
     fn read(&mut self, path: PathBuf) -> Result<String, Failure> {
         let disk = || std::fs::read_to_string(&path).map(|text| text.replace("\r\n", "\n")).map_err(failure);
         let text = match (self.manner, self.buffers.get(&path)) {
-            (Manner::ReadsDisk, _) | (_, None) => disk()?,
+            (Manner::AddsBlankLine, _) | (_, None) => disk()?,
             (Manner::DropsFinalNewline, Some(text)) => text.strip_suffix('\n').unwrap_or(text).to_owned(),
             (_, Some(text)) => text.clone(),
         };
@@ -189,6 +182,8 @@ impl Editor {
                 self.buffers.insert(path, text.replace("\r\n", "\n"));
                 return Ok(json!({}));
             }
+            Manner::AddsBlankLine if self.buffers.contains_key(&path) => (Some(text), format!("{text}\n")),
+            Manner::AddsBlankLine => (None, text.to_owned()),
             Manner::DropsFinalNewline => (self.buffers.contains_key(&path).then_some(text), text.to_owned()),
             Manner::Formats => (None, text.replace('=', " = ").replace("  ", " ")),
             _ => (None, text.to_owned()),

@@ -25,68 +25,42 @@ async fn unsaved(home: &Home, session: &str, index: usize) -> bool {
 }
 
 #[tokio::test]
-async fn editor_without_unsaved_text_or_with_stale_reads_writes_nothing() {
-    for (manner, text) in [(Manner::ReadsDisk, "one\ntwo\n"), (Manner::Stale, "one\ntwo\n")] {
-        let home = Home::new();
-        let file = home.put("a.txt", text);
-        let calls = [edit("a.txt", "one", "1"), read("a.txt"), edit("a.txt", "two", "2"), read("a.txt")];
-        let (mut agent, session) = session(&home, Editor::with_buffers(manner, &[(file, text)]), &calls).await;
-        let (_, updates) = agent.turn(&session, "go").await;
-        assert!(said(&updates, 1).contains("1\t1\n"), "{manner:?}: {}", said(&updates, 1));
-        assert_eq!(home.get("a.txt").as_deref(), Some("1\n2\n"), "{manner:?}: {}", said(&updates, 2));
-        for index in [1, 3] {
-            assert!(!unsaved(&home, &session, index).await, "{manner:?}");
-        }
-        assert!(!agent.editor.as_ref().unwrap().calls.contains(&WRITE.to_owned()), "{manner:?}");
-        assert_eq!(notices(&updates), Vec::<&str>::new());
-        agent.finish().await;
-    }
+async fn editor_that_adds_a_blank_line_on_each_write_is_distrusted() {
+    let home = Home::new();
+    let file = home.put("a.txt", "one\ntwo\n");
+    let editor = Editor::with_buffers(Manner::AddsBlankLine, &[(file, "one\ntwo\n")]);
+    let calls = [edit("a.txt", "one", "1"), edit("a.txt", "two", "2"), read("a.txt")];
+    let (mut agent, session) = session(&home, editor, &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert_eq!(home.get("a.txt").as_deref(), Some("1\n2\n"));
+    assert!(!unsaved(&home, &session, 2).await);
+    assert_eq!(agent.editor.as_ref().unwrap().calls, [READ, WRITE, READ], "the disk is used after the first edit");
+    assert_eq!(notices(&updates), [UNUSED]);
+    agent.finish().await;
 }
 
-/// A program replaces a directory, or the file, by a symlink while the editor reads or writes it.
 #[tokio::test]
-async fn symlink_that_appears_during_a_call_of_the_client_is_reported() {
-    let new = ("write", json!({"file_path": "below/deep/new.txt", "content": "new\n"}));
-    for (method, replaced, target, call, words) in [
-        (WRITE, "below", "", edit("below/deep/a.txt", "one", "1"), "while the editor wrote it"),
-        (WRITE, "below/deep", "deep", edit("below/deep/a.txt", "one", "1"), "while the editor wrote it"),
-        (WRITE, "below/deep/a.txt", "deep/a.txt", edit("below/deep/a.txt", "one", "1"), "while the editor wrote it"),
-        (READ, "below/deep", "deep", read("below/deep/a.txt"), "while the editor read it"),
-        (READ, "below/deep/a.txt", "deep/a.txt", read("below/deep/a.txt"), "while the editor read it"),
-        (READ, "below", "", edit("below/deep/a.txt", "one", "1"), "while the editor read it"),
-        // The client is not asked about a new file.
-        (WRITE, "below/deep", "deep", new, ""),
-    ] {
-        let home = Home::new();
-        let file = home.put("below/deep/a.txt", "one\n");
-        let outside = home.put("../outside/deep/a.txt", "outside\n").parent().unwrap().parent().unwrap().to_owned();
-        let mut editor = Editor::with_buffers(Manner::Saves, &[(file, "one\ntyped\n")]);
-        editor.swap = Some((method, home.work().join(replaced), outside.join(target)));
-        let what = format!("{method} {replaced} {call:?}");
-        let (mut agent, session) = session(&home, editor, &[call, read("below/deep/a.txt")]).await;
-        let (_, updates) = agent.turn(&session, "go").await;
-        let (told, editor) = (said(&updates, 0), agent.editor.as_ref().unwrap());
-        if words.is_empty() {
-            assert_eq!((told.starts_with("completed"), home.get("below/deep/new.txt").as_deref()), (true, Some("new\n")), "{told}");
-            assert!(editor.calls.iter().all(|call| call != WRITE), "{what}");
-        } else {
-            assert!(told.starts_with("failed") && told.contains(words) && told.contains("outside"), "{what}: {told}");
-            // The client is not asked any more.
-            assert_eq!((editor.calls.last().map(String::as_str), notices(&updates)), (Some(method), vec![UNUSED]), "{what}");
-        }
-        assert!(!outside.join("deep/new.txt").exists());
-        agent.finish().await;
-    }
+async fn editor_with_stale_reads_is_distrusted() {
+    let home = Home::new();
+    home.put("a.txt", "one\n");
+    let calls = [edit("a.txt", "one", "two"), read("a.txt"), edit("a.txt", "two", "three")];
+    let (mut agent, session) = session(&home, Editor::new(Manner::Stale), &calls).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    assert!(said(&updates, 1).contains("1\ttwo\n"), "{}", said(&updates, 1));
+    assert!(!unsaved(&home, &session, 1).await);
+    assert_eq!(home.get("a.txt").as_deref(), Some("three\n"));
+    assert_eq!(agent.editor.as_ref().unwrap().calls, [READ, WRITE, READ]);
+    assert_eq!(notices(&updates), [UNUSED]);
+    agent.finish().await;
 }
 
 #[tokio::test]
 async fn editor_that_did_not_write_is_distrusted() {
     let home = Home::new();
-    let file = home.put("a.txt", "a + b\n");
-    let editor = Editor::with_buffers(Manner::Lies, &[(file, "a + b\nc\n")]);
-    let (mut agent, session) = session(&home, editor, &[edit("a.txt", "+", "-")]).await;
+    home.put("a.txt", "a + b\n");
+    let (mut agent, session) = session(&home, Editor::new(Manner::Lies), &[edit("a.txt", "+", "-")]).await;
     let (_, updates) = agent.turn(&session, "go").await;
-    assert_eq!(home.get("a.txt").as_deref(), Some("a - b\nc\n"));
+    assert_eq!(home.get("a.txt").as_deref(), Some("a - b\n"));
     assert_eq!(notices(&updates), [UNUSED]);
     agent.finish().await;
 }
@@ -94,14 +68,14 @@ async fn editor_that_did_not_write_is_distrusted() {
 #[tokio::test]
 async fn editor_that_formats_on_save_is_trusted() {
     let home = Home::new();
-    let file = home.put("a.txt", "x = 1\n");
+    home.put("a.txt", "x = 1\n");
     let calls = [edit("a.txt", "x = 1\n", "x=2\n"), read("a.txt"), edit("a.txt", "x = 2\n", "x=3\ny=4\n")];
-    let (mut agent, session) = session(&home, Editor::with_buffers(Manner::Formats, &[(file, "x = 1\nz = 0\n")]), &calls).await;
+    let (mut agent, session) = session(&home, Editor::new(Manner::Formats), &calls).await;
     let (_, updates) = agent.turn(&session, "go").await;
     assert!(said(&updates, 1).contains("1\tx = 2\n"), "{}", said(&updates, 1));
-    assert_eq!(home.get("a.txt").as_deref(), Some("x=3\ny=4\nz = 0\n"));
+    assert_eq!(home.get("a.txt").as_deref(), Some("x = 3\ny = 4\n"));
     let calls = &agent.editor.as_ref().unwrap().calls;
-    assert_eq!(calls.iter().filter(|call| *call == WRITE).count(), 1, "{calls:?}");
+    assert_eq!(calls.iter().filter(|call| *call == WRITE).count(), 2, "{calls:?}");
     assert_eq!(notices(&updates), Vec::<&str>::new());
     agent.finish().await;
 }
@@ -119,7 +93,7 @@ async fn final_newline_dropped_by_editor_is_kept() {
         assert_eq!(unsaved(&home, &session, 0).await, typed, "{open:?}");
         assert!(!unsaved(&home, &session, 2).await, "{open:?}");
         assert_eq!(home.get("a.txt").as_deref(), Some(after), "{open:?}");
-        assert_eq!(agent.editor.as_ref().unwrap().calls.contains(&WRITE.to_owned()), typed, "the editor writes unsaved text");
+        assert!(agent.editor.as_ref().unwrap().calls.contains(&WRITE.to_owned()), "the editor writes it");
         assert_eq!(notices(&updates), Vec::<&str>::new());
         agent.finish().await;
     }
@@ -154,10 +128,12 @@ async fn untrusted_project_cannot_turn_off_client_files() {
 #[tokio::test]
 async fn refusal_of_the_client_is_not_overruled() {
     let both = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: locked.txt\n@@\n-one\n+1\n*** End Patch";
+    let new = json!({"file_path": "new/locked.txt", "content": "new\n"});
     let cases = [
         (Manner::Refuses, read("secret.txt"), "failed the client refused to read secret.txt: the user said no"),
         (Manner::Refuses, edit("secret.txt", "one", "1"), "failed the client refused to read secret.txt: the user said no"),
         (Manner::Refuses, edit("locked.txt", "one", "1"), "failed the client refused to write locked.txt: the user said no"),
+        (Manner::Refuses, ("write", new), "failed the client refused to write new/locked.txt: the user said no"),
         (
             Manner::Refuses,
             ("apply_patch", json!({"patch": both})),
@@ -172,13 +148,13 @@ async fn refusal_of_the_client_is_not_overruled() {
             home.put(name, "one\n");
         }
         let what = format!("{manner:?} {call:?}");
-        let editor = Editor::with_buffers(manner, &[(home.work().join("locked.txt"), "one\ntyped\n")]);
-        let (mut agent, session) = session(&home, editor, &[call]).await;
+        let (mut agent, session) = session(&home, Editor::new(manner), &[call]).await;
         let (_, updates) = agent.turn(&session, "go").await;
         assert!(said(&updates, 0).starts_with(expected), "{what}: {}", said(&updates, 0));
         for name in ["a.txt", "secret.txt", "locked.txt"] {
             assert_eq!(home.get(name).as_deref(), Some("one\n"), "{what}: {name}");
         }
+        assert!(!home.work().join("new").exists(), "{what}: the directory of a refused file");
         assert_eq!(notices(&updates), Vec::<&str>::new(), "{what}: the call's result says it");
         agent.finish().await;
     }
@@ -222,12 +198,11 @@ async fn files_in_roots_unknown_to_client_are_not_requested() {
 #[tokio::test]
 async fn file_written_without_answer_can_be_edited_again() {
     let home = Home::new();
-    let file = home.put("a.txt", "one\n");
+    home.put("a.txt", "one\n");
     let calls = [edit("a.txt", "one", "two"), edit("a.txt", "two", "three")];
-    let editor = Editor::with_buffers(Manner::WritesSilently, &[(file, "one\ntyped\n")]);
-    let (mut agent, session) = session(&home, editor, &calls).await;
+    let (mut agent, session) = session(&home, Editor::new(Manner::WritesSilently), &calls).await;
     let (_, updates) = agent.turn(&session, "go").await;
-    assert_eq!(home.get("a.txt").as_deref(), Some("three\ntyped\n"), "{}", said(&updates, 1));
+    assert_eq!(home.get("a.txt").as_deref(), Some("three\n"), "{}", said(&updates, 1));
     assert_eq!(agent.editor.as_ref().unwrap().calls, [READ, WRITE]);
     assert_eq!(notices(&updates), ["A request to the client failed"]);
     agent.finish().await;
@@ -246,7 +221,7 @@ async fn new_file_is_not_read_before_write() {
         let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &[call]).await;
         let (_, updates) = agent.turn(&session, "go").await;
         assert_eq!(home.get(name).as_deref(), Some("new\n"), "{name}: {}", said(&updates, 0));
-        assert_eq!(agent.editor.as_ref().unwrap().calls, Vec::<String>::new(), "{name}");
+        assert_eq!(agent.editor.as_ref().unwrap().calls, [WRITE, READ], "{name}: read only to check what was written");
         assert_eq!(notices(&updates), Vec::<&str>::new());
         agent.finish().await;
     }
