@@ -23,7 +23,7 @@ pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, is_zip, media_type};
 pub(crate) use new_file::{create_first, replace_file};
 pub(crate) use private::{create_private, create_private_dir, lock_files, read_private, replace_private, write_private};
-pub(crate) use roots::{leads_out, real_writable};
+pub(crate) use roots::{leads_out, real as followed_path, real_writable};
 pub(crate) use transaction::{ChangeFailure, create_parents};
 pub use transaction::{FileChange, commit};
 pub(crate) use walk::{PathFilter, Walk};
