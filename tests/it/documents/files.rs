@@ -41,7 +41,8 @@ fn workbook(sheets: usize, strings: &str, styles: &str, sheet: &str) -> Vec<u8> 
 fn office() -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
     let long = "x".repeat(63 << 20);
     let formats: String = (0..800_000).map(|number| format!("<numFmt numFmtId='{number}' formatCode='{number}'/>")).collect();
-    let names = (0..1_500_000).map(|number| format!("<Relationship Id='{number}' Target=''/>")).collect::<String>();
+    // The table of this many entries grows beyond the memory of a reader.
+    let names = (0..2_000_000).map(|number| format!("<Relationship Id='{number}'/>")).collect::<String>();
     let cell = "<row><c t='s'><v>0</v></c></row>";
     let open = |body: &str| package(&[("mimetype", "application/vnd.oasis.opendocument.text"), ("content.xml", body)]);
     vec![
