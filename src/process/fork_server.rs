@@ -65,6 +65,8 @@ struct Supervisors {
     mounts: OnceCell<bool>,
     /// Supervisors that were killed, or are to be killed, and that may have left processes.
     lost: Vec<(u32, CommandMark)>,
+    /// The guards of their commands, for when no process of them is left.
+    lost_guards: Vec<Guard>,
     readers: Readers,
     /// The deadline of the lease under which the commands run.
     lease: Option<DeadlineMemory>,
@@ -91,13 +93,13 @@ fn serve(open_files: u64, git_dirs: Vec<PathBuf>) -> io::Result<()> {
         watch: Watch::new(),
         mounts: OnceCell::new(),
         lost: Vec::new(),
+        lost_guards: Vec::new(),
         readers: Readers::default(),
         lease: None,
     };
     let mut buffer = vec![0; limits::ORDER_BYTES_MAX];
     let served = loop {
         let ready = signals.wait_for(io::stdin().as_fd(), supervisors.watch.descriptor(), supervisors.time_left());
-        supervisors.check();
         supervisors.reap();
         if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             match receive(io::stdin().as_fd(), &mut buffer) {
@@ -114,7 +116,6 @@ fn serve(open_files: u64, git_dirs: Vec<PathBuf>) -> io::Result<()> {
     supervisors.cut(|_| true);
     while let Some(time_left) = supervisors.time_left() {
         signals.wait_child(time_left);
-        supervisors.check();
         supervisors.reap();
     }
     served
@@ -156,7 +157,8 @@ impl Supervisors {
             .sandbox
             .as_ref()
             .map(|sandbox| Guard::new(sandbox, self.named(&command), || *self.mounts.get_or_init(os::can_mount)));
-        let guard = guard.unwrap_or_default();
+        let mut guard = guard.unwrap_or_default();
+        self.running.values().filter_map(|known| known.guard.as_ref()).for_each(|(other, _)| guard.share(other));
         guard.watch(&mut self.watch);
         // The report ends when this is closed, too.
         let lifeline = descriptors.first().filter(|_| guard.is_needed()).and_then(|lifeline| lifeline.try_clone().ok());
@@ -215,21 +217,26 @@ impl Supervisors {
     fn reap(&mut self) {
         let before = self.lost.len();
         self.readers.watch();
-        tree::reap(|pid, status| {
-            let pid = pid.as_raw_nonzero().get().unsigned_abs();
+        let mut ended = Vec::new();
+        tree::reap(|pid, status| ended.push((pid.as_raw_nonzero().get().unsigned_abs(), status)));
+        // Reads all changes that the ended commands made.
+        self.check();
+        for (pid, status) in ended {
             if self.readers.ended(pid, status) {
-                return;
+                continue;
             }
-            let Some(known) = self.running.remove(&pid) else { return };
-            if let Some((guard, lifeline)) = known.guard {
-                let files = guard.finish().join(", ");
-                if status.exit_status() == Some(0) && !files.is_empty() {
-                    // Fails if the receiver is gone, or does not read.
-                    let _ = rustix::net::send(lifeline, &report::restored(&files), SendFlags::DONTWAIT);
+            match self.running.remove(&pid) {
+                Some(known) if status.signaled() => self.lost(pid, known),
+                Some(SupervisedCommand { guard: Some((guard, lifeline)), .. }) => {
+                    let [restored, created] = guard.finish().map(|files| files.join(", "));
+                    if status.exit_status() == Some(0) && !(restored.is_empty() && created.is_empty()) {
+                        // Fails if the receiver is gone, or does not read.
+                        let _ = rustix::net::send(lifeline, &report::files(&restored, &created), SendFlags::DONTWAIT);
+                    }
                 }
+                Some(_) | None => {}
             }
-            self.lost.extend(status.signaled().then_some((pid, known.mark)));
-        });
+        }
         let now = Instant::now();
         self.lose(|known| known.until.is_some_and(|until| until <= now));
         if self.lost.len() > before {
@@ -239,7 +246,13 @@ impl Supervisors {
 
     /// Counts the matching supervisors as lost.
     fn lose(&mut self, matches: impl Fn(&SupervisedCommand) -> bool) {
-        self.lost.extend(self.running.extract_if(|_, known| matches(known)).map(|(pid, known)| (pid, known.mark)));
+        let found: Vec<_> = self.running.extract_if(|_, known| matches(known)).collect();
+        found.into_iter().for_each(|(pid, known)| self.lost(pid, known));
+    }
+
+    fn lost(&mut self, pid: u32, known: SupervisedCommand) {
+        self.lost.push((pid, known.mark));
+        self.lost_guards.extend(known.guard.map(|(guard, _)| guard));
     }
 
     /// Kills the processes without a supervisor. Returns false if some are left.
@@ -247,6 +260,9 @@ impl Supervisors {
         let killed = tree::kill_orphans(&self.lost, |pid| self.running.contains_key(&pid) || self.readers.contains(pid));
         if killed {
             self.lost.clear();
+            for guard in self.lost_guards.drain(..) {
+                guard.finish();
+            }
         }
         killed
     }

@@ -23,6 +23,8 @@ pub struct ExitStatus {
     pub unsupported: Option<String>,
     /// The control files that the command changed, and that were restored after it.
     pub restored: Option<String>,
+    /// Descriptions of control files that the command created.
+    pub created: Option<String>,
 }
 
 impl ExitStatus {
@@ -32,8 +34,8 @@ impl ExitStatus {
     }
 }
 
-/// Maximum size of the list of restored files, in bytes.
-const RESTORED_BYTES_MAX: usize = 8 << 10;
+/// Maximum size of a list of files, in bytes.
+const FILES_BYTES_MAX: usize = 8 << 10;
 
 /// Value sent instead of an exit code if the command was not started because it could not be
 /// sandboxed.
@@ -58,10 +60,10 @@ pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
     [code.to_ne_bytes().as_slice(), &with_length(note.as_bytes()), &with_length(shell)].concat()
 }
 
-/// Encodes the last part, which the fork server appends: the restored files, at most
-/// [`RESTORED_BYTES_MAX`].
-pub(super) fn restored(files: &str) -> Vec<u8> {
-    with_length(&files.as_bytes()[..files.len().min(RESTORED_BYTES_MAX)])
+/// Encodes the last part, which the fork server appends: the restored files, and what the command
+/// created, each at most [`FILES_BYTES_MAX`].
+pub(super) fn files(restored: &str, created: &str) -> Vec<u8> {
+    [restored, created].map(|text| with_length(&text.as_bytes()[..text.len().min(FILES_BYTES_MAX)])).concat()
 }
 
 fn with_length(bytes: &[u8]) -> Vec<u8> {
@@ -85,7 +87,9 @@ pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
     let (code, rest) = rest.split_first_chunk::<4>()?;
     let (note, rest) = take(rest)?;
     let (shell, rest) = take(rest)?;
-    let [note, restored] = [note, take(rest).unwrap_or_default().0].map(text);
+    let (restored, rest) = take(rest).unwrap_or_default();
+    let (created, _) = take(rest).unwrap_or_default();
+    let [note, restored, created] = [note, restored, created].map(text);
     let code = i32::from_ne_bytes(*code);
     if code == REFUSED {
         let note = note.unwrap_or_default();
@@ -95,7 +99,7 @@ pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
     if code == LEASE_ENDED {
         return Some(Err(Error::new(Kind::Internal, note.unwrap_or_default())));
     }
-    let mut status = ExitStatus { code, unsupported: note, restored, ..ExitStatus::default() };
+    let mut status = ExitStatus { code, unsupported: note, restored, created, ..ExitStatus::default() };
     // The variables exported at the start, the final directory and the variables exported at the
     // end, each followed by a NUL.
     if let [before, cwd, after, _] = shell.split(|byte| *byte == 0).collect::<Vec<_>>().as_slice() {

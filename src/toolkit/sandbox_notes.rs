@@ -18,6 +18,9 @@ pub(crate) fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus, output: &str
     if let Some(restored) = &status.restored {
         notes += &format!("[sandbox: commands cannot change these files, so they were restored: {restored}]\n");
     }
+    if let Some(created) = &status.created {
+        notes += &format!("[sandbox: {created}]\n");
+    }
     let is_protected = !sandbox.writable.is_empty() && !sandbox.git_config;
     if is_protected && CONTROL_FILE_ERRORS.iter().any(|error| output.contains(error)) {
         notes += "[sandbox: git's configuration and hooks, and .nuncio, are read-only, so that a part of the command may not have \

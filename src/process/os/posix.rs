@@ -300,6 +300,9 @@ impl NoGuard {
         NoGuard
     }
 
+    /// Does nothing.
+    pub(in crate::process) fn share(&mut self, _other: &NoGuard) {}
+
     /// Returns false: there is nothing to guard.
     pub(in crate::process) fn is_needed(&self) -> bool {
         false
@@ -316,9 +319,9 @@ impl NoGuard {
         None
     }
 
-    /// Returns the restored files: none.
-    pub(in crate::process) fn finish(self) -> Vec<String> {
-        Vec::new()
+    /// Returns the restored files, and descriptions of what the command created: none.
+    pub(in crate::process) fn finish(self) -> [Vec<String>; 2] {
+        Default::default()
     }
 }
 

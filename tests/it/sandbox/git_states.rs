@@ -233,7 +233,7 @@ async fn commands_cannot_create_settings() {
                 }
             };
             assert!(home.work().join(".nuncio").symlink_metadata().is_err(), "{command}: {told}");
-            assert!(told.contains(".nuncio.removed"), "{command}: {told}");
+            assert!(told.contains(".nuncio.removed") && !told.contains("were restored"), "{command}: {told}");
         }
     }
 }
@@ -350,4 +350,15 @@ async fn directories_that_were_removed_can_be_created_again() {
         git(&home.work(), &["worktree", "remove", "--force", "again"]);
         git(&home.work(), &["branch", "--quiet", "-D", "again"]);
     }
+}
+
+/// A supervisor that its command kills cannot report, but what the command changed is restored.
+#[test]
+fn killed_supervisors_leave_no_changes() {
+    needs_linux!("sandbox");
+    let home = with_worktree_and_submodule();
+    home.config("[permissions]\nrules = [{ tool = \"bash\", policy = \"allow\" }]\n");
+    let input = json!({ "command": "cp fake/config .git/config; cp evil .git/hooks/post-index-change; kill -9 $PPID" }).to_string();
+    let ran = output_without(libc::SYS_unshare, libc::EPERM, &home, &["tool", "bash", "--mode", "auto", &input]);
+    assert!(!home.get(".git/config").unwrap().contains("evil") && !runs_evil(&home), "{ran:?}");
 }

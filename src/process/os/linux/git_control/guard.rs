@@ -40,15 +40,19 @@ pub(in crate::process) struct Guard {
     mounted: Vec<(PathBuf, Option<FileIdentity>)>,
     /// Git directories that did not exist when the command started.
     created: BTreeSet<PathBuf>,
-    /// The restored files, and what was found.
-    reports: BTreeSet<String>,
+    /// The restored files.
+    restored: BTreeSet<String>,
+    /// Descriptions of what the command created and what was not restored.
+    created_files: BTreeSet<String>,
+    /// A watched name changed since the command started.
+    changed: bool,
     /// When to check again although nothing changed: the mounts were not made yet, or settings that
     /// do not exist are to be protected.
     due: Option<Instant>,
 }
 
 /// A control file as the command must leave it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kept {
     path: PathBuf,
     /// The file that was mounted all the time. A change of this file was made from outside.
@@ -96,6 +100,16 @@ impl Guard {
         guard.mounted = guard.control.identities();
         guard.due = guard.control.absent.iter().any(|path| path.ends_with(SETTINGS)).then(|| Instant::now() + LONG);
         guard
+    }
+
+    /// Takes over what another guard has seen of the same files: they may differ from it because
+    /// its command changes them now.
+    pub(in crate::process) fn share(&mut self, other: &Guard) {
+        for kept in &mut self.before {
+            if let Some(known) = other.before.iter().find(|known| known.path == kept.path) {
+                *kept = known.clone();
+            }
+        }
     }
 
     /// Returns whether there is something to guard.
@@ -151,6 +165,7 @@ impl Guard {
     /// Protects again what changed. `supervisor` is the command's.
     pub(in crate::process) fn check(&mut self, supervisor: u32) {
         let now = Instant::now();
+        self.changed = true;
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             self.protect_absent_settings();
@@ -160,7 +175,8 @@ impl Guard {
             let identities = self.control.identities();
             if self.mounts && self.mounted != identities {
                 match self.control.mount_again(supervisor) {
-                    Remount::Done | Remount::Failed => self.mounted = self.control.identities(),
+                    // A file that was replaced again has another identity at the next check.
+                    Remount::Done | Remount::Failed => self.mounted = identities,
                     Remount::TooEarly => self.due = Some(now + CHECK_AGAIN),
                 }
             }
@@ -194,10 +210,13 @@ impl Guard {
     }
 
     /// Makes the last check, after the command and its processes have ended, and removes
-    /// placeholders. Returns what was restored, or found.
-    pub(in crate::process) fn finish(mut self) -> Vec<String> {
-        self.adopt();
-        self.restore();
+    /// placeholders. Returns the restored files, and descriptions of what the command created.
+    pub(in crate::process) fn finish(mut self) -> [Vec<String>; 2] {
+        // Without mounts, more can change than what is watched.
+        if self.changed || !self.mounts {
+            self.adopt();
+            self.restore();
+        }
         for git_dir in std::mem::take(&mut self.created) {
             self.check_created(&git_dir);
         }
@@ -209,7 +228,7 @@ impl Guard {
             }
         }
         self.control.remove_placeholders(self.sandbox.private.first().map(PathBuf::as_path));
-        self.reports.into_iter().collect()
+        [self.restored, self.created_files].map(|reports| reports.into_iter().collect())
     }
 
     /// Adds git directories that are complete and did not exist before, such as that of a linked
@@ -275,7 +294,7 @@ impl Guard {
             };
             let restored = kept.entry.restore(&kept.path);
             written |= restored.is_ok();
-            self.reports.insert(match restored {
+            self.restored.insert(match restored {
                 Ok(()) => report,
                 Err(error) => format!("{report} (failed: {error})"),
             });
@@ -295,7 +314,7 @@ impl Guard {
                 Some(expected) => Entry::text(&format!("{expected}\n")).restore(&common),
                 None => Entry::Missing.restore(&common),
             };
-            self.reports.insert(format!("{}", common.display()));
+            self.restored.insert(format!("{}", common.display()));
         }
         for name in ["config", "config.worktree"] {
             let path = git_dir.join(name);
@@ -303,7 +322,7 @@ impl Guard {
                 let Merge { text, undone } = merge(b"", &bytes, true);
                 let harmless = Entry::File { bytes: text, mode };
                 if !undone.is_empty() && harmless.restore(&path).is_ok() {
-                    self.reports.insert(format!("{} ({})", path.display(), undone.join("; ")));
+                    self.restored.insert(format!("{} ({})", path.display(), undone.join("; ")));
                 }
             }
         }
@@ -315,8 +334,8 @@ impl Guard {
         if let Ok(Entry::File { bytes, .. }) = Entry::read(&config) {
             let undone = merge(b"", &bytes, true).undone;
             if !undone.is_empty() {
-                self.reports.insert(format!(
-                    "{} (not restored, because the repository is new: {})",
+                self.created_files.insert(format!(
+                    "{} of the new repository names programs or has other settings: {}",
                     config.display(),
                     undone.join("; ")
                 ));
@@ -324,7 +343,7 @@ impl Guard {
         }
         let hooks = fs::read_dir(path.join("hooks")).into_iter().flatten().flatten();
         for hook in hooks.filter(|hook| hook.path().extension().is_none_or(|extension| extension != "sample")) {
-            self.reports.insert(format!("{} (not restored, because the repository is new)", hook.path().display()));
+            self.created_files.insert(format!("{} is a hook of the new repository", hook.path().display()));
         }
     }
 
@@ -332,9 +351,9 @@ impl Guard {
     fn remove_settings(&mut self, path: &Path) {
         let aside = path.with_extension(REMOVED);
         let renamed = Entry::Missing.restore(&aside).and_then(|()| fs::rename(path, &aside));
-        self.reports.insert(match renamed {
-            Ok(()) => format!("{} (commands cannot create it; renamed to {})", path.display(), aside.display()),
-            Err(error) => format!("{} (commands cannot create it; not removed: {error})", path.display()),
+        self.created_files.insert(match renamed {
+            Ok(()) => format!("{} is created by the user only, so it was renamed to {}", path.display(), aside.display()),
+            Err(error) => format!("{} is created by the user only, but it could not be renamed: {error}", path.display()),
         });
     }
 }
