@@ -32,6 +32,7 @@ impl ToolContext {
                 None => ToolError(format!("{shown} is not on the disk, and the client refused to read it: {why}")),
             }
         })?;
+        self.check_place(resolved, "read")?;
         Ok(match (text, disk) {
             (Some(text), Some(disk)) if !differs(disk, &text) => ClientCopy::Same,
             // Some clients report a missing file as an error, some as an empty text.
@@ -53,9 +54,24 @@ impl ToolContext {
         if written.is_err() {
             parents.remove();
         }
-        written.map_err(|ClientRefusal(why)| {
+        let written = written.map_err(|ClientRefusal(why)| {
             ToolError(format!("the client refused to write {}: {why}", self.workspace.show(&resolved.path)))
-        })
+        })?;
+        self.check_place(resolved, "wrote").map(|()| written)
+    }
+
+    /// Fails if the path of a file leads elsewhere now, because a program has replaced a directory
+    /// by a symlink: clients follow symlinks, so that the client may have used another file.
+    fn check_place(&self, resolved: &ResolvedPath, did: &str) -> Result<(), ToolError> {
+        let now = workspace::followed_path(&resolved.path);
+        if now == resolved.real {
+            return Ok(());
+        }
+        self.distrust_client(resolved);
+        let (shown, now) = (self.workspace.show(&resolved.path), self.workspace.show(&now));
+        Err(ToolError(format!(
+            "a symlink has led {shown} to {now} while the editor {did} it: tell the user to check that file, and what made the symlink"
+        )))
     }
 
     /// Returns whether a write of the file by the client is pending.

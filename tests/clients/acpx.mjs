@@ -83,7 +83,7 @@ const listed = done(await run(["sessions", "list"]));
 assert.deepEqual([listed.source, listed.sessions.map((session) => session.sessionId)], ["agent", [sessionId]]);
 done(await run(["sessions", "close"]));
 
-// Files: a new one is not read first, and what acpx refuses to read or write is neither read nor written.
+// Files: nuncio writes a new one itself, and what acpx refuses to read is neither shown nor changed.
 writeFileSync(join(cwd, "secret.txt"), "hidden\n");
 const files = client(join(temp, "home-files"), `${nuncio} acp --mode accept-edits --model ${script("files.json")}`);
 done(await files(["sessions", "new"]));
@@ -92,15 +92,15 @@ const requests = (frames) => frames.flatMap((frame) => frame.method?.match(/^fs\
 const made = await files(["--approve-all", "prompt", "Make a file."]);
 done(made);
 assert.equal(text(made.frames), "It is made.");
-assert.deepEqual(requests(made.frames), ["write", "read"], "a new file is read only after it was written");
+assert.deepEqual(requests(made.frames), [], "acpx follows symlinks, so it creates no file");
 assert.ok(!made.frames.some((frame) => frame.error), "no request of the turn fails");
 assert.equal(readFileSync(join(cwd, "notes/new.txt"), "utf8"), "made\n");
 
 const refused = await files(["--deny-all", "prompt", "Show the secret."]);
 assert.equal(text(refused.frames), "It was refused.", JSON.stringify(refused.frames.at(-1)));
-assert.deepEqual(requests(refused.frames), ["read", "write"]);
+assert.deepEqual(requests(refused.frames), ["read", "read"]);
 assert.ok(!JSON.stringify(refused.frames).includes("hidden"), "a refused file is not shown");
-assert.ok(!existsSync(join(cwd, "other.txt")), "a refused file is not written");
+assert.equal(readFileSync(join(cwd, "secret.txt"), "utf8"), "hidden\n", "a refused file is not changed");
 done(await files(["sessions", "close"]));
 
 const wire = join(temp, "wire.ndjson");

@@ -3,7 +3,7 @@
 import { relative } from "node:path";
 import * as vscode from "vscode";
 import type { ActiveSession } from "./active";
-import { writeText } from "./files";
+import { changeInWorkspace, writeText } from "./files";
 import { confirm, nameOf, showDiff, treeItem } from "./ui";
 
 const BEFORE = "nuncio-before";
@@ -76,6 +76,6 @@ export class ChangedFiles implements vscode.TreeDataProvider<Change>, vscode.Tex
     if (oldText !== null) return writeText(uri, oldText);
     const edit = new vscode.WorkspaceEdit();
     edit.deleteFile(uri, { ignoreIfNotExists: true });
-    await vscode.workspace.applyEdit(edit);
+    await changeInWorkspace(uri, () => vscode.workspace.applyEdit(edit));
   }
 }

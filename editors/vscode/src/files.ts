@@ -1,6 +1,8 @@
 // Files of the editor for nuncio: reads come from unsaved buffers, and writes are edits of
 // documents, so that undo, carets, encoding, line endings and format-on-save are kept.
 
+import { lstat, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import * as acp from "@agentclientprotocol/sdk";
 import * as vscode from "vscode";
 import { smallestEdit, withLineEnding } from "./edit";
@@ -22,6 +24,36 @@ function lines(text: string, line: number | null | undefined, limit: number | nu
   return all.slice(start, limit ? start + limit : undefined).join("");
 }
 
+/** Returns the path without symlinks. The file need not exist; a symlink that leads nowhere fails. */
+async function realPath(path: string): Promise<string> {
+  const exists = await lstat(path).then(
+    () => true,
+    () => false,
+  );
+  if (exists || dirname(path) === path) return realpath(path);
+  return join(await realPath(dirname(path)), basename(path));
+}
+
+/** Returns the path without symlinks, if it is in a folder of the workspace. */
+async function pathInWorkspace(path: string): Promise<string | undefined> {
+  const real = await realPath(path).catch(() => undefined);
+  for (const folder of vscode.workspace.workspaceFolders ?? []) {
+    if (folder.uri.scheme !== "file" || real === undefined) continue;
+    const inside = relative(await realPath(folder.uri.fsPath).catch(() => folder.uri.fsPath), real);
+    if (inside && inside.split(sep)[0] !== ".." && !isAbsolute(inside)) return real;
+  }
+  return undefined;
+}
+
+/** Changes a file of the workspace. Fails if a symlink leads out of it, also if it appeared during the change. */
+export async function changeInWorkspace(uri: vscode.Uri, change: () => PromiseLike<unknown>): Promise<void> {
+  const before = await pathInWorkspace(uri.fsPath);
+  if (before === undefined) throw new Error(`${uri.fsPath} is not in a folder of the workspace`);
+  await change();
+  const after = await pathInWorkspace(uri.fsPath);
+  if (after !== before) throw new Error(`a symlink led ${uri.fsPath} elsewhere while it was changed: check ${after ?? "where it leads"}`);
+}
+
 export class EditorFiles {
   /** The writes of each file, one after the other. */
   private readonly writes = new Map<string, Promise<unknown>>();
@@ -33,7 +65,7 @@ export class EditorFiles {
   async read({ path, line, limit }: acp.ReadTextFileRequest): Promise<acp.ReadTextFileResponse> {
     await this.writes.get(path);
     const document = openDocument(path);
-    if (!document?.isDirty) throw acp.RequestError.resourceNotFound(path);
+    if (!document?.isDirty || !(await pathInWorkspace(path))) throw acp.RequestError.resourceNotFound(path);
     return { content: lines(document.getText(), line, limit) };
   }
 
@@ -73,8 +105,12 @@ async function isCurrent(document: vscode.TextDocument): Promise<boolean> {
   });
 }
 
-/** Replaces the text of a file by the smallest edit of its document, and saves it. */
+/** Replaces the text of a file of the workspace by the smallest edit of its document, and saves it. */
 export async function writeText(uri: vscode.Uri, content: string): Promise<void> {
+  await changeInWorkspace(uri, () => writeDocument(uri, content));
+}
+
+async function writeDocument(uri: vscode.Uri, content: string): Promise<void> {
   const exists = await vscode.workspace.fs.stat(uri).then(
     () => true,
     () => false,

@@ -60,6 +60,9 @@ fn failure(error: std::io::Error) -> Failure {
 
 pub struct Editor {
     pub manner: Manner,
+    /// The path that another program replaces by a symlink to the second path, at the next call of
+    /// the method.
+    pub swap: Option<(&'static str, PathBuf, PathBuf)>,
     /// Unsaved buffers.
     pub buffers: HashMap<PathBuf, String>,
     /// The called methods, in order.
@@ -80,7 +83,8 @@ struct Terminal {
 impl Editor {
     pub fn new(manner: Manner) -> Editor {
         let later = mpsc::unbounded_channel();
-        Editor { manner, buffers: HashMap::new(), calls: Vec::new(), first: HashMap::new(), terminals: HashMap::new(), later }
+        let (buffers, calls, first, terminals) = (HashMap::new(), Vec::new(), HashMap::new(), HashMap::new());
+        Editor { manner, swap: None, buffers, calls, first, terminals, later }
     }
 
     pub fn with_buffers(manner: Manner, buffers: &[(PathBuf, &str)]) -> Editor {
@@ -101,6 +105,10 @@ impl Editor {
     /// The answer to a request; none if the answer is deferred or never sent.
     pub fn answer(&mut self, id: &Value, method: &str, params: &Value) -> Option<Value> {
         self.calls.push(method.into());
+        if let Some((_, path, target)) = self.swap.take_if(|(at, ..)| *at == method) {
+            std::fs::rename(&path, path.with_extension("former")).unwrap();
+            std::os::unix::fs::symlink(target, path).unwrap();
+        }
         let done = match self.manner {
             Manner::Silent => return None,
             Manner::Errs => Err((-32603, "broken editor".to_owned())),

@@ -54,6 +54,42 @@ async fn editor_with_stale_reads_is_distrusted() {
     agent.finish().await;
 }
 
+/// A program replaces a directory, or the file, by a symlink while the editor reads or writes it.
+#[tokio::test]
+async fn symlink_that_appears_during_a_call_of_the_client_is_reported() {
+    let new = ("write", json!({"file_path": "below/deep/new.txt", "content": "new\n"}));
+    for (method, replaced, target, call, words) in [
+        (WRITE, "below", "", edit("below/deep/a.txt", "one", "1"), "while the editor wrote it"),
+        (WRITE, "below/deep", "deep", edit("below/deep/a.txt", "one", "1"), "while the editor wrote it"),
+        (WRITE, "below/deep/a.txt", "deep/a.txt", edit("below/deep/a.txt", "one", "1"), "while the editor wrote it"),
+        (READ, "below/deep", "deep", read("below/deep/a.txt"), "while the editor read it"),
+        (READ, "below/deep/a.txt", "deep/a.txt", read("below/deep/a.txt"), "while the editor read it"),
+        (READ, "below", "", edit("below/deep/a.txt", "one", "1"), "while the editor read it"),
+        // The client is not asked about a new file.
+        (WRITE, "below/deep", "deep", new, ""),
+    ] {
+        let home = Home::new();
+        let file = home.put("below/deep/a.txt", "one\n");
+        let outside = home.put("../outside/deep/a.txt", "outside\n").parent().unwrap().parent().unwrap().to_owned();
+        let mut editor = Editor::with_buffers(Manner::Saves, &[(file, "one\ntyped\n")]);
+        editor.swap = Some((method, home.work().join(replaced), outside.join(target)));
+        let what = format!("{method} {replaced} {call:?}");
+        let (mut agent, session) = session(&home, editor, &[call, read("below/deep/a.txt")]).await;
+        let (_, updates) = agent.turn(&session, "go").await;
+        let (told, editor) = (said(&updates, 0), agent.editor.as_ref().unwrap());
+        if words.is_empty() {
+            assert_eq!((told.starts_with("completed"), home.get("below/deep/new.txt").as_deref()), (true, Some("new\n")), "{told}");
+            assert!(editor.calls.iter().all(|call| call != WRITE), "{what}");
+        } else {
+            assert!(told.starts_with("failed") && told.contains(words) && told.contains("outside"), "{what}: {told}");
+            // The client is not asked any more.
+            assert_eq!((editor.calls.last().map(String::as_str), notices(&updates)), (Some(method), vec![UNUSED]), "{what}");
+        }
+        assert!(!outside.join("deep/new.txt").exists());
+        agent.finish().await;
+    }
+}
+
 #[tokio::test]
 async fn editor_that_did_not_write_is_distrusted() {
     let home = Home::new();
@@ -128,12 +164,10 @@ async fn untrusted_project_cannot_turn_off_client_files() {
 #[tokio::test]
 async fn refusal_of_the_client_is_not_overruled() {
     let both = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: locked.txt\n@@\n-one\n+1\n*** End Patch";
-    let new = json!({"file_path": "new/locked.txt", "content": "new\n"});
     let cases = [
         (Manner::Refuses, read("secret.txt"), "failed the client refused to read secret.txt: the user said no"),
         (Manner::Refuses, edit("secret.txt", "one", "1"), "failed the client refused to read secret.txt: the user said no"),
         (Manner::Refuses, edit("locked.txt", "one", "1"), "failed the client refused to write locked.txt: the user said no"),
-        (Manner::Refuses, ("write", new), "failed the client refused to write new/locked.txt: the user said no"),
         (
             Manner::Refuses,
             ("apply_patch", json!({"patch": both})),
@@ -154,7 +188,6 @@ async fn refusal_of_the_client_is_not_overruled() {
         for name in ["a.txt", "secret.txt", "locked.txt"] {
             assert_eq!(home.get(name).as_deref(), Some("one\n"), "{what}: {name}");
         }
-        assert!(!home.work().join("new").exists(), "{what}: the directory of a refused file");
         assert_eq!(notices(&updates), Vec::<&str>::new(), "{what}: the call's result says it");
         agent.finish().await;
     }
@@ -221,7 +254,7 @@ async fn new_file_is_not_read_before_write() {
         let (mut agent, session) = session(&home, Editor::new(Manner::Saves), &[call]).await;
         let (_, updates) = agent.turn(&session, "go").await;
         assert_eq!(home.get(name).as_deref(), Some("new\n"), "{name}: {}", said(&updates, 0));
-        assert_eq!(agent.editor.as_ref().unwrap().calls, [WRITE, READ], "{name}: read only to check what was written");
+        assert_eq!(agent.editor.as_ref().unwrap().calls, Vec::<String>::new(), "{name}");
         assert_eq!(notices(&updates), Vec::<&str>::new());
         agent.finish().await;
     }
