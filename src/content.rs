@@ -194,13 +194,17 @@ pub enum StepOutcome {
 }
 
 /// Data that a provider requires back unchanged with its block: a thinking signature, encrypted
-/// reasoning, an item id. It is sent only to the protocol that produced it.
+/// reasoning, an item id. It is sent only to the protocol and the model that produced it.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderState {
     /// The wire format of the provider.
     pub protocol: String,
     /// The data, as the provider sent it.
     pub value: Value,
+    /// The model that sent it, as `PROVIDER/NAME`; missing in logs of earlier versions. It is sent
+    /// back only to this model.
+    pub model: Option<String>,
 }
 
 /// The kind of an option of a permission request (ACP `PermissionOptionKind`).

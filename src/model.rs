@@ -1,6 +1,7 @@
 //! Language models: sends requests to models, and returns each answer as a stream of chunks. Each
 //! provider protocol has a private submodule.
 
+mod adapt;
 mod allowance;
 #[deny(missing_docs)]
 mod answer;

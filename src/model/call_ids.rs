@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Protocol};
 
 /// The ids of tool calls that a model accepts.
 #[derive(Clone, Copy)]
@@ -12,6 +12,8 @@ pub(crate) enum CallIds {
     /// Exactly nine letters and digits: Mistral's API, and the chat templates of its models on any
     /// server.
     Nine,
+    /// The ids of Kimi, `functions.NAME:INDEX`, which its models must see again as they are.
+    Kimi,
     /// 1 to this number of letters, digits, `_` and `-`.
     Plain(usize),
 }
@@ -26,6 +28,7 @@ impl CallIds {
         let model = endpoint.model.to_lowercase();
         match endpoint.provider() == "mistral" || NINE.iter().any(|name| model.contains(name)) {
             true => CallIds::Nine,
+            false if endpoint.protocol == Protocol::OpenaiChat && model.contains("kimi") => CallIds::Kimi,
             false => CallIds::Plain(length),
         }
     }
@@ -35,10 +38,8 @@ impl CallIds {
     pub(crate) fn fit(self, id: &str) -> Cow<'_, str> {
         let fits = match self {
             CallIds::Nine => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
-            CallIds::Plain(length) => {
-                (1..=length).contains(&id.len())
-                    && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-            }
+            CallIds::Kimi => id.strip_prefix("functions.").is_some_and(|rest| rest.contains(':')) || is_plain(id, 64),
+            CallIds::Plain(length) => is_plain(id, length),
         };
         if fits {
             return Cow::Borrowed(id);
@@ -53,4 +54,8 @@ impl CallIds {
         });
         Cow::Owned(letters.collect())
     }
+}
+
+fn is_plain(id: &str, length: usize) -> bool {
+    (1..=length).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

@@ -13,7 +13,7 @@ pub use super::credentials::{ApiKey, Credentials};
 use super::error::{ModelError, Retry};
 use super::media::Media;
 use crate::config::mask_urls;
-pub use crate::config::{CacheTtl, Effort, Protocol};
+pub use crate::config::{Ability, CacheTtl, Effort, Protocol};
 use crate::limits::MODEL_WAIT;
 use crate::options::Thinking;
 use crate::web::{ClientOptions, Destination, HttpClients, is_loopback};
@@ -39,6 +39,8 @@ pub struct Endpoint {
     pub window_is_setting: bool,
     /// The user has set whether the model can call tools.
     pub tools: Option<bool>,
+    /// Whether the model reads images, if that is known.
+    pub images: Option<bool>,
     /// The documents and audio that the model reads, if the protocol can transfer them.
     pub media: Media,
     /// Maximum size of one answer that the user set, in tokens.
@@ -71,15 +73,17 @@ impl Endpoint {
     /// `PROVIDER/NAME`.
     pub fn new(id: impl Into<String>, protocol: Protocol, base_url: impl Into<String>) -> Endpoint {
         let id = id.into();
-        let properties = catalog::properties(&id);
+        let (properties, base_url) = (catalog::properties(&id), base_url.into());
+        // A server on this machine may have a variant of the model that reads images.
+        let abilities = properties.abilities.as_ref().filter(|_| !is_loopback(&base_url));
         Endpoint {
             model: id.split_once('/').map_or(id.as_str(), |(_, name)| name).to_owned(),
             protocol,
-            base_url: base_url.into(),
             credentials: Credentials::None,
             context_window: properties.context_window.unwrap_or(CONTEXT_WINDOW),
             window_is_setting: false,
             tools: None,
+            images: abilities.map(|abilities| abilities.contains(&Ability::Images)),
             media: Media::new(properties.abilities.as_deref().unwrap_or_default()),
             max_output_tokens: None,
             output_limit: properties.max_output_tokens,
@@ -93,6 +97,7 @@ impl Endpoint {
             parallel_tool_calls: true,
             cache_ttl: CacheTtl::default(),
             wait: MODEL_WAIT,
+            base_url,
             id,
         }
     }
@@ -150,6 +155,11 @@ impl Endpoint {
     /// Returns the name of the provider: the part of `id` before the slash.
     pub(crate) fn provider(&self) -> &str {
         self.id.split_once('/').map_or(self.id.as_str(), |(provider, _)| provider)
+    }
+
+    /// Returns whether this is the provider with this name or this host.
+    pub(super) fn is_at(&self, provider: &str, host: &str) -> bool {
+        self.provider() == provider || self.base_url.contains(host)
     }
 
     /// Returns whether this is a model of Google Vertex AI, whose URLs name the publisher of the

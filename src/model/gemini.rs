@@ -130,7 +130,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     let system = text(request.system.as_str()).map(|part| Content { role: None, parts: vec![part] });
     let body = Body {
         system_instruction: system,
-        contents: contents(request, !endpoint.is_vertex()),
+        contents: contents(request, has_call_ids(endpoint)),
         tools: if request.tools.is_empty() { Vec::new() } else { vec![tools] },
         generation_config: Config {
             max_output_tokens: endpoint.max_output_tokens,
@@ -179,15 +179,20 @@ fn budget(model: &str, thinking: Thinking) -> u32 {
     }
 }
 
-/// Encodes the conversation. `ids`: calls and results have ids, which Vertex AI rejects.
+/// Returns whether calls and results have ids, which Vertex AI and models before Gemini 3.5 reject.
+fn has_call_ids(endpoint: &Endpoint) -> bool {
+    let model = catalog::bare_name(&endpoint.model);
+    let mut numbers = model.strip_prefix("gemini-").unwrap_or_default().split('-').map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    !endpoint.is_vertex() && version >= (3, 5)
+}
+
+/// Encodes the conversation. `ids`: calls and results have ids.
 fn contents(request: &Request, ids: bool) -> Vec<Content<'_>> {
     let turns = wire::turns(request, |message| match message {
         Message::User(parts) => ("user", parts.iter().filter_map(part).collect()),
         Message::Assistant(blocks) => ("model", assistant(blocks, ids)),
-        Message::ToolResults(results) => {
-            let images = results.iter().flat_map(|result| &result.output).filter(|part| wire::is_image(part)).filter_map(part);
-            ("user", results.iter().map(|item| result(item, ids)).chain(images).collect())
-        }
+        Message::ToolResults(results) => ("user", results.iter().map(|item| result(item, ids)).collect()),
     });
     turns.into_iter().map(|turn| Content { role: Some(turn.role), parts: turn.content }).collect()
 }
@@ -239,8 +244,7 @@ fn signature(state: &Option<content::ProviderState>) -> Option<&str> {
 }
 
 fn result(result: &ToolResult, ids: bool) -> Part<'_> {
-    let texts: Vec<content::Part> = result.output.iter().filter(|part| !wire::is_image(part)).cloned().collect();
-    let text = content::plain_text(&texts);
+    let text = content::plain_text(&result.output);
     let response = if result.failed { Response::Error(text) } else { Response::Output(text) };
     let function_response = Some(FunctionResponse { id: ids.then_some(result.id.as_str()), name: &result.name, response });
     Part { function_response, ..Part::default() }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use super::adapt::{self, Adapter};
 use super::answer::{Chunk, ChunkStream, Model};
 use super::answer_stream::AnswerStream;
 use super::endpoint::{Endpoint, Protocol};
@@ -32,6 +33,7 @@ struct HttpModel {
     endpoint: Arc<Endpoint>,
     clients: HttpClients,
     servers: LocalServers,
+    adapter: Arc<Adapter>,
     /// Send at most one tool call per message.
     single_calls: Arc<AtomicBool>,
     /// Send no default output limit, because the server refused it.
@@ -45,6 +47,7 @@ impl HttpModel {
             endpoint: Arc::new(endpoint),
             clients: clients.clone(),
             servers: servers.clone(),
+            adapter: Arc::default(),
             single_calls,
             unlimited: Arc::default(),
         }
@@ -60,13 +63,13 @@ impl HttpModel {
         }
         let is_responses = endpoint.protocol == Protocol::OpenaiResponses;
         if is_responses && observed.lacks_responses(endpoint) {
-            return Ok(self.variants(&chat(endpoint), &reported, request).await.map_err(|refused| refused.error)?.stream());
+            return self.adapted(&chat(endpoint), &reported, request).await.map_err(|refused| refused.error);
         }
-        let refused = match self.variants(endpoint, &reported, request.clone()).await {
+        let refused = match self.adapted(endpoint, &reported, request.clone()).await {
             Err(refused) if is_responses && refused.lacks_path => refused,
-            sent => return Ok(sent.map_err(|refused| refused.error)?.stream()),
+            sent => return sent.map_err(|refused| refused.error),
         };
-        match self.variants(&chat(endpoint), &reported, request).await {
+        match self.adapted(&chat(endpoint), &reported, request).await {
             Ok(sent) => {
                 observed.add_lack_of_responses(endpoint);
                 let notice = Chunk::Notice {
@@ -77,12 +80,22 @@ impl HttpModel {
                         endpoint.provider()
                     ),
                 };
-                Ok(stream::iter([Ok(notice)]).chain(sent.stream()).boxed())
+                Ok(stream::iter([Ok(notice)]).chain(sent).boxed())
             }
             // The server has neither path.
             Err(other) if other.lacks_path => Err(refused.error),
             Err(other) => Err(other.error),
         }
+    }
+
+    /// Adapts the request to the provider, sends it, and translates the answer.
+    async fn adapted(&self, endpoint: &Endpoint, reported: &Properties, request: Request) -> Result<ChunkStream, SendError> {
+        let (request, tools) = self.adapter.adapt(endpoint, request);
+        let sent = self.variants(endpoint, reported, request).await?;
+        let notices: Vec<_> = self.adapter.notices(endpoint, &tools).into_iter().map(Ok).collect();
+        let id = endpoint.id.clone();
+        let answer = sent.stream().map_ok(move |chunk| adapt::original(chunk, &tools, &id));
+        Ok(stream::iter(notices).chain(answer).boxed())
     }
 
     /// Sends the request, and once more in another form if the server refuses the usual one.

@@ -111,7 +111,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     let at_openai = endpoint.base_url.contains("api.openai.com");
     let body = Body {
         model: &endpoint.model,
-        messages: turns(provider, CallIds::new(endpoint, 40), request),
+        messages: turns(endpoint, request),
         tools: tools(request),
         stream: true,
         // Mistral rejects unknown parameters, and reports usage without this parameter.
@@ -143,11 +143,12 @@ fn effort(endpoint: &Endpoint, thinking: Thinking) -> Option<String> {
     })
 }
 
-fn turns<'a>(provider: &str, ids: CallIds, request: &'a Request) -> Vec<Turn<'a>> {
+fn turns<'a>(endpoint: &Endpoint, request: &'a Request) -> Vec<Turn<'a>> {
+    let ids = CallIds::new(endpoint, 40);
     let system = (!request.system.is_empty()).then_some(Turn::System { content: &request.system });
     let turns = chat_turns(request).into_iter().map(|turn| match turn {
         ChatTurn::User(parts) => user(parts),
-        ChatTurn::Assistant(blocks) => assistant(provider, ids, blocks),
+        ChatTurn::Assistant(blocks) => assistant(endpoint, ids, request.thinking, blocks),
         ChatTurn::Tool(result) => Turn::Tool { tool_call_id: ids.fit(result.id.as_str()), content: wire::result_text(result) },
     });
     system.into_iter().chain(turns).collect()
@@ -173,7 +174,8 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
     Turn::User { content: Content::Parts(pieces.collect()) }
 }
 
-fn assistant<'a>(provider: &str, ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
+fn assistant<'a>(endpoint: &Endpoint, ids: CallIds, thinking: Thinking, blocks: &'a [Block]) -> Turn<'a> {
+    let provider = endpoint.provider();
     let (mut text, mut content, mut plain) = (String::new(), String::new(), String::new());
     let (mut reasoning_details, mut tool_calls) = (Vec::new(), Vec::new());
     for block in blocks {
@@ -197,6 +199,20 @@ fn assistant<'a>(provider: &str, ids: CallIds, blocks: &'a [Block]) -> Turn<'a> 
         }
     }
     let some = |text: String| (!text.is_empty()).then_some(text);
+    // These providers refuse unknown fields of messages.
+    let (is_groq, is_cerebras) = (endpoint.is_at("groq", "api.groq.com"), endpoint.is_at("cerebras", "api.cerebras.ai"));
+    if is_groq || is_cerebras {
+        content.clear();
+    }
+    if is_groq {
+        plain.clear();
+    }
+    // These providers require the field next to calls while the model thinks, and not be empty.
+    let is_required = endpoint.is_at("deepseek", "api.deepseek.com") || endpoint.is_at("moonshot", "api.moonshot.");
+    let is_old = ["reasoner", "-r1"].iter().any(|name| endpoint.model.to_lowercase().contains(name));
+    if is_required && !is_old && thinking != Thinking::Off && content.is_empty() && !tool_calls.is_empty() {
+        content.push(' ');
+    }
     Turn::Assistant {
         // An assistant message without tool calls must have content, even if it is empty.
         content: if tool_calls.is_empty() { Some(text) } else { some(text) },

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 pub(crate) use super::allowance::AnswerSize;
 use super::endpoint::Protocol;
@@ -15,6 +15,7 @@ use super::error::{Cause, ModelError, Retry};
 use super::message::{Message, ToolResult};
 use super::request::Request;
 use crate::content::{Part, ProviderState, Usage, plain_text};
+use crate::json;
 
 pub(crate) use super::answer::Chunk;
 
@@ -122,7 +123,7 @@ pub(crate) fn state(state: &Option<ProviderState>, protocol: Protocol) -> Option
 
 /// Creates the provider state of a block.
 pub(crate) fn new_state(protocol: Protocol, value: Value) -> Option<ProviderState> {
-    Some(ProviderState { protocol: protocol.as_str().to_owned(), value })
+    Some(ProviderState { protocol: protocol.as_str().to_owned(), value, model: None })
 }
 
 /// Returns the input of a tool call as an object. Protocols accept only objects, but models may
@@ -130,7 +131,7 @@ pub(crate) fn new_state(protocol: Protocol, value: Value) -> Option<ProviderStat
 fn object(input: &Value) -> Cow<'_, Value> {
     match input {
         Value::Object(_) => Cow::Borrowed(input),
-        other => Cow::Owned(json!({ "input": other })),
+        other => Cow::Owned(serde_json::json!({ "input": other })),
     }
 }
 
@@ -143,13 +144,18 @@ pub(crate) enum Input<'a> {
     Serialized(Cow<'a, Value>),
 }
 
-/// Returns the input of a tool call: as the model wrote it, if that is known and an object.
+/// Returns the input of a tool call: as the model wrote it, if that is known and an object. Escapes
+/// of unpaired surrogates are not sent, because providers refuse them.
 pub(crate) fn input<'a>(input: &'a Value, text: &'a Option<String>) -> Input<'a> {
     let text = text.as_deref().filter(|_| input.is_object());
-    match text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok()).filter(|raw| raw.get().starts_with('{')) {
+    match text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok()).filter(|raw| is_sendable(raw.get())) {
         Some(raw) => Input::Verbatim(raw),
         None => Input::Serialized(object(input)),
     }
+}
+
+fn is_sendable(object: &str) -> bool {
+    object.starts_with('{') && matches!(json::replace_surrogates(object), Cow::Borrowed(_))
 }
 
 /// Returns the input of a tool call as text.

@@ -1,5 +1,7 @@
 //! Models: requests through the public interface, answered by a scripted provider.
 
+mod adapted_conversations;
+mod adapted_tools;
 mod catalog;
 mod errors;
 mod failures;
@@ -45,7 +47,10 @@ fn image(data: &str) -> Part {
 }
 
 pub fn hi() -> Vec<Message> {
-    vec![Message::User(vec![Part::text("hi"), image("AAAA")])]
+    vec![Message::User(vec![
+        Part::text("hi"),
+        image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
+    ])]
 }
 
 fn open(wire: &Wire, base_url: &str) -> Arc<dyn Model> {
@@ -186,7 +191,16 @@ async fn thinking_and_parallel_calls_are_sent_back() {
             Block::ToolCall { id, name, .. } => Some((id.clone(), name.clone())),
             _ => None,
         });
-        let outputs = [(vec![Part::text("pixels"), image("BBBB")], false), (vec![Part::text("no such file")], true)];
+        let outputs = [
+            (
+                vec![
+                    Part::text("pixels"),
+                    image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="),
+                ],
+                false,
+            ),
+            (vec![Part::text("no such file")], true),
+        ];
         let results = results.zip(outputs).map(|((id, name), (output, failed))| ToolResult { id, name, output, failed });
         let mut messages = hi();
         messages.push(Message::Assistant(blocks.clone()));

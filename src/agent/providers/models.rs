@@ -348,6 +348,7 @@ fn apply_model(endpoint: &mut Endpoint, own: ModelSettings) -> Result<(), ModelE
     }
     if let Some(abilities) = &own.abilities {
         endpoint.media = Media::new(abilities);
+        endpoint.images = Some(abilities.contains(&Ability::Images));
     }
     endpoint.tools = own.abilities.map(|abilities| abilities.contains(&Ability::Tools));
     endpoint.efforts = own.thinking;

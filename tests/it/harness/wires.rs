@@ -78,9 +78,9 @@ stop EndTurn
     follow_up: r#"{
         "model": "claude-sonnet-5", "max_tokens": 64000, "stream": true,
         "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-        "tools": [{"name": "read", "description": "Reads a file.", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}],
+        "tools": [{"name": "read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}, "cache_control": {"type": "ephemeral"}}],
         "messages": [
-            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}, "cache_control": {"type": "ephemeral"}}]},
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}, "cache_control": {"type": "ephemeral"}}]},
             {"role": "assistant", "content": [
                 {"type": "redacted_thinking", "data": "XYZ"},
                 {"type": "thinking", "thinking": "Two files.", "signature": "SIG="},
@@ -90,7 +90,7 @@ stop EndTurn
             ]},
             {"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "toolu_1", "content": [
-                    {"type": "text", "text": "pixels"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "BBBB"}}]},
+                    {"type": "text", "text": "pixels"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="}}]},
                 {"type": "tool_result", "tool_use_id": "ID2", "content": [{"type": "text", "text": "no such file"}], "is_error": true},
                 {"type": "text", "text": "go on", "cache_control": {"type": "ephemeral"}}
             ]}
@@ -152,7 +152,7 @@ stop EndTurn
         "max_tokens": 500,
         "messages": [
             {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]},
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
             {"role": "assistant", "content": "Reading.", "reasoning_content": "Two files.", "tool_calls": [
                 {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{\"file_path\":\"a\"}"}},
                 {"id": "call_2", "type": "function", "function": {"name": "read", "arguments": "{\"file_path\":\"b\"}"}}
@@ -161,11 +161,11 @@ stop EndTurn
             {"role": "tool", "tool_call_id": "call_2", "content": "error: no such file"},
             {"role": "user", "content": [
                 {"type": "text", "text": "Output of read:"},
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,BBBB"}},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="}},
                 {"type": "text", "text": "go on"}
             ]}
         ],
-        "tools": [{"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}}]
+        "tools": [{"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": {"type": "object", "properties": {}}}}]
     }"#,
     error: &[
         r#"{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}"#,
@@ -221,16 +221,16 @@ stop EndTurn
         "include": ["reasoning.encrypted_content"], "prompt_cache_key": "sess_1",
         "reasoning": {"effort": "low", "summary": "auto"},
         "input": [
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]},
             {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Two files."}], "encrypted_content": "ENC="},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Reading."}], "phase": "commentary"},
             {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{\"file_path\":\"a\"}"},
             {"type": "function_call", "call_id": "call_2", "name": "read", "arguments": "{\"file_path\":\"b\"}"},
-            {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_text", "text": "pixels"}, {"type": "input_image", "image_url": "data:image/png;base64,BBBB"}]},
+            {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_text", "text": "pixels"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="}]},
             {"type": "function_call_output", "call_id": "call_2", "output": "error: no such file"},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]}
         ],
-        "tools": [{"type": "function", "name": "read", "description": "Reads a file.", "parameters": {"type": "object"}, "strict": false}]
+        "tools": [{"type": "function", "name": "read", "description": "Reads a file.", "parameters": {"type": "object", "properties": {}}, "strict": false}]
     }"#,
     error: &[
         r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hel"}"#,
@@ -276,7 +276,7 @@ stop EndTurn
     follow_up: r#"{
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "contents": [
-            {"role": "user", "parts": [{"text": "hi"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+            {"role": "user", "parts": [{"text": "hi"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
             {"role": "model", "parts": [
                 {"text": "Reading.", "thoughtSignature": "TEXT="},
                 {"functionCall": {"id": "fn_1", "name": "read", "args": {"file_path": "a"}}, "thoughtSignature": "SIG="},
@@ -285,11 +285,11 @@ stop EndTurn
             {"role": "user", "parts": [
                 {"functionResponse": {"id": "fn_1", "name": "read", "response": {"output": "pixels"}}},
                 {"functionResponse": {"id": "fn_2", "name": "read", "response": {"error": "no such file"}}},
-                {"inlineData": {"mimeType": "image/png", "data": "BBBB"}},
+                {"text": "Output of read:"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="}},
                 {"text": "go on"}
             ]}
         ],
-        "tools": [{"functionDeclarations": [{"name": "read", "description": "Reads a file.", "parametersJsonSchema": {"type": "object"}}]}],
+        "tools": [{"functionDeclarations": [{"name": "read", "description": "Reads a file.", "parametersJsonSchema": {"type": "object", "properties": {}}}]}],
         "generationConfig": {"thinkingConfig": {"thinkingLevel": "low", "includeThoughts": true}}
     }"#,
     error: &[

@@ -19,7 +19,7 @@ pub fn state(protocol: Protocol, text: &str) -> Option<ProviderState> {
         Protocol::OpenaiResponses => json!({"phase": format!("signed-{text}")}),
         Protocol::Ollama => json!({}),
     };
-    Some(ProviderState { protocol: protocol.as_str().into(), value })
+    Some(ProviderState { protocol: protocol.as_str().into(), value, model: None })
 }
 
 struct Generator {

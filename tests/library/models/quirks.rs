@@ -64,8 +64,11 @@ async fn thinking_parameters_depend_on_model() {
 /// A conversation started with another model: its thinking is omitted, its calls are sent.
 #[tokio::test]
 async fn calls_of_other_model_are_sent_without_its_thinking() {
-    let state =
-        Some(ProviderState { protocol: "elsewhere".to_owned(), value: json!({ "signature": "S", "thoughtSignature": "S" }) });
+    let state = Some(ProviderState {
+        protocol: "elsewhere".to_owned(),
+        value: json!({ "signature": "S", "thoughtSignature": "S" }),
+        model: None,
+    });
     let said = vec![
         Block::Thinking { text: "hm".to_owned(), state: state.clone() },
         Block::Text { text: "  ".to_owned(), state: state.clone() },
@@ -74,7 +77,9 @@ async fn calls_of_other_model_are_sent_without_its_thinking() {
     let result = nuncio::internal::model::ToolResult {
         id: "call/1".into(),
         name: "read".to_owned(),
-        output: vec![super::image("CCCC")],
+        output: vec![super::image(
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+        )],
         failed: true,
     };
     for wire in WIRES {

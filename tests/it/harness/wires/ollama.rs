@@ -35,16 +35,16 @@ stop EndTurn
         "model": "qwen3", "stream": true, "truncate": false, "shift": false, "options": {"num_ctx": 1000, "num_predict": 500},
         "messages": [
             {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "hi", "images": ["AAAA"]},
+            {"role": "user", "content": "hi", "images": ["iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="]},
             {"role": "assistant", "content": "Reading.", "thinking": "Two files.", "tool_calls": [
                 {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": {"file_path": "a"}}},
                 {"id": "call_2", "type": "function", "function": {"name": "read", "arguments": {"file_path": "b"}}}
             ]},
             {"role": "tool", "content": "pixels", "tool_name": "read", "tool_call_id": "call_1"},
             {"role": "tool", "content": "error: no such file", "tool_name": "read", "tool_call_id": "call_2"},
-            {"role": "user", "content": "Output of read:\ngo on", "images": ["BBBB"]}
+            {"role": "user", "content": "Output of read:\ngo on", "images": ["iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="]}
         ],
-        "tools": [{"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}}]
+        "tools": [{"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": {"type": "object", "properties": {}}}}]
     }"#,
     error: &[r#"{"model":"qwen3","message":{"role":"assistant","content":"Hel"},"done":false}"#, r#"{"error":"Overloaded"}"#],
     max_tokens: &[

@@ -1,0 +1,82 @@
+//! Adapts requests to what the provider of a model accepts. The log and the tools stay as they are.
+//! A conversation is adapted to the same bytes each time, because providers cache requests
+//! by their start.
+
+mod conversation;
+mod media;
+mod names;
+mod schema;
+mod schema_root;
+mod tools;
+mod traits;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::answer::Chunk;
+use super::endpoint::Endpoint;
+use super::request::Request;
+use crate::content::ProviderState;
+pub(super) use tools::AdaptedTools;
+use traits::ProviderTraits;
+
+/// Adapts the requests of a model.
+#[derive(Default)]
+pub(super) struct Adapter {
+    /// The tools of the last request. A session sends the same tools with each request, so they
+    /// are adapted once.
+    last: Mutex<Option<Arc<AdaptedTools>>>,
+    /// The tools whose omission was reported.
+    named: Mutex<HashSet<String>>,
+}
+
+impl Adapter {
+    /// Adapts a request to the provider of `endpoint`. Returns the tools too, which translate the
+    /// calls in the answer.
+    pub(super) fn adapt(&self, endpoint: &Endpoint, mut request: Request) -> (Request, Arc<AdaptedTools>) {
+        let traits = ProviderTraits::new(endpoint);
+        let tools = self.tools(&request, traits);
+        request.tools = tools.specs();
+        request.messages = conversation::adapt(&request.messages, &tools, &endpoint.id, traits);
+        if request.tools.is_empty() && traits.needs_called_tools {
+            request.tools = tools::called(&request.messages);
+        }
+        (request, tools)
+    }
+
+    /// Returns a notice for each tool that was left out and that no earlier notice named.
+    pub(super) fn notices(&self, endpoint: &Endpoint, tools: &AdaptedTools) -> Vec<Chunk> {
+        let mut named = self.named.lock();
+        let new = tools.left_out.iter().filter(|(name, _)| named.insert(name.clone()));
+        let notice = |(name, why): &(String, String)| Chunk::Notice {
+            title: format!("{} does not get the tool {name}", endpoint.id),
+            description: format!("{why}; the other tools work"),
+        };
+        new.map(notice).collect()
+    }
+
+    fn tools(&self, request: &Request, traits: ProviderTraits) -> Arc<AdaptedTools> {
+        let mut last = self.last.lock();
+        match last.as_ref().filter(|tools| tools.is_of(&request.tools, traits)) {
+            Some(tools) => tools.clone(),
+            None => last.insert(Arc::new(AdaptedTools::new(&request.tools, traits))).clone(),
+        }
+    }
+}
+
+/// Translates the tool calls of an answer to the tools of the session, and adds the id of the model
+/// to the states in the answer.
+pub(super) fn original(chunk: Chunk, tools: &AdaptedTools, model: &str) -> Chunk {
+    let with_model = |state: Option<ProviderState>| state.map(|state| ProviderState { model: Some(model.to_owned()), ..state });
+    match chunk {
+        Chunk::ToolCall { id, name, input, state } => {
+            let (name, input) = tools.original_call(name, input);
+            Chunk::ToolCall { id, name, input, state: with_model(state) }
+        }
+        Chunk::BlockEnd { thinking, state } => Chunk::BlockEnd { thinking, state: with_model(state) },
+        Chunk::CallInput { name, bytes, path } => Chunk::CallInput { name: tools.original_name(name), bytes, path },
+        chunk => chunk,
+    }
+}
