@@ -45,6 +45,8 @@ mod openai_responses;
 mod output_limit;
 mod provider_error;
 pub mod providers;
+mod repair;
+mod repair_ladder;
 #[deny(missing_docs)]
 mod request;
 mod retry;

@@ -409,6 +409,14 @@ pub enum Body {
         /// Estimate of the tokens saved.
         tokens: u64,
     },
+    /// A provider refused parts of the conversation and accepted the request without them. Later
+    /// requests have a text instead of them, or leave them out.
+    #[serde(rename = "request.repaired")]
+    #[non_exhaustive]
+    RequestRepaired {
+        /// Digests of the parts: the start of a SHA-256 in hexadecimal.
+        parts: Vec<String>,
+    },
     /// The model is asked for a summary of the conversation.
     #[serde(rename = "compaction.started")]
     #[non_exhaustive]

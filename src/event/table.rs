@@ -109,7 +109,10 @@ events! {
     }
     Plan { PlanUpdated("plan.updated", Batched, Fact), }
     Usage { UsageUpdated("usage.updated", Batched, Fact), }
-    Pruning { ContextPruned("context.pruned", Batched, Fact), }
+    Pruning {
+        ContextPruned("context.pruned", Batched, Fact),
+        RequestRepaired("request.repaired", Batched, Fact),
+    }
     Compaction {
         CompactionStarted("compaction.started", Batched, Fact),
         CompactionCompleted("compaction.completed", Synced, Fact),

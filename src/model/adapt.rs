@@ -5,6 +5,7 @@
 mod conversation;
 mod media;
 mod names;
+pub(super) mod repaired;
 mod schema;
 mod schema_root;
 mod tools;
@@ -39,6 +40,7 @@ impl Adapter {
         let traits = ProviderTraits::new(endpoint);
         let tools = self.tools(&request, traits);
         request.tools = tools.specs();
+        request.messages = repaired::apply(&request.messages, &request.refused);
         request.messages = conversation::adapt(&request.messages, &tools, &endpoint.id, traits);
         if request.tools.is_empty() && traits.needs_called_tools {
             request.tools = tools::called(&request.messages);

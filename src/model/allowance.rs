@@ -69,6 +69,7 @@ impl Allowance {
             | Chunk::CallInput { .. }
             | Chunk::Retry { .. }
             | Chunk::Notice { .. }
+            | Chunk::Refused { .. }
             | Chunk::Truncated { .. }
             | Chunk::Stop(_) => return None,
         }

@@ -67,6 +67,12 @@ pub enum Chunk {
         /// The text below the title.
         description: String,
     },
+    /// A provider refused these parts of the conversation, and accepted the request without them.
+    /// Later requests contain their digests in `refused`.
+    Refused {
+        /// The digests.
+        parts: Vec<String>,
+    },
     /// Discards all chunks received so far, except usage: the request is sent again.
     Retry {
         /// Number of the next attempt; the first one is 1.

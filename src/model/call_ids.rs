@@ -41,9 +41,11 @@ impl CallIds {
             CallIds::Kimi => id.strip_prefix("functions.").is_some_and(|rest| rest.contains(':')) || is_plain(id, 64),
             CallIds::Plain(length) => is_plain(id, length),
         };
-        if fits {
-            return Cow::Borrowed(id);
-        }
+        if fits { Cow::Borrowed(id) } else { Cow::Owned(CallIds::hashed(id)) }
+    }
+
+    /// Returns the hash of an id.
+    pub(super) fn hashed(id: &str) -> String {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
         let mut rest = hasher.finish();
@@ -52,7 +54,7 @@ impl CallIds {
             rest /= 36;
             char::from_digit(digit, 36).expect("less than 36")
         });
-        Cow::Owned(letters.collect())
+        letters.collect()
     }
 }
 

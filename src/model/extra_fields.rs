@@ -1,4 +1,5 @@
-//! Adds the fields that the user set to the body of a request.
+//! Adds the fields that the user set to the body of a request, and removes those that a server
+//! refused.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,23 @@ fn merged(body: &[u8], fields: &Map<String, Value>) -> serde_json::Result<Vec<u8
         object.insert(name, value);
     }
     serde_json::to_vec(&object)
+}
+
+/// Removes fields from a JSON object. Each field is given by the names of nested objects.
+pub(super) fn remove(body: Vec<u8>, fields: &[Vec<String>]) -> Result<Vec<u8>, ModelError> {
+    if fields.is_empty() {
+        return Ok(body);
+    }
+    let failed = |error| ModelError::new(Retry::Never, format!("removing the fields that the server refused: {error}"));
+    let mut object: Value = serde_json::from_slice(&body).map_err(failed)?;
+    for path in fields {
+        let Some((name, parents)) = path.split_last() else { continue };
+        let parent = parents.iter().try_fold(&mut object, |at, name| at.get_mut(name));
+        if let Some(Value::Object(parent)) = parent {
+            parent.shift_remove(name);
+        }
+    }
+    serde_json::to_vec(&object).map_err(failed)
 }
 
 fn merge_value(below: &mut Value, above: &Value) {

@@ -14,9 +14,10 @@ use super::endpoint::{Endpoint, Protocol};
 use super::error::{ModelError, Retry};
 use super::local::{LocalServers, Properties};
 use super::media::Media;
+use super::repair_ladder::RepairLadder;
 use super::request::Request;
 use super::retry::RetryModel;
-use super::send::{SendError, send};
+use super::send::{OutgoingRequest, SendError, encode, send};
 use super::wire_formats::wire_format;
 use super::{output_limit, single_calls};
 use crate::web::HttpClients;
@@ -88,31 +89,50 @@ impl HttpModel {
         }
     }
 
-    /// Adapts the request to the provider, sends it, and translates the answer.
+    /// Adapts the request to the provider, sends it, and translates the answer. If the provider
+    /// refuses a part of the request, sends the request without the part.
     async fn adapted(&self, endpoint: &Endpoint, reported: &Properties, request: Request) -> Result<ChunkStream, SendError> {
-        let (request, tools) = self.adapter.adapt(endpoint, request);
-        let sent = self.variants(endpoint, reported, request).await?;
-        let notices: Vec<_> = self.adapter.notices(endpoint, &tools).into_iter().map(Ok).collect();
-        let id = endpoint.id.clone();
-        let answer = sent.stream().map_ok(move |chunk| adapt::original(chunk, &tools, &id));
-        Ok(stream::iter(notices).chain(answer).boxed())
+        let mut ladder = RepairLadder::new(endpoint, &self.servers.observed, request);
+        loop {
+            let (outgoing, tools) = ladder.outgoing(&self.adapter);
+            match self.variants(endpoint, reported, &outgoing).await {
+                Ok(sent) => {
+                    let mut first = self.adapter.notices(endpoint, &tools);
+                    first.extend(ladder.finish());
+                    let id = endpoint.id.clone();
+                    let answer = sent.stream().map_ok(move |chunk| adapt::original(chunk, &tools, &id));
+                    return Ok(stream::iter(first.into_iter().map(Ok)).chain(answer).boxed());
+                }
+                Err(refused) => {
+                    let single = self.single_calls.load(Ordering::Relaxed);
+                    if refused.lacks_path || !ladder.repair(&refused, &outgoing, || encode(endpoint, reported, &outgoing, single)) {
+                        return Err(refused);
+                    }
+                }
+            }
+        }
     }
 
     /// Sends the request, and once more in another form if the server refuses the usual one.
-    async fn variants(&self, endpoint: &Endpoint, reported: &Properties, request: Request) -> Result<AnswerStream, SendError> {
+    async fn variants(
+        &self,
+        endpoint: &Endpoint,
+        reported: &Properties,
+        outgoing: &OutgoingRequest,
+    ) -> Result<AnswerStream, SendError> {
         let single = self.single_calls.load(Ordering::Relaxed);
         let limited = output_limit::with_default(endpoint, self.window(reported.context_window));
         let limited = limited.filter(|_| !self.unlimited.load(Ordering::Relaxed));
         let mut used = limited.as_ref().unwrap_or(endpoint);
-        let mut sent = send(used, reported, &self.clients, request.clone(), single).await;
+        let mut sent = send(used, reported, &self.clients, outgoing, single).await;
         if limited.is_some() && sent.as_ref().is_err_and(|refused| output_limit::is_refused(&refused.error)) {
             used = endpoint;
-            sent = send(used, reported, &self.clients, request.clone(), single).await;
+            sent = send(used, reported, &self.clients, outgoing, single).await;
             self.unlimited.store(sent.is_ok(), Ordering::Relaxed);
         }
         if !single && sent.as_ref().is_err_and(|refused| refused.error.message.contains(single_calls::REFUSAL)) {
             self.single_calls.store(true, Ordering::Relaxed);
-            sent = send(used, reported, &self.clients, request, true).await;
+            sent = send(used, reported, &self.clients, outgoing, true).await;
         }
         if sent.as_ref().is_err_and(|refused| refused.error.retry == Retry::Refused) {
             self.servers.forget(endpoint);

@@ -39,13 +39,17 @@ struct ObservationFile {
 type ServerModel = (String, String);
 
 /// The facts about one model of one server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Observation {
     /// The server has chat completions, but no Responses API.
     lacks_responses: bool,
     /// The context window that an error named, and the one that was assumed then.
     window: Option<ObservedWindow>,
+    /// The fields of requests that the server refused: the names of nested objects.
+    refused_fields: Vec<Vec<String>>,
+    /// Digests of the tools that the server refused.
+    refused_tools: Vec<String>,
     observed_ms: u64,
 }
 
@@ -89,6 +93,21 @@ impl Observations {
         observed.filter(|window| window.assumed == assumed).map_or(assumed, |window| window.tokens)
     }
 
+    /// Returns the fields and the digests of the tools that the server refused for the model.
+    pub(super) fn refused(&self, endpoint: &Endpoint) -> (Vec<Vec<String>>, Vec<String>) {
+        self.with_observations(|known| {
+            let known = known.get(&key(endpoint));
+            known.map(|known| (known.refused_fields.clone(), known.refused_tools.clone())).unwrap_or_default()
+        })
+    }
+
+    /// Records the fields and the digests of the tools that the server refused for the model.
+    pub(super) fn add_refused(&self, endpoint: &Endpoint, fields: &[Vec<String>], tools: &[String]) {
+        self.change(key(endpoint), |known| {
+            (known.refused_fields, known.refused_tools) = (fields.to_vec(), tools.to_vec());
+        });
+    }
+
     /// Records that the server lacks the Responses API.
     pub(super) fn add_lack_of_responses(&self, endpoint: &Endpoint) {
         self.change(server(endpoint), |known| known.lacks_responses = true);
@@ -129,7 +148,7 @@ impl Observations {
             change(observation);
             let Some(file) = self.0.file.get() else { return };
             let content =
-                Content { version: VERSION, observations: known.iter().map(|(key, value)| (key.clone(), *value)).collect() };
+                Content { version: VERSION, observations: known.iter().map(|(key, value)| (key.clone(), value.clone())).collect() };
             let written = serde_json::to_vec(&content).map_err(std::io::Error::other).and_then(|text| replace_private(file, &text));
             if let Err(error) = written {
                 tracing::warn!(%error, file = %file.display(), "cannot store the facts about a model server");

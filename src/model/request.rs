@@ -1,5 +1,6 @@
 //! One request to a model.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -21,6 +22,9 @@ pub struct Request {
     /// A key that is identical for all requests of a session. Providers use the key to route
     /// requests to a server with a warm cache.
     pub cache_key: String,
+    /// Digests of the parts of the conversation that a provider refused. They are sent as text, or
+    /// left out.
+    pub refused: Arc<HashSet<String>>,
 }
 
 /// The description of a tool for models.

@@ -201,6 +201,7 @@ fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
             | Chunk::CallInput { .. }
             | Chunk::Truncated { .. }
             | Chunk::Notice { .. }
+            | Chunk::Refused { .. }
             | Chunk::Retry { .. }
             | Chunk::Stop(_) => 0,
         })

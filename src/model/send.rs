@@ -13,6 +13,7 @@ use super::error::{Cause, ModelError};
 use super::local::Properties;
 use super::provider_error::response_error;
 use super::request::Request;
+use super::wire::EncodedRequest;
 use super::wire_formats::wire_format;
 use super::{extra_fields, limited_body, listing, single_calls};
 use crate::limits::MODEL_ERROR_BYTES_MAX;
@@ -24,12 +25,42 @@ pub(super) struct SendError {
     pub error: ModelError,
     /// The server does not have the path of the protocol, as far as its response shows.
     pub lacks_path: bool,
+    /// The status and the body of the response.
+    pub status: u16,
+    pub body: String,
 }
 
 impl From<ModelError> for SendError {
     fn from(error: ModelError) -> SendError {
-        SendError { error, lacks_path: false }
+        SendError { error, lacks_path: false, status: 0, body: String::new() }
     }
+}
+
+/// A request to a model, adapted to its provider.
+pub(super) struct OutgoingRequest {
+    pub request: Request,
+    /// Fields of the body that the server refused: the names of nested objects.
+    pub refused_fields: Vec<Vec<String>>,
+}
+
+/// Encodes a request. `single`: each message has at most one call.
+pub(super) fn encode(
+    endpoint: &Endpoint,
+    reported: &Properties,
+    outgoing: &OutgoingRequest,
+    single: bool,
+) -> Result<EncodedRequest, ModelError> {
+    let write = wire_format(endpoint.protocol).write;
+    let window = endpoint.window(reported.context_window);
+    let encoded = match single {
+        true => {
+            let messages = single_calls::split(outgoing.request.messages.clone());
+            write(endpoint, &Request { messages, ..outgoing.request.clone() }, window, reported.thinking)?
+        }
+        false => write(endpoint, &outgoing.request, window, reported.thinking)?,
+    };
+    let body = extra_fields::merge(encoded.body, &endpoint.body)?;
+    Ok(EncodedRequest { body: extra_fields::remove(body, &outgoing.refused_fields)?, ..encoded })
 }
 
 /// Sends a request to `endpoint` and checks the head of the response.
@@ -37,19 +68,14 @@ pub(super) async fn send(
     endpoint: &Endpoint,
     reported: &Properties,
     clients: &HttpClients,
-    mut request: Request,
+    outgoing: &OutgoingRequest,
     single: bool,
 ) -> Result<AnswerStream, SendError> {
-    if single {
-        request.messages = single_calls::split(request.messages);
-    }
+    let encoded = encode(endpoint, reported, outgoing, single)?;
     let format = wire_format(endpoint.protocol);
-    let encoded = (format.write)(endpoint, &request, endpoint.window(reported.context_window), reported.thinking)?;
-    let reader = (format.reader)(endpoint, &request);
-    drop(request);
-    let body = extra_fields::merge(encoded.body, &endpoint.body)?;
+    let reader = (format.reader)(endpoint, &outgoing.request);
     let client = endpoint.client(clients)?;
-    let mut post = client.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(body);
+    let mut post = client.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(encoded.body);
     // A server that compresses events may hold them back.
     post = post.header(ACCEPT_ENCODING, "identity");
     for (name, value) in &encoded.headers {
@@ -61,9 +87,10 @@ pub(super) async fn send(
     let request = post.build().map_err(|error| send_error(&encoded.url, &error))?;
     let response = execute(endpoint, clients, &client, request).await?;
     if !response.status().is_success() {
-        let lacks_path = matches!(response.status().as_u16(), 404 | 405 | 501);
-        let error = error_response(endpoint, clients, response).await;
-        return Err(SendError { lacks_path: lacks_path && error.cause != Cause::UnknownModel, error });
+        let status = response.status().as_u16();
+        let lacks_path = matches!(status, 404 | 405 | 501);
+        let (error, body) = error_response(endpoint, clients, response).await;
+        return Err(SendError { lacks_path: lacks_path && error.cause != Cause::UnknownModel, error, status, body });
     }
     let header = |name: HeaderName| {
         let value = response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -100,16 +127,18 @@ async fn execute(
     client.execute(request).await.map_err(|error| send_error(&url, &error))
 }
 
-/// Returns the error for a response that is not a stream.
-async fn error_response(endpoint: &Endpoint, clients: &HttpClients, response: reqwest::Response) -> ModelError {
+/// Returns the error for a response that is not a stream, and the body of the response.
+async fn error_response(endpoint: &Endpoint, clients: &HttpClients, response: reqwest::Response) -> (ModelError, String) {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let body = limited_body::read(response, MODEL_ERROR_BYTES_MAX).await;
-    let error = response_error(endpoint, status, &headers, &String::from_utf8_lossy(&body.bytes));
+    let body = String::from_utf8_lossy(&body.bytes).into_owned();
+    let error = response_error(endpoint, status, &headers, &body);
     if error.cause != Cause::UnknownModel {
-        return error;
+        return (error, body);
     }
-    match listing::similar(endpoint, clients).await.as_slice() {
+    let error = match listing::similar(endpoint, clients).await.as_slice() {
         [] => error,
         names => error.hint(format!("choose a model that the provider offers, such as {}", names.join(", "))),
-    }
+    };
+    (error, body)
 }

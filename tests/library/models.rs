@@ -11,6 +11,7 @@ mod local;
 mod long_calls;
 mod protocol_deviations;
 mod quirks;
+mod refusals;
 mod scripted;
 mod sigv4;
 mod sse;
@@ -39,6 +40,7 @@ pub fn request(messages: Vec<Message>) -> Request {
         }]),
         thinking: Thinking::Low,
         cache_key: "sess_1".to_owned(),
+        refused: Arc::default(),
     }
 }
 

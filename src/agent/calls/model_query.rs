@@ -51,6 +51,7 @@ pub(in crate::agent) async fn answer(
         tools: Arc::new([]),
         thinking: Thinking::Off,
         cache_key: call.id.to_string(),
+        refused: Arc::default(),
     };
     let (reply, usage) = tokio::select! {
         biased;
@@ -155,6 +156,7 @@ async fn receive(model: &dyn Model, request: Request, limit: usize) -> (Result<M
                 | Chunk::CallInput { .. }
                 | Chunk::ToolCall { .. }
                 | Chunk::Notice { .. }
+                | Chunk::Refused { .. }
                 | Chunk::Truncated { .. },
             )) => {}
             Some(Err(error)) => break Some(model_error(error).message),

@@ -10,7 +10,8 @@ use crate::session::context_report::{ContextReport, ContextSources};
 
 /// Builds the next request from the conversation in `log`.
 pub(in crate::agent) fn request(log: &SessionLog, environment: &SessionEnvironment, system: &str) -> Request {
-    let (messages, thinking) = log.state(|state| (state.history.messages(), state.thinking.clone()));
+    let (messages, refused, thinking) =
+        log.state(|state| (state.history.messages(), state.history.refused(), state.thinking.clone()));
     let thinking = thinking.or(environment.services.overrides.thinking.map(OptionValue::Known));
     Request {
         system: system.into(),
@@ -18,6 +19,7 @@ pub(in crate::agent) fn request(log: &SessionLog, environment: &SessionEnvironme
         tools: environment.tools.table().specs(),
         thinking: thinking.and_then(|level| level.known()).unwrap_or_default(),
         cache_key: log.id.to_string(),
+        refused,
     }
 }
 

@@ -196,6 +196,7 @@ impl<'a> Steps<'a> {
                     turn.emit(Body::notice(Severity::Warning, "The model's answer is too long", description)).await;
                 }
                 Some(Ok(Chunk::Notice { title, description })) => turn.emit(Body::notice(Severity::Info, title, description)).await,
+                Some(Ok(Chunk::Refused { parts })) => turn.emit(Body::RequestRepaired { parts }).await,
                 Some(Ok(Chunk::UsageSoFar(usage))) => self.usage_so_far = Some(usage),
                 Some(Ok(Chunk::Usage(usage))) => {
                     self.usage_so_far = None;

@@ -100,6 +100,7 @@ async fn probe(model: &dyn Model) -> StdResult<&'static str, ModelError> {
         tools: Arc::new([]),
         thinking: Thinking::Off,
         cache_key: "doctor".into(),
+        refused: std::sync::Arc::default(),
     });
     let failed = |why: String| ModelError::new(Retry::Never, why);
     let chunks = stream.filter(|chunk| {

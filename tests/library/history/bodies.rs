@@ -20,7 +20,14 @@ const SESSIONS: u64 = 2;
 
 fn request(messages: Vec<Arc<Message>>) -> Request {
     let tool = ToolSpec { name: "read".into(), description: "Reads.".into(), input_schema: json!({"type": "object"}) };
-    Request { system: "Be brief.".into(), messages, tools: Arc::new([tool]), thinking: Thinking::Low, cache_key: "sess_1".into() }
+    Request {
+        system: "Be brief.".into(),
+        messages,
+        tools: Arc::new([tool]),
+        thinking: Thinking::Low,
+        cache_key: "sess_1".into(),
+        refused: Arc::default(),
+    }
 }
 
 /// A message or an item of a request: its author, the ids of its calls and of its results, and
@@ -127,7 +134,7 @@ fn assert_body(protocol: Protocol, body: &Value) {
 
 async fn assert_bodies(to: Protocol) {
     let provider = Provider::start(to, Vec::new()).await;
-    provider.otherwise(Exchange::error(400, "{}"));
+    provider.otherwise(Exchange::error(401, "{}"));
     let model = if matches!(to, Protocol::Anthropic | Protocol::Bedrock) { "claude-sonnet-5" } else { "m" };
     let endpoint = Endpoint {
         credentials: Credentials::Key(ApiKey::new(KEY, "TEST_KEY")),
