@@ -13,6 +13,7 @@ pub mod lists;
 mod overflow;
 mod overload;
 mod prefix;
+mod refusals;
 mod repetition;
 mod secrets;
 mod settings;
