@@ -24,6 +24,7 @@ mod program;
 pub mod provider;
 mod proxy;
 mod random;
+pub mod rules;
 mod running;
 mod server;
 mod site;

@@ -1,9 +1,10 @@
 //! A scripted model provider: raw HTTP/1.1 on loopback, so that connections can also break and
 //! hang. The provider checks its requests: every exchange is used, the key is present, every tool
-//! result has its call.
+//! result has its call, and no rule of [`rules`] refuses a part.
 
 pub mod answers;
 mod exchange;
+mod judge;
 mod protocol;
 pub mod session;
 
@@ -17,6 +18,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use exchange::{ENDLESS_BYTES, End};
+use judge::{Judge, RefusalGuard};
+
+use crate::rules::{self, Platform};
 
 pub use exchange::Exchange;
 pub use protocol::Protocol;
@@ -63,6 +67,7 @@ struct Log {
     pages: Vec<(String, Exchange)>,
     /// Method and path of the requests that were answered with pages or with the status 404.
     asked: Vec<String>,
+    judge: Judge,
 }
 
 pub struct Provider {
@@ -71,6 +76,7 @@ pub struct Provider {
     log: Arc<Mutex<Log>>,
     task: tokio::task::JoinHandle<()>,
     stop: tokio::sync::oneshot::Sender<()>,
+    refusals: RefusalGuard,
 }
 
 impl Provider {
@@ -86,7 +92,18 @@ impl Provider {
         let log = Arc::new(Mutex::new(Log { exchanges, ..Log::default() }));
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let task = tokio::spawn(accept(listener, log.clone(), stopped));
-        Provider { base_url, protocol, log, task, stop }
+        let refusals = RefusalGuard(log.clone());
+        Provider { base_url, protocol, log, task, stop, refusals }
+    }
+
+    /// Turns off these rules of [`rules::RULES`].
+    pub fn lax(&self, rules: &[u8]) {
+        self.log.lock().expect("no panic").judge.lax(rules);
+    }
+
+    /// Judges the requests as this platform does. Without a call, the path of a request decides.
+    pub fn platform(&self, platform: Platform) {
+        self.log.lock().expect("no panic").judge.platform = Some(platform);
     }
 
     /// Answers every request whose conversation has more than `bytes` bytes with `rejection`.
@@ -147,6 +164,7 @@ impl Provider {
     pub async fn finish_unchecked(self) -> Vec<ReceivedRequest> {
         let _ = self.stop.send(());
         tokio::time::timeout(PATIENCE, self.task).await.expect("the caller hangs up").expect("no panic in the provider");
+        drop(self.refusals);
         let log = self.log.lock().expect("no panic");
         assert!(log.exchanges.is_empty(), "{} exchanges were left over", log.exchanges.len());
         log.received.clone()
@@ -235,8 +253,9 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
                 log.asked.push(format!("{} {}", received.method, received.path));
                 (page.unwrap_or_else(|| Exchange::error(404, "")), true)
             } else {
+                let refusal = log.judge.refuse(&received);
                 let too_large = log.too_large.clone().filter(|(bytes, _)| conversation_bytes(&received.body) > *bytes);
-                let rejection = too_large.map(|(_, rejection)| rejection);
+                let rejection = refusal.or(too_large.map(|(_, rejection)| rejection));
                 let next = rejection.or_else(|| log.exchanges.pop_front());
                 let next = next.or_else(|| log.responder.as_mut().map(|respond| respond(&received)));
                 let next = next.or_else(|| log.otherwise.clone());
@@ -312,7 +331,7 @@ async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: usize
     let body = match length {
         0 => Value::Null,
         _ if text.starts_with("grant_type=") => Value::Null,
-        _ => serde_json::from_slice(&buffer[end..end + length]).expect("a body in JSON"),
+        _ => serde_json::from_str(&rules::without_surrogates(&text)).expect("a body in JSON"),
     };
     buffer.drain(..end + length);
     Some(ReceivedRequest { method, path, headers, body, text, connection })

@@ -1,0 +1,54 @@
+//! Judges the requests that a scripted provider receives, by the rules of the providers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use super::{Exchange, Log, ReceivedRequest};
+use crate::rules::{self, Judged, Platform};
+
+/// The rules that a provider follows, and what it has refused.
+#[derive(Default)]
+pub struct Judge {
+    pub platform: Option<Platform>,
+    lax: BTreeSet<u8>,
+    refused: Vec<String>,
+}
+
+impl Judge {
+    pub fn lax(&mut self, rules: &[u8]) {
+        let known = |number: &u8| rules::RULES.iter().any(|(known, _)| known == number);
+        assert!(rules.iter().all(known), "unknown rules in {rules:?}");
+        self.lax.extend(rules);
+    }
+
+    /// Returns the answer to a request that the provider refuses.
+    pub fn refuse(&mut self, received: &ReceivedRequest) -> Option<Exchange> {
+        let (protocol, platform, model) = rules::recognize(&received.path, &received.body)?;
+        let platform = self.platform.unwrap_or(platform);
+        let ReceivedRequest { path, body, text, .. } = received;
+        let mut refusals = rules::refusals(&Judged { protocol, platform, model: &model, path, body, text });
+        refusals.retain(|refusal| !self.lax.contains(&refusal.rule));
+        let response = rules::response(protocol, platform, refusals.first()?);
+        let found: Vec<String> = refusals.iter().map(|refusal| format!("{platform:?} refuses {model}, {refusal}")).collect();
+        for refusal in &found {
+            eprintln!("{refusal}");
+        }
+        eprintln!("in {text}");
+        self.refused.extend(found);
+        Some(response)
+    }
+}
+
+/// Fails the test at the end of the provider if the provider has refused a request.
+pub struct RefusalGuard(pub(super) Arc<Mutex<Log>>);
+
+impl Drop for RefusalGuard {
+    fn drop(&mut self) {
+        // A second panic would end the process and hide the first.
+        if std::thread::panicking() {
+            return;
+        }
+        let refused = self.0.lock().map(|log| log.judge.refused.join("\n")).unwrap_or_default();
+        assert!(refused.is_empty(), "the provider refused requests:\n{refused}");
+    }
+}
