@@ -51,7 +51,7 @@ enum Content<'a> {
     },
     Document {
         format: &'static str,
-        name: String,
+        name: &'a str,
         source: Source<'a>,
     },
     #[serde(rename = "reasoningContent")]
@@ -163,7 +163,10 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         }
         // The previous request ended with the user turn before the last one.
         for turn in messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2) {
-            turn.content.push(Content::CachePoint(breakpoint));
+            // A breakpoint after a document is refused.
+            if !matches!(turn.content.last(), Some(Content::Document { .. })) {
+                turn.content.push(Content::CachePoint(breakpoint));
+            }
         }
     }
     if caching == CacheSupport::Everything && !tools.is_empty() {
@@ -208,20 +211,11 @@ fn part(part: &Part) -> Option<Content<'_>> {
             Some(Content::Image { format, source: Source { bytes: data } })
         }
         Part::Document { name, data, .. } => {
-            let name = document_name(name.as_deref().unwrap_or_default());
+            let name = name.as_deref().unwrap_or_default();
             Some(Content::Document { format: "pdf", name, source: Source { bytes: data } })
         }
         Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => text(part.as_text()),
     }
-}
-
-/// Converts a name to one that the API accepts: letters, digits, and single spaces, hyphens,
-/// parentheses and brackets (DocumentBlock).
-fn document_name(name: &str) -> String {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-()[]".contains(letter);
-    let name: String = name.chars().map(|letter| if allowed(letter) { letter } else { ' ' }).take(200).collect();
-    let words: Vec<&str> = name.split_whitespace().collect();
-    if words.is_empty() { "document".into() } else { words.join(" ") }
 }
 
 fn block(block: &Block, ids: CallIds) -> Option<Content<'_>> {

@@ -15,7 +15,6 @@ use super::call_ids::CallIds;
 use super::catalog;
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
-use super::media;
 use super::message::{Block, Message, ToolResult};
 use super::request::Request;
 use super::wire::{self, EncodedRequest};
@@ -92,15 +91,8 @@ enum Output<'a> {
 enum Content<'a> {
     InputText { text: Cow<'a, str> },
     InputImage { image_url: String },
-    InputAudio { input_audio: InputAudio<'a> },
     InputFile { filename: &'a str, file_data: String },
     OutputText { text: &'a str },
-}
-
-#[derive(Serialize)]
-struct InputAudio<'a> {
-    data: &'a str,
-    format: &'a str,
 }
 
 #[derive(Serialize)]
@@ -173,14 +165,13 @@ fn content(part: &Part) -> Content<'_> {
     match part {
         Part::Text { text } => Content::InputText { text: text.into() },
         Part::Image { mime_type, data } => Content::InputImage { image_url: wire::data_url(mime_type, data) },
-        Part::Audio { mime_type, data } => {
-            Content::InputAudio { input_audio: InputAudio { data, format: media::audio_format(mime_type) } }
-        }
         Part::Document { mime_type, name, data, .. } => {
             let filename = name.as_deref().unwrap_or("document.pdf");
             Content::InputFile { filename, file_data: wire::data_url(mime_type, data) }
         }
-        Part::Resource { .. } | Part::ResourceLink { .. } => Content::InputText { text: part.as_text().into() },
+        Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
+            Content::InputText { text: part.as_text().into() }
+        }
     }
 }
 

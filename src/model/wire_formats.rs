@@ -85,6 +85,7 @@ const OPENAI_CHAT: WireFormat = WireFormat {
 const OPENAI_RESPONSES: WireFormat = WireFormat {
     write: |endpoint, request, _, _| openai_responses::write(endpoint, request),
     reader: |_, _| Box::new(OpenaiResponsesReader::default()),
+    media: Media { pdf: true, audio: false },
     lacks_output_limit: ServerScope::None,
     ..OPENAI_CHAT
 };

@@ -25,13 +25,15 @@ const ACKNOWLEDGEMENT: &str = "OK.";
 const NO_OUTPUT: &str = "[no output]";
 /// The text of a result whose images are in the next message.
 const IMAGES_BELOW: &str = "[the images are in the next message]";
+/// The text of a message that has only images or documents.
+const MEDIA_ONLY: &str = "Look at this.";
 /// The text of a result that is missing in the log.
 const NO_RESULT: &str = "[the result is not known]";
 
 /// Adapts a conversation.
 pub(super) fn adapt(messages: &[Arc<Message>], tools: &AdaptedTools, model: &str, traits: ProviderTraits) -> Vec<Arc<Message>> {
-    let (used, open) = (HashSet::new(), VecDeque::new());
-    let mut writer = ConversationWriter { tools, model, traits, used, open, out: Vec::new() };
+    let (used, document_names, open) = (HashSet::new(), HashSet::new(), VecDeque::new());
+    let mut writer = ConversationWriter { tools, model, traits, used, document_names, open, out: Vec::new() };
     for message in messages {
         writer.add(message);
     }
@@ -55,6 +57,8 @@ struct ConversationWriter<'a> {
     traits: ProviderTraits,
     /// The ids of all calls so far.
     used: HashSet<String>,
+    /// The names of all documents so far.
+    document_names: HashSet<String>,
     /// The calls without a result: the id in the log, the id in the request, and the name.
     open: VecDeque<OpenCall>,
     out: Vec<Arc<Message>>,
@@ -71,7 +75,7 @@ impl ConversationWriter<'_> {
         match &**message {
             Message::User(parts) => {
                 self.answer_open_calls();
-                match self.parts(parts) {
+                match self.with_text(parts) {
                     adapted if adapted.is_empty() => {}
                     Cow::Borrowed(_) => self.add_user(message.clone()),
                     Cow::Owned(parts) => self.add_user(Arc::new(Message::User(parts))),
@@ -212,7 +216,7 @@ impl ConversationWriter<'_> {
         self.add_user(Arc::new(Message::User(images)));
     }
 
-    fn result<'b>(&self, result: &'b ToolResult, call: OpenCall) -> Cow<'b, ToolResult> {
+    fn result<'b>(&mut self, result: &'b ToolResult, call: OpenCall) -> Cow<'b, ToolResult> {
         let output = match self.parts(&result.output) {
             output if output.is_empty() => Cow::Owned(vec![Part::text(NO_OUTPUT)]),
             output => output,
@@ -224,14 +228,24 @@ impl ConversationWriter<'_> {
     }
 
     /// Returns the parts without blank text, and with the images that the model reads.
-    fn parts<'b>(&self, parts: &'b [Part]) -> Cow<'b, [Part]> {
+    fn parts<'b>(&mut self, parts: &'b [Part]) -> Cow<'b, [Part]> {
         let is_blank = |part: &Part| matches!(part, Part::Text { text } if text.trim().is_empty());
-        let adapted = parts.iter().map(|part| media::adapt(part, self.traits));
+        let adapted = parts.iter().map(|part| media::adapt(part, self.traits, &mut self.document_names));
         let adapted: Vec<Cow<'b, Part>> = adapted.filter(|part| !is_blank(part)).collect();
         match adapted.len() == parts.len() && adapted.iter().all(|part| matches!(part, Cow::Borrowed(_))) {
             true => Cow::Borrowed(parts),
             false => Cow::Owned(adapted.into_iter().map(Cow::into_owned).collect()),
         }
+    }
+
+    /// Returns the parts of a message of the user, with text if the provider requires it.
+    fn with_text<'b>(&mut self, parts: &'b [Part]) -> Cow<'b, [Part]> {
+        let mut adapted = self.parts(parts);
+        let is_media = |part: &Part| matches!(part, Part::Image { .. } | Part::Audio { .. } | Part::Document { .. });
+        if self.traits.needs_text_beside_media && !adapted.is_empty() && adapted.iter().all(is_media) {
+            adapted.to_mut().insert(0, Part::text(MEDIA_ONLY));
+        }
+        adapted
     }
 
     /// Adds results for the calls that have none.

@@ -1,7 +1,8 @@
 //! Images that the provider accepts: of a type that it reads, with the media type of their content,
-//! and not too large. Other images become text.
+//! and not too large. Other images become text. Also the names of documents.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,9 +15,40 @@ const START: usize = 32;
 /// Maximum width and height that providers accept for an image, in pixels.
 const IMAGE_EDGE_MAX: u32 = 8000;
 
-/// Returns the part for a request.
-pub(super) fn adapt(part: &Part, traits: ProviderTraits) -> Cow<'_, Part> {
-    let Part::Image { mime_type, data } = part else { return Cow::Borrowed(part) };
+/// Returns the part for a request. `names` are those of the documents before it.
+pub(super) fn adapt<'a>(part: &'a Part, traits: ProviderTraits, names: &mut HashSet<String>) -> Cow<'a, Part> {
+    match part {
+        Part::Image { mime_type, data } => image(part, mime_type, data, traits),
+        Part::Document { mime_type, name, data, text } if traits.has_plain_document_names => {
+            let plain = document_name(name.as_deref().unwrap_or_default());
+            let mut unique = plain.clone();
+            let mut number = 2;
+            while !names.insert(unique.clone()) {
+                unique = format!("{plain} {number}");
+                number += 1;
+            }
+            match name.as_ref() == Some(&unique) {
+                true => Cow::Borrowed(part),
+                false => {
+                    let (mime_type, data, text) = (mime_type.clone(), data.clone(), text.clone());
+                    Cow::Owned(Part::Document { mime_type, name: Some(unique), data, text })
+                }
+            }
+        }
+        part => Cow::Borrowed(part),
+    }
+}
+
+/// Converts the name of a document to one that Anthropic and Amazon Bedrock accept: letters, digits,
+/// and single spaces, hyphens, parentheses and brackets.
+fn document_name(name: &str) -> String {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-()[]".contains(letter);
+    let name: String = name.chars().map(|letter| if allowed(letter) { letter } else { ' ' }).take(200).collect();
+    let words: Vec<&str> = name.split_whitespace().collect();
+    if words.is_empty() { "document".into() } else { words.join(" ") }
+}
+
+fn image<'a>(part: &'a Part, mime_type: &str, data: &str, traits: ProviderTraits) -> Cow<'a, Part> {
     let text = |why: &str| Cow::Owned(Part::text(format!("[{mime_type} image, which cannot be shown: {why}]")));
     if !traits.reads_images {
         return text("the model does not read images");
@@ -39,7 +71,7 @@ pub(super) fn adapt(part: &Part, traits: ProviderTraits) -> Cow<'_, Part> {
     }
     match found == mime_type {
         true => Cow::Borrowed(part),
-        false => Cow::Owned(Part::Image { mime_type: found.to_owned(), data: data.clone() }),
+        false => Cow::Owned(Part::Image { mime_type: found.to_owned(), data: data.to_owned() }),
     }
 }
 

@@ -27,6 +27,10 @@ pub(super) struct ProviderTraits {
     pub moves_images: bool,
     /// A request with calls must contain tools.
     pub needs_called_tools: bool,
+    /// The names of documents are unique, and have few other characters than letters and digits.
+    pub has_plain_document_names: bool,
+    /// A message with images or documents must have text.
+    pub needs_text_beside_media: bool,
     /// Media types of images that are accepted.
     pub image_types: &'static [&'static str],
     /// Maximum size of an image in base64, in bytes.
@@ -81,6 +85,8 @@ impl ProviderTraits {
                 Protocol::Anthropic | Protocol::OpenaiResponses => false,
             },
             needs_called_tools: matches!(protocol, Protocol::Bedrock | Protocol::Anthropic),
+            has_plain_document_names: matches!(protocol, Protocol::Bedrock | Protocol::Anthropic),
+            needs_text_beside_media: protocol == Protocol::Bedrock || is_vertex,
             image_types: match protocol {
                 Protocol::Gemini => GEMINI_IMAGES,
                 _ if is_xai => PHOTOS,

