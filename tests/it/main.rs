@@ -31,6 +31,7 @@ mod prompts;
 mod providers;
 mod queue;
 mod review;
+mod rules;
 mod sandbox;
 mod schema;
 mod signed;

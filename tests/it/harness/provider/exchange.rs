@@ -64,6 +64,11 @@ impl Exchange {
         Self::new(status, "application/json", vec![body.to_owned()])
     }
 
+    /// Returns the text of all pieces.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.pieces.concat()).into_owned()
+    }
+
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self

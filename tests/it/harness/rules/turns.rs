@@ -53,8 +53,9 @@ fn strings(view: &View<'_>, refused: &mut Refusals) {
         };
         let all_text = list.iter().all(|part| part["type"] == "text");
         let is_refused = match (view.protocol, view.platform) {
-            (Protocol::Ollama, _) | (Protocol::OpenaiChat, Platform::DeepSeek) => true,
-            (Protocol::OpenaiChat, Platform::Compatible) => all_text,
+            (Protocol::Ollama, _) => true,
+            // Images in a list are rule 30.
+            (Protocol::OpenaiChat, Platform::DeepSeek | Platform::Compatible) => all_text,
             (Protocol::OpenaiChat, Platform::Mistral) => turn.role == Role::Tool,
             _ => false,
         };
