@@ -1,6 +1,9 @@
 """Replays recorded answers to nuncio and compares what it reports with the providers' SDKs.
 
 Usage: replay.py NUNCIO HOME PACKAGE…
+
+If JUDGE names the program of tests/it/judge.rs, nuncio's requests are judged by the rules of the
+providers, too.
 """
 
 import http.server
@@ -10,7 +13,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,6 +44,22 @@ def done(protocol):
     return f"{DONE[protocol]}\n".encode() if protocol == "ollama" else f"data: {DONE[protocol]}\n\n".encode()
 
 
+class Judge:
+    """Judges requests by the rules of the providers. Safe to share between threads."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.lock = threading.Lock()
+
+    def refusals(self, path, body):
+        line = b'{"path":%b,"body":%b}\n' % (json.dumps(path).encode(), body.replace(b"\n", b" "))
+        with self.lock:
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        return [f"rule {it['rule']}, {it['place']}: {it['message']}" for it in json.loads(answer)["refusals"]]
+
+
 class Server(http.server.ThreadingHTTPServer):
     """Sends a recording in pieces. The path starts with /CLIENT/SIZE/NUMBER."""
 
@@ -50,6 +69,8 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.recordings = recordings
         self.requests = Counter()
+        self.refusals = defaultdict(list)
+        self.judge = Judge(os.environ["JUDGE"]) if os.environ.get("JUDGE") else None
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def url(self, client, size, number):
@@ -66,12 +87,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
+        request = self.rfile.read(int(self.headers["content-length"]))
         if not protocol_of(self.path.split("?")[0]):
             return self.send_error(404)
         _, client, size, number, *_ = self.path.split("/")
         recording = self.server.recordings[int(number)]
         self.server.requests[client, size, number] += 1
+        if self.server.judge and client == "nuncio":
+            path = self.path.removeprefix(f"/{client}/{size}/{number}")
+            self.server.refusals[number] += self.server.judge.refusals(path, request)
         first = self.server.requests[client, size, number] == 1
         body = recording.body if first else done(recording.protocol)
         pieces = (body[at : at + int(size)] for at in range(0, len(body), int(size)))
@@ -161,6 +185,7 @@ def replay(nuncio, home, recordings):
         expected = list(sdks.map(expect, *zip(*arguments), chunksize=8))
         for number in numbers:
             wrong = [line for job in jobs[number] for line in differences(expected[number], job.result())]
+            wrong += [f"  refused {refusal}" for refusal in server.refusals[str(number)]]
             yield list(dict.fromkeys(wrong))
 
 

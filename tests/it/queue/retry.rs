@@ -26,6 +26,8 @@ async fn retry_repeats_the_request_of_a_stopped_turn() {
         let hang = Exchange::events(&wire.plain[..4]).hang();
         let plain = Exchange::events(wire.plain);
         let (home, provider, _) = home(wire, vec![plain.clone(), hang, plain.clone(), plain.clone(), plain]).await;
+        // Refused is the image, which is only the signature of a PNG file.
+        provider.lax(&[29]);
         let mut agent = connect(&home).await;
         let session = agent.new_session(&home).await;
         agent.turn(&session, "the first request").await;

@@ -80,11 +80,14 @@ fn keys() -> Vec<Case> {
     cases.push(case(4, CLAUDE, at(CLAUDE), one(&"k".repeat(64)), one(&"k".repeat(65))));
     // Deeper keys are not checked.
     cases.push(case(4, CLAUDE, at(CLAUDE), property("a", one("$filter")), one("$filter")));
-    for name in ["1a", "$filter", "-a"] {
-        cases.push(case(4, GEMINI, at(GEMINI), one("_a"), one(name)));
-        cases.push(case(4, VERTEX, at(VERTEX), one("_a"), one(name)));
+    for server in [GEMINI, VERTEX] {
+        for name in ["1a", "$filter", "-a", "a.b", ""] {
+            cases.push(case(4, server, "/tools", declaration(one("_a1")), declaration(one(name))));
+        }
+        cases.push(case(4, server, "/tools", declaration(one(&"k".repeat(64))), declaration(one(&"k".repeat(65)))));
     }
-    cases.push(case(4, GEMINI, at(GEMINI), one(&"k".repeat(64)), one(&"k".repeat(65))));
+    // The other field takes any names.
+    cases.push(case(3, GEMINI, at(GEMINI), one("-a"), json!({"properties": {}})));
     cases
 }
 
@@ -96,7 +99,9 @@ fn members() -> Vec<Case> {
         cases.push(properties(5, server, text(), json!({"type": "array", "prefixItems": [text()]})));
         cases.push(properties(5, server, text(), json!({"type": "array", "items": {"type": "array"}})));
         cases.push(properties(5, server, json!({"type": "object", "properties": {}}), json!({"type": "object"})));
-        cases.push(properties(5, server, text(), json!({"anyOf": [text(), {"type": "object"}]})));
+        let map = || json!({"type": "object", "additionalProperties": {"type": "string"}});
+        cases.push(properties(5, server, map(), json!({"anyOf": [text(), {"type": "object"}]})));
+        cases.push(breaks(5, server, map()));
         cases.push(properties(5, server, text(), json!({"type": "array", "items": {"type": "object"}})));
         cases.push(breaks(5, server, json!({"type": "object"})));
     }
@@ -201,6 +206,11 @@ fn validity() -> Vec<Case> {
         cases.push(breaks(7, OLLAMA, schema));
     }
     cases
+}
+
+/// The tools of Gemini with a schema in the field `parameters`.
+fn declaration(schema: Value) -> Value {
+    json!([{"functionDeclarations": [{"name": "read", "description": "Reads.", "parameters": schema}]}])
 }
 
 /// Rule 9, which holds for the field `parameters` alone.

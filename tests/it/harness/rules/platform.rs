@@ -29,6 +29,38 @@ pub enum Platform {
     Zai,
 }
 
+/// Names of the servers.
+const NAMES: &[(&str, Platform)] = &[
+    ("anthropic", Platform::Anthropic),
+    ("azure", Platform::Azure),
+    ("bedrock", Platform::Bedrock),
+    ("cerebras", Platform::Cerebras),
+    ("deepseek", Platform::DeepSeek),
+    ("fireworks", Platform::Fireworks),
+    ("gemini", Platform::Gemini),
+    ("groq", Platform::Groq),
+    ("llamacpp", Platform::LlamaCpp),
+    ("lmstudio", Platform::LmStudio),
+    ("minimax", Platform::Minimax),
+    ("mistral", Platform::Mistral),
+    ("moonshot", Platform::Moonshot),
+    ("ollama", Platform::Ollama),
+    ("openai", Platform::OpenAi),
+    ("openrouter", Platform::OpenRouter),
+    ("together", Platform::Together),
+    ("vertex", Platform::Vertex),
+    ("vllm", Platform::Vllm),
+    ("xai", Platform::Xai),
+    ("zai", Platform::Zai),
+];
+
+impl Platform {
+    /// Returns the server with this name.
+    pub fn from_name(name: &str) -> Option<Platform> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, platform)| *platform)
+    }
+}
+
 /// Replaces the escapes of a URL.
 pub fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();

@@ -71,8 +71,10 @@ fn keys(found: &ToolSchema<'_>, refused: &mut Refusals) {
             let allowed = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
             (1..=64).contains(&key.len()) && key.chars().all(allowed)
         }
-        Protocol::Gemini => {
-            key.chars().count() <= 64 && key.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+        // The other field of schemas, `parametersJsonSchema`, takes any names.
+        Protocol::Gemini if found.tool.field == "parameters" => {
+            let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            (1..=64).contains(&key.len()) && key.chars().all(allowed) && !key.starts_with(|letter: char| letter.is_ascii_digit())
         }
         _ => true,
     };

@@ -125,10 +125,17 @@ fn responses(view: &View<'_>, refused: &mut Refusals) {
     }
 }
 
+/// A function's name and the id of its call, if it has one.
+type NamedCall = (String, Option<String>);
+
+fn fits(result: &NamedCall, call: &NamedCall) -> bool {
+    result.0 == call.0 && (result.1 == call.1 || result.1.is_none() || call.1.is_none())
+}
+
 /// Calls and results of Gemini belong together by order and name, and by ids if they have any.
 fn gemini(view: &View<'_>, refused: &mut Refusals) {
     let runs = runs(view, |_| true);
-    let named = |run: &Run<'_>, calls: bool| -> Vec<(String, Option<String>)> {
+    let named = |run: &Run<'_>, calls: bool| -> Vec<NamedCall> {
         let key = |block: &&Block<'_>| match &block.content {
             Content::Call { name, id, .. } if calls => Some(((*name).to_owned(), id.map(str::to_owned))),
             Content::Result { name, id, .. } if !calls => Some((name.unwrap_or_default().to_owned(), id.map(str::to_owned))),
@@ -136,10 +143,10 @@ fn gemini(view: &View<'_>, refused: &mut Refusals) {
         };
         run.blocks.iter().filter_map(key).collect()
     };
-    let mut expected: Vec<(String, Option<String>)> = Vec::new();
+    let mut expected: Vec<NamedCall> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let results = named(run, false);
-        if results != expected {
+        if results.len() != expected.len() || results.iter().zip(&expected).any(|(result, call)| !fits(result, call)) {
             let words = "Please ensure that the number of function response parts is equal to the number of function call parts \
                          of the function call turn.";
             refused.add(13, run.place, words);

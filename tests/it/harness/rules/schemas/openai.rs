@@ -30,7 +30,9 @@ fn members(found: &ToolSchema<'_>, inner: &InnerSchema<'_>, refused: &mut Refusa
     if is("array") && inner.schema.get("items").is_none() {
         found.refuse(5, refused, &format!("In context={context}, array schema missing items."));
     }
-    if is("object") && inner.schema.get("properties").is_none() {
+    // No report names a nested object that is a map.
+    let is_map = !inner.path.is_empty() && inner.schema["additionalProperties"].is_object();
+    if is("object") && inner.schema.get("properties").is_none() && !is_map {
         found.refuse(5, refused, &format!("In context={context}, object schema missing properties."));
     }
 }
