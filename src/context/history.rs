@@ -1,7 +1,7 @@
 //! The conversation as models receive it: a fold over the same events that clients show, so that
 //! the two cannot diverge.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -45,8 +45,6 @@ pub struct History {
     /// True if the session is in the mode `plan`.
     plan: bool,
     usage: UsageMark,
-    /// The digests of the parts that a provider refused.
-    refused: Arc<HashSet<String>>,
 }
 
 /// A position in the conversation.
@@ -93,7 +91,6 @@ impl History {
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.answer.finish(tool_call_id, *status, output),
             Body::Notice { note: Some(note), .. } => self.add_note(note),
             Body::ContextPruned { outputs, .. } => self.all.prune(outputs),
-            Body::RequestRepaired { parts } => Arc::make_mut(&mut self.refused).extend(parts.iter().cloned()),
             Body::CompactionStarted { .. } => self.usage.compacting = true,
             Body::CompactionCompleted { outcome, summary, .. } => {
                 if let (CompactionOutcome::Completed, Some(summary)) = (outcome, summary) {
@@ -122,6 +119,7 @@ impl History {
             | Body::ToolInput { .. }
             | Body::ToolUpdated { .. }
             | Body::Notice { note: None, .. }
+            | Body::RequestRepaired { .. }
             | Body::Unknown(_)
             | ignored!(Queue | Permission | Verify | Plan | Child | Hook | Budget) => {}
         }
@@ -295,11 +293,6 @@ impl History {
     pub(crate) fn is_unanswered_without(&self, text: &str) -> bool {
         let starts = |part: &Part| matches!(part, Part::Text { text: found } if found.starts_with(text));
         self.messages().iter().all(|message| matches!(&**message, Message::User(parts) if !parts.iter().any(starts)))
-    }
-
-    /// Returns the digests of the parts that a provider refused.
-    pub(crate) fn refused(&self) -> Arc<HashSet<String>> {
-        self.refused.clone()
     }
 
     /// Returns the size of the messages of the next request, in bytes.

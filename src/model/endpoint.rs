@@ -39,7 +39,7 @@ pub struct Endpoint {
     pub window_is_setting: bool,
     /// The user has set whether the model can call tools.
     pub tools: Option<bool>,
-    /// Whether the model reads images, if that is known.
+    /// The model reads images; `None` if that is not known.
     pub images: Option<bool>,
     /// The documents and audio that the model reads, if the protocol can transfer them.
     pub media: Media,

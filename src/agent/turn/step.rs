@@ -169,8 +169,7 @@ impl<'a> Steps<'a> {
 
     async fn answer(&mut self, request: Request) -> Result<ModelAnswer> {
         let (turn, model) = (self.turn, self.model.clone());
-        let mut stream = model.stream(request);
-        let mut builder = AnswerBuilder::new(turn, self.silent);
+        let (mut stream, mut builder) = (model.stream(request), AnswerBuilder::new(turn, self.silent));
         loop {
             let chunk = tokio::select! {
                 biased;

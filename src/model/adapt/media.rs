@@ -39,8 +39,8 @@ pub(super) fn adapt<'a>(part: &'a Part, traits: ProviderTraits, names: &mut Hash
     }
 }
 
-/// Converts the name of a document to one that Anthropic and Amazon Bedrock accept: letters, digits,
-/// and single spaces, hyphens, parentheses and brackets.
+/// Converts the name of a document to one that Anthropic and Amazon Bedrock accept: letters,
+/// digits, and single spaces, hyphens, parentheses and brackets.
 fn document_name(name: &str) -> String {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-()[]".contains(letter);
     let name: String = name.chars().map(|letter| if allowed(letter) { letter } else { ' ' }).take(200).collect();

@@ -1,7 +1,8 @@
 //! The state of a session: a fold over its events, without side effects.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -82,6 +83,8 @@ pub struct SessionState {
     pub compacting: bool,
     pub budget: BudgetState,
     pub history: History,
+    /// Digests of the parts of the conversation that a provider refused.
+    pub refused: Arc<HashSet<String>>,
     /// The last event that changed what the session may do.
     pub(in crate::session) signed: SignedEvent,
 }
@@ -171,6 +174,7 @@ impl SessionState {
             Body::ChildCompleted { child, .. } => {
                 self.open_children.retain(|open| open.child_session_id != child.child_session_id);
             }
+            Body::RequestRepaired { parts } => Arc::make_mut(&mut self.refused).extend(parts.iter().cloned()),
             Body::ModeChanged { mode } => self.mode = mode.clone(),
             Body::Notice { title, code: Some(code), .. } if code == HOOK_FAILED => {
                 self.failed_hooks.insert(title.clone());
@@ -179,9 +183,10 @@ impl SessionState {
             | Body::ToolInput { .. }
             | Body::PermissionResolved { permission_id: None, .. }
             | Body::HookCompleted { .. }
+            | Body::ContextPruned { .. }
             | Body::Notice { .. }
             | Body::Unknown(_)
-            | ignored!(Replacement | Queue | Pruning | Budget) => {}
+            | ignored!(Replacement | Queue | Budget) => {}
         }
     }
 
