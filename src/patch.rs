@@ -11,6 +11,7 @@ mod indentation;
 mod line_diff;
 mod lines;
 mod locate;
+mod look_alike;
 mod nearest;
 mod normalized;
 mod splice;

@@ -9,8 +9,9 @@ use memchr::memmem;
 use super::block::merge;
 use super::edit_error::EditError;
 use super::indentation::{IndentationStyle, Reindenter};
-use super::lines::{Lines, is_blank, words};
+use super::lines::{Lines, is_blank, trim, words};
 use super::locate::{Strategy, with_same_shape};
+use super::look_alike::{Folded, carry, carry_lines};
 use super::nearest::{Nearest, nearest};
 use super::normalized::NormalizedContent;
 use super::splice::{LineChange, Splice, splice};
@@ -33,8 +34,9 @@ pub struct EditOutcome {
 /// ignored in the search, and inserted text receives the line endings of the matched lines.
 ///
 /// Matchers, in this order: literal text; whole lines with surrounding whitespace ignored; whole
-/// lines with all whitespace normalized; words inside one line; a block with equal first and last
-/// line. Whole-line matchers ignore whether `old` and `new` end with a line ending. Inserted lines
+/// lines with all whitespace normalized; words inside one line; text, then whole lines, of which
+/// some characters only look alike (the file's characters are kept); a block with equal first and
+/// last line. Whole-line matchers ignore whether `old` and `new` end with a line ending. Inserted lines
 /// get the indentation of the file, and lines that `old` and `new` share keep the text of the file.
 /// Lines of a matched block that `old` lacks stay, unless the whole block is replaced. If there are
 /// several matches and exactly one is indented like `old`, that match is replaced.
@@ -85,14 +87,19 @@ fn replace_literal(content: &[u8], old: &str, new: &str, replace_all: bool) -> R
     if places.is_empty() {
         return Ok(None);
     }
-    replace(content, &normalized, places, new, Strategy::Exact, replace_all).map(Some)
+    replace(content, &normalized, places, (old, new), Strategy::Exact, replace_all).map(Some)
 }
 
 /// Replaces `old` with the first tolerant matcher that finds it.
 fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
     let lines = Lines::new(content);
     let wanted: Vec<&[u8]> = old.strip_suffix('\n').unwrap_or(old).split('\n').map(str::as_bytes).collect();
-    for strategy in [Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::BlockAnchor] {
+    for strategy in [Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::LookAlike, Strategy::BlockAnchor] {
+        if strategy == Strategy::LookAlike
+            && let Some(edited) = replace_look_alike(content, old, new, replace_all)?
+        {
+            return Ok(edited);
+        }
         let found = strategy.find_all(&lines, &wanted);
         let all = replace_all && strategy != Strategy::BlockAnchor;
         match found.as_slice() {
@@ -101,7 +108,7 @@ fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> 
                 let runs = word_runs(&normalized.bytes, old);
                 let runs = if replace_all { without_overlaps(runs) } else { runs };
                 if !runs.is_empty() {
-                    return replace(content, &normalized, runs, without_padding(old, new), strategy, replace_all);
+                    return replace(content, &normalized, runs, (old, without_padding(old, new)), strategy, replace_all);
                 }
             }
             [] => {}
@@ -118,6 +125,23 @@ fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> 
         }
     }
     Err(EditError::NotFound(nearest(&lines, &wanted)))
+}
+
+/// Replaces text that looks like `old`. Returns `None` if there is no such text.
+fn replace_look_alike(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Option<EditOutcome>, EditError> {
+    let (normalized, plain) = (NormalizedContent::new(content), Folded::new(old.as_bytes()));
+    if normalized.bytes.is_ascii() && old.is_ascii() || trim(&plain.bytes).is_empty() {
+        return Ok(None);
+    }
+    let there = Folded::new(&normalized.bytes);
+    let found = memmem::find_iter(&there.bytes, &plain.bytes);
+    let places = found.filter_map(|place| there.origin(place..place + plain.bytes.len()));
+    let most = if replace_all { usize::MAX } else { limits::EDIT_PLACES_MAX };
+    let places: Vec<Range<usize>> = places.take(most).collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    replace(content, &normalized, places, (old, new), Strategy::LookAlike, replace_all).map(Some)
 }
 
 /// Finds the byte ranges inside single lines that consist of the words of `old` with any whitespace
@@ -184,12 +208,13 @@ fn without_padding<'n>(old: &str, mut new: &'n str) -> &'n str {
     new
 }
 
-/// Replaces the byte ranges `places` of `normalized` with `new`.
+/// Replaces the byte ranges `places` of `normalized`, which have the text `old` or one that looks
+/// like it, with `new`.
 fn replace(
     content: &[u8],
     normalized: &NormalizedContent<'_>,
     places: Vec<Range<usize>>,
-    new: &str,
+    (old, new): (&str, &str),
     strategy: Strategy,
     replace_all: bool,
 ) -> Result<EditOutcome, EditError> {
@@ -203,7 +228,8 @@ fn replace(
     let breaks = if new.contains('\n') { normalized.breaks() } else { Vec::new() };
     for place in &places {
         bytes.extend_from_slice(&content[done..normalized.origin(place.start)]);
-        push_with_endings(&mut bytes, new, &normalized.endings(place.clone(), &breaks));
+        let new = std::str::from_utf8(&normalized.bytes[place.clone()]).map_or(new.into(), |found| carry(old, new, found));
+        push_with_endings(&mut bytes, &new, &normalized.endings(place.clone(), &breaks));
         done = normalized.origin(place.end);
     }
     bytes.extend_from_slice(&content[done..]);
@@ -225,6 +251,10 @@ fn push_with_endings(bytes: &mut Vec<u8>, new: &str, endings: &[&str]) {
     }
 }
 
+fn as_bytes(lines: &[String]) -> Vec<&[u8]> {
+    lines.iter().map(String::as_bytes).collect()
+}
+
 /// Replaces the line ranges `places` with `new`.
 fn replace_lines(
     lines: &Lines<'_>,
@@ -240,12 +270,17 @@ fn replace_lines(
     }
     let style = IndentationStyle::from_lines(lines);
     let splice_at = |place: &Range<usize>| {
-        let reindenter = Reindenter::new(wanted, &new_lines, lines, place.clone(), &style);
-        let add = |line: &[u8], index| LineChange::Add { text: reindenter.reindent(line, index), ending: None };
         let found: Vec<&[u8]> = lines.texts(place.clone()).collect();
+        let carried = carry_lines(wanted, &new_lines, &found);
+        let (wanted, new_lines) = match &carried {
+            Some((wanted, new)) => (as_bytes(wanted), as_bytes(new)),
+            None => (wanted.to_vec(), new_lines.clone()),
+        };
+        let reindenter = Reindenter::new(&wanted, &new_lines, lines, place.clone(), &style);
+        let add = |line: &[u8], index| LineChange::Add { text: reindenter.reindent(line, index), ending: None };
         let mismatch =
             |(index, line): (usize, usize)| EditError::NotFound(Some(Nearest::new(lines, place.start + line, wanted[index])));
-        let changes = merge(wanted, &new_lines, &found, add).map_err(mismatch)?;
+        let changes = merge(&wanted, &new_lines, &found, add).map_err(mismatch)?;
         Ok(Splice { at: place.start, changes, terminated: None })
     };
     let splices: Vec<Splice> = places.iter().map(splice_at).collect::<Result<_, EditError>>()?;

@@ -90,8 +90,11 @@ impl Nearest {
             Some(Ok(found)) => {
                 let (found, wanted) = (found.trim(), wanted.trim());
                 let same = found.chars().zip(wanted.chars()).take_while(|(one, other)| one == other).count();
-                let (found, wanted) = (quote(found, same), quote(wanted, same));
-                format!("the nearest place is line {line}, which is `{found}` where {wanted_in} has `{wanted}`; {otherwise}")
+                let points = code_points(found, wanted, same).map(|(found, wanted)| format!(" ({found}, not {wanted})"));
+                let (found, wanted, points) = (quote(found, same), quote(wanted, same), points.unwrap_or_default());
+                format!(
+                    "the nearest place is line {line}, which is `{found}` where {wanted_in} has `{wanted}`{points}; {otherwise}"
+                )
             }
             Some(Err(_)) => format!(
                 "the nearest place is line {line}, which is not UTF-8, so {wanted_in} cannot contain it; choose other lines, or use bash"
@@ -101,6 +104,14 @@ impl Nearest {
             }
         }
     }
+}
+
+/// Returns the code points of the first characters that differ, if one of them is not ASCII: such
+/// characters can look alike.
+fn code_points(found: &str, wanted: &str, place: usize) -> Option<(String, String)> {
+    let (found, wanted) = (found.chars().nth(place)?, wanted.chars().nth(place)?);
+    let name = |character: char| format!("U+{:04X}", u32::from(character));
+    (!found.is_ascii() || !wanted.is_ascii()).then(|| (name(found), name(wanted)))
 }
 
 /// Returns the part of `text` around the character at `place`, at most `QUOTE_CHARS_MAX`

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::block::blocks;
 use super::indentation::same_shape;
 use super::lines::{Lines, trim, words};
+use super::look_alike::Folded;
 
 /// How a text was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) enum Strategy {
     LineTrimmed,
     /// Lines consist of the same words; any whitespace separates them.
     WhitespaceNormalized,
+    /// Lines are equal except for whitespace at both ends and characters that look alike.
+    LookAlike,
     /// Of several matches, the only one with the same relative indentation as the wanted text; see
     /// [`with_same_shape`].
     IndentationFlexible,
@@ -29,6 +32,7 @@ impl Strategy {
             Strategy::Exact => "exact",
             Strategy::LineTrimmed => "line_trimmed",
             Strategy::WhitespaceNormalized => "whitespace_normalized",
+            Strategy::LookAlike => "look_alike",
             Strategy::IndentationFlexible => "indentation_flexible",
             Strategy::BlockAnchor => "block_anchor",
         }
@@ -47,9 +51,20 @@ impl Strategy {
                 find_sequence(lines, wanted, |one, other| trim(one) == trim(other))
             }
             Strategy::WhitespaceNormalized => find_sequence(lines, wanted, |one, other| words(one).eq(words(other))),
+            Strategy::LookAlike => look_alikes(lines, wanted),
             Strategy::BlockAnchor => blocks(lines, wanted),
         }
     }
+}
+
+/// Finds the lines that look like `wanted`.
+fn look_alikes(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
+    if lines.content.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
+        return Vec::new();
+    }
+    let plain: Vec<Folded<'_>> = wanted.iter().map(|line| Folded::new(line)).collect();
+    let plain: Vec<&[u8]> = plain.iter().map(|line| &*line.bytes).collect();
+    Strategy::LineTrimmed.find_all(&Lines::new(&Folded::new(lines.content).bytes), &plain)
 }
 
 /// Returns the ranges of `places` whose lines have the same relative indentation as `wanted`.

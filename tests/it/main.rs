@@ -39,6 +39,7 @@ mod stdio;
 mod store_copy;
 mod subagents;
 mod tidy;
+mod tools;
 mod trust;
 mod verify;
 mod window;

@@ -13,6 +13,7 @@ use crate::patch::edit_error::numbers;
 use crate::patch::indentation::{IndentationStyle, Reindenter};
 use crate::patch::lines::{Lines, MARK, indented, trim, words};
 use crate::patch::locate::{Strategy, with_same_shape};
+use crate::patch::look_alike::carry_lines;
 use crate::patch::nearest::nearest;
 use crate::patch::splice::{LineChange, Splice, splice};
 
@@ -113,7 +114,9 @@ fn find(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], drift: isize) -> Result<C
         };
         return Ok(Candidates { strategy: Strategy::Exact, places: after.into_iter().map(|line| line..line).collect() });
     }
-    for strategy in [Strategy::Exact, Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::BlockAnchor] {
+    let strategies =
+        [Strategy::Exact, Strategy::LineTrimmed, Strategy::WhitespaceNormalized, Strategy::LookAlike, Strategy::BlockAnchor];
+    for strategy in strategies {
         let mut places = strategy.find_all(lines, old);
         places.retain(|place| {
             place.len() == old.len() && (strategy != Strategy::BlockAnchor || aligns_line_by_line(lines, hunk, old, place))
@@ -244,6 +247,9 @@ fn changes(
     if begins_new && place.start == 0 && lines.content.starts_with(MARK) {
         unmark(&mut new);
     }
+    let carried = carried(lines, hunk, old, &new, place);
+    let new: Vec<&[u8]> =
+        new.iter().zip(&carried).map(|(new, carried)| carried.as_ref().map_or(*new, |text| text.as_bytes())).collect();
     let reindenter = (found.strategy != Strategy::Exact).then(|| Reindenter::new(old, &new, lines, place.clone(), style));
     let mut new = new.into_iter();
     // `next` is the index of the next old line. If `replaced` is smaller, it is the index of the
@@ -268,6 +274,27 @@ fn changes(
         }
     };
     hunk.lines.iter().map(change).collect()
+}
+
+/// Returns the added lines `new` of a hunk, of which each group replaces lines that look like the
+/// hunk's removed lines: with the characters of the file. `None` stands for a line without change.
+fn carried(lines: &Lines<'_>, hunk: &Hunk, old: &[&[u8]], new: &[&[u8]], place: &Range<usize>) -> Vec<Option<String>> {
+    let found: Vec<&[u8]> = lines.texts(place.clone()).collect();
+    let mut texts = vec![None; new.len()];
+    let (mut next_old, mut next_new) = (0, 0);
+    for group in hunk.lines.chunk_by(|one, other| (one.sign == Sign::Keep) == (other.sign == Sign::Keep)) {
+        let count = |sign: Sign| group.iter().filter(|line| line.sign == sign).count();
+        let (removed, added) =
+            (next_old..next_old + count(Sign::Keep) + count(Sign::Remove), next_new..next_new + count(Sign::Add));
+        (next_old, next_new) = (removed.end, added.end);
+        let Some(there) = found.get(removed.clone()).filter(|_| !added.is_empty() && !removed.is_empty()) else { continue };
+        if let Some((_, lines)) =
+            carry_lines(&old[removed], &new[added.clone()], there).filter(|(_, lines)| lines.len() == added.len())
+        {
+            texts[added].iter_mut().zip(lines).for_each(|(text, line)| *text = Some(line));
+        }
+    }
+    texts
 }
 
 fn is_crlf(line: &HunkLine) -> bool {

@@ -1,0 +1,14 @@
+//! Tools that read and change files, called with `nuncio tool`.
+
+use harness::Home;
+use serde_json::Value;
+
+mod look_alikes;
+
+/// Calls a tool in mode auto. Returns the text for the model, with `error: ` before an error.
+async fn told(home: &Home, tool: &str, input: &Value) -> String {
+    let ran = home.run(&["tool", tool, "--mode", "auto", &input.to_string()], "").await;
+    let result = ran.lines().pop().unwrap_or_else(|| panic!("{ran:?}"));
+    let text = result["output"].as_str().unwrap_or_else(|| panic!("{ran:?}"));
+    if result["ok"] == true { text.to_owned() } else { format!("error: {text}") }
+}
