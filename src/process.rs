@@ -40,7 +40,8 @@ pub(crate) use fork_server::GIT_DIR_VARIABLES;
 use fork_server::helper_main;
 use fork_server_handle::{HELPER, HELPER_NAME};
 pub(crate) use git::{
-    GIT_ATTEMPTS_MAX, GIT_SETTINGS_VARIABLE, NO_EMBEDDED_REPOSITORIES, NO_GIT_HOOKS, SAFE_GIT_SETTINGS, met_removed_placeholder,
+    GIT_ATTEMPTS_MAX, GIT_SETTINGS_VARIABLE, NO_EMBEDDED_REPOSITORIES, NO_GIT_HOOKS, PLAIN_GIT_NAMES, SAFE_GIT_SETTINGS,
+    met_removed_placeholder,
 };
 pub(crate) use in_directory::{RunningProcess, processes_in};
 pub use launcher::ProcessLauncher;

@@ -43,9 +43,12 @@ pub(crate) const NO_EMBEDDED_REPOSITORIES: &str = "'safe.bareRepository'='explic
 /// Setting that disables the hooks of a repository.
 pub(crate) const NO_GIT_HOOKS: &str = "core.hooksPath=/dev/null";
 
+/// Setting with which git prints names as they are, not as octal bytes.
+pub(crate) const PLAIN_GIT_NAMES: &str = "core.quotePath=false";
+
 /// Settings that disable programs configured in the repository, and select UTF-8 output.
-pub(crate) const SAFE_GIT_SETTINGS: [&str; 4] =
-    ["core.fsmonitor=false", NO_GIT_HOOKS, "log.showSignature=false", "i18n.logOutputEncoding=UTF-8"];
+pub(crate) const SAFE_GIT_SETTINGS: [&str; 5] =
+    ["core.fsmonitor=false", NO_GIT_HOOKS, "log.showSignature=false", "i18n.logOutputEncoding=UTF-8", PLAIN_GIT_NAMES];
 
 impl Command {
     /// Sets the environment of a git command: no prompts, and the repository of its directory.

@@ -3,6 +3,7 @@
 use harness::Home;
 use serde_json::Value;
 
+mod git_names;
 mod look_alikes;
 
 /// Calls a tool in mode auto. Returns the text for the model, with `error: ` before an error.

@@ -27,7 +27,7 @@ use crate::model::Model;
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::rules::{Rules, allows_writes};
-use crate::process::{GIT_SETTINGS_VARIABLE, NO_EMBEDDED_REPOSITORIES, ProgramConfinement, Sandbox};
+use crate::process::{GIT_SETTINGS_VARIABLE, NO_EMBEDDED_REPOSITORIES, PLAIN_GIT_NAMES, ProgramConfinement, Sandbox};
 use crate::toolkit::{CheckSettings, FilesSeen, PreparedCall, Shell, ToolContext, ToolError, TurnChanges};
 use crate::tools::task;
 use crate::workspace::{Workspace, leads_out, linked_git_dirs};
@@ -290,14 +290,13 @@ fn new_tools(services: &Services, cwd: &Path, parent: Option<&SessionParent>) ->
     (SessionTools::new(&native, parent.and_then(|parent| parent.tools.clone())), skipped)
 }
 
-/// Returns the variables of a session's commands. Git refuses bare repositories that it finds,
-/// unless a root is one.
+/// Returns the variables of a session's commands. Git prints names as they are, and refuses bare
+/// repositories that it finds, unless a root is one.
 fn variables(services: &Services, session: Option<&SessionId>, workspace: &Workspace) -> SessionVariables {
     let mut variables = services.session_variables(session, &workspace.cwd);
-    if !workspace.has_bare_root() {
-        let before = services.environment.get(GIT_SETTINGS_VARIABLE).unwrap_or_default();
-        variables.set(GIT_SETTINGS_VARIABLE, format!("{before} {NO_EMBEDDED_REPOSITORIES}").trim_start());
-    }
+    let before = services.environment.get(GIT_SETTINGS_VARIABLE).unwrap_or_default();
+    let refuse = if workspace.has_bare_root() { "" } else { NO_EMBEDDED_REPOSITORIES };
+    variables.set(GIT_SETTINGS_VARIABLE, format!("'{PLAIN_GIT_NAMES}' {before} {refuse}").trim_end());
     variables
 }
 

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::{literal_pathspec, path};
 use crate::limits;
-use crate::process::{Child, Command, ExitStatus, GIT_ATTEMPTS_MAX, SAFE_GIT_SETTINGS, Sandbox, met_removed_placeholder};
+use crate::process::{
+    Child, Command, ExitStatus, GIT_ATTEMPTS_MAX, PLAIN_GIT_NAMES, SAFE_GIT_SETTINGS, Sandbox, met_removed_placeholder,
+};
 use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
 use crate::toolkit::sandbox_notes::sandbox_notes;
@@ -110,8 +112,9 @@ impl<'c> Git<'c> {
     /// Creates a command that changes the repository. Its hooks and filters run in the same sandbox
     /// as shell commands.
     fn change_command(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Command {
-        let own = ["git", "--no-pager", "-c", "maintenance.auto=false", "-c", "gc.auto=0"].map(OsString::from);
-        self.command(own.into_iter().chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
+        let settings = ["-c", "maintenance.auto=false", "-c", "gc.auto=0", "-c", PLAIN_GIT_NAMES];
+        let own = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from);
+        self.command(own.chain(arguments.into_iter().map(Into::into))).sandbox(self.context.sandbox.clone())
     }
 
     /// Creates the sandbox for read-only commands, which run without a permission request. Trusted
