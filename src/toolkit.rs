@@ -17,6 +17,7 @@ mod failing_part;
 mod files_seen;
 pub(crate) mod follow;
 pub(crate) mod git;
+pub(crate) mod ignored_files;
 mod input;
 pub(crate) mod jobs;
 pub(crate) mod live_output;

@@ -19,10 +19,25 @@ pub(crate) fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result
     set.build().map_err(|error| ToolError(format!("pattern: {error}")))
 }
 
+/// Returns whether a part of the pattern begins with a dot, so that it means hidden files.
+pub(crate) fn names_hidden(pattern: &str) -> bool {
+    let mut begins = true;
+    let mut rest = pattern.chars();
+    while let Some(character) = rest.next() {
+        if begins && character == '.' && !matches!(rest.as_str().trim_start_matches('.').chars().next(), None | Some('/')) {
+            return true;
+        }
+        begins = matches!(character, '/' | '{' | ',' | '[' | ' ');
+    }
+    false
+}
+
 /// A filter of files by path: `*.rs`, `src/**,*.toml`, `!*.lock`.
 pub(crate) struct PathPatterns {
     wanted: Option<GlobSet>,
     unwanted: GlobSet,
+    /// True if a pattern names hidden files.
+    pub(crate) hidden: bool,
 }
 
 impl PathPatterns {
@@ -43,8 +58,9 @@ impl PathPatterns {
         {
             return Err(ToolError(format!("glob: {pattern} is outside the searched directory; pass that directory as path")));
         }
+        let hidden = wanted.iter().any(|pattern| names_hidden(pattern));
         let set = |patterns: &[String]| matcher(patterns.iter().map(String::as_str));
-        Ok(PathPatterns { wanted: (!wanted.is_empty()).then(|| set(&wanted)).transpose()?, unwanted: set(&unwanted)? })
+        Ok(PathPatterns { wanted: (!wanted.is_empty()).then(|| set(&wanted)).transpose()?, unwanted: set(&unwanted)?, hidden })
     }
 
     /// Returns whether the filter includes `path`, which is relative to the searched directory.

@@ -35,8 +35,10 @@ impl Encoding {
 /// A line without its ending.
 pub(crate) struct TextLine {
     pub text: String,
-    /// Number of bytes of the line that `text` omits, in the file's encoding.
+    /// Number of bytes of the line after `text`, in the file's encoding.
     pub bytes_left: usize,
+    /// Number of bytes of the line before the end of `text`.
+    pub bytes_end: usize,
     /// True if the line has bytes that are invalid in the file's encoding.
     pub lossy: bool,
 }
@@ -46,6 +48,8 @@ pub(crate) struct TextLines<R> {
     reader: BufReader<R>,
     encoding: Encoding,
     begun: bool,
+    /// Number of bytes of the next line that are not kept.
+    skipped: usize,
 }
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -53,12 +57,15 @@ const BUFFER_BYTES: usize = 256 << 10;
 impl<R: Read> TextLines<R> {
     /// Reads lines from the beginning of a file.
     pub(crate) fn new(reader: R, encoding: Encoding) -> TextLines<R> {
-        TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false }
+        TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false, skipped: 0 }
     }
 
-    /// Reads the next line, truncated to `bytes_max` bytes; `None` at the end of the file.
-    pub(crate) fn next(&mut self, bytes_max: usize) -> io::Result<Option<TextLine>> {
+    /// Reads the next line without its first `skipped` bytes, truncated to `bytes_max` bytes; `None`
+    /// at the end of the file.
+    pub(crate) fn next(&mut self, skipped: usize, bytes_max: usize) -> io::Result<Option<TextLine>> {
         self.begin()?;
+        let wide = matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big);
+        self.skipped = if wide { skipped & !1 } else { skipped };
         let mut kept = Vec::new();
         let mut total = 0;
         let ended = match self.encoding {
@@ -69,9 +76,11 @@ impl<R: Read> TextLines<R> {
         if total == 0 && !ended {
             return Ok(None);
         }
-        let whole = kept.len() == total;
+        let skipped = self.skipped.min(total);
+        let whole = kept.len() == total - skipped;
         let (text, lossy) = self.decode(&mut kept, whole);
-        Ok(Some(TextLine { text, bytes_left: total - kept.len(), lossy }))
+        let bytes_end = skipped + kept.len();
+        Ok(Some(TextLine { text, bytes_left: total - bytes_end, bytes_end, lossy }))
     }
 
     /// Skips at most `most` lines and returns the number of skipped lines. Stops early if `go_on`
@@ -79,7 +88,7 @@ impl<R: Read> TextLines<R> {
     pub(crate) fn skip(&mut self, most: u64, go_on: impl Fn() -> bool) -> io::Result<u64> {
         let mut passed = 0;
         if matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
-            while passed < most && go_on() && self.next(0)?.is_some() {
+            while passed < most && go_on() && self.next(0, 0)?.is_some() {
                 passed += 1;
             }
             return Ok(passed);
@@ -121,7 +130,8 @@ impl<R: Read> TextLines<R> {
             }
             let end = memchr::memchr(b'\n', buffer);
             let piece = &buffer[..end.unwrap_or(buffer.len())];
-            kept.extend_from_slice(&piece[..piece.len().min(bytes_max - kept.len())]);
+            let wanted = &piece[piece.len().min(self.skipped.saturating_sub(*total))..];
+            kept.extend_from_slice(&wanted[..wanted.len().min(bytes_max - kept.len())]);
             *total += piece.len();
             let used = piece.len() + usize::from(end.is_some());
             self.reader.consume(used);
@@ -142,7 +152,7 @@ impl<R: Read> TextLines<R> {
             if unit(pair) == u16::from(b'\n') {
                 return Ok(true);
             }
-            if kept.len() + 2 <= bytes_max {
+            if *total >= self.skipped && kept.len() + 2 <= bytes_max {
                 kept.extend_from_slice(&pair);
             }
             *total += 2;
@@ -173,6 +183,9 @@ impl<R: Read> TextLines<R> {
                 let unit = |pair: &[u8]| {
                     if little { u16::from_le_bytes([pair[0], pair[1]]) } else { u16::from_be_bytes([pair[0], pair[1]]) }
                 };
+                if !whole && bytes.len() >= 2 && (0xd800..0xdc00).contains(&unit(&bytes[bytes.len() - 2..])) {
+                    bytes.truncate(bytes.len() - 2);
+                }
                 let units: Vec<u16> = bytes.chunks_exact(2).map(unit).collect();
                 match String::from_utf16(&units) {
                     Ok(text) => (text, false),

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use globset::GlobSet;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::ToolKind;
 use crate::permission::Access;
+use crate::toolkit::ignored_files::IgnoredFiles;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties, path_patterns};
-use crate::workspace::{ResolvedPath, Workspace};
+use crate::workspace::{ResolvedPath, Walk, Workspace};
 
 /// Maximum number of paths that `glob` returns.
 const GLOB_PATHS_MAX: usize = 200;
@@ -85,11 +87,25 @@ impl Tool for Glob {
 fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result<ToolOutput<GlobDetails>, ToolError> {
     std::fs::read_dir(&resolved.real).map_err(|error| context.failed("searching", &resolved.path, error))?;
     let matcher = path_patterns::matcher([pattern])?;
-    let names_hidden = pattern.split('/').any(|part| part.starts_with('.'));
+    let walk = context.walk(&resolved.real).hidden(path_patterns::names_hidden(pattern));
+    let mut found = find(&walk, &resolved.real, &matcher);
+    found.sort_by(|(one_time, one), (other_time, other)| other_time.cmp(one_time).then_with(|| one.cmp(other)));
+    if !found.is_empty() {
+        return Ok(output(&resolved.path, &found, context));
+    }
+    let deadline = IgnoredFiles::deadline();
+    let ignored = find(&walk.only_ignored(deadline), &resolved.real, &matcher);
+    let files = ignored.into_iter().map(|(_, path)| context.workspace.show(&resolved.path.join(path)));
+    let note = IgnoredFiles::new(files, deadline).note("match").unwrap_or_default();
+    Ok(ToolOutput::text(format!("no files found\n{note}"), GlobDetails { count: 0, truncated: false }))
+}
+
+/// Returns the files that match, relative to `root`, with their times of modification.
+fn find(walk: &Walk, root: &Path, matcher: &GlobSet) -> Vec<(SystemTime, PathBuf)> {
     let found: Mutex<Vec<(SystemTime, PathBuf)>> = Mutex::default();
-    context.walk(&resolved.real).hidden(names_hidden).parallel(|| {
+    walk.parallel(|| {
         |entry| {
-            let path = entry.path.strip_prefix(&resolved.real).unwrap_or(&entry.path);
+            let path = entry.path.strip_prefix(root).unwrap_or(&entry.path);
             if matcher.is_match(path) {
                 let modified =
                     entry.metadata().ok().and_then(|metadata| metadata.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -98,9 +114,7 @@ fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result
             true
         }
     });
-    let mut found = found.into_inner();
-    found.sort_by(|(one_time, one), (other_time, other)| other_time.cmp(one_time).then_with(|| one.cmp(other)));
-    Ok(output(&resolved.path, &found, context))
+    found.into_inner()
 }
 
 fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -> ToolOutput<GlobDetails> {
@@ -113,8 +127,6 @@ fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -
     if truncated {
         let most = GLOB_PATHS_MAX;
         text.push_str(&format!("[the {most} newest of {} files; use a narrower pattern or path]\n", found.len()));
-    } else if found.is_empty() {
-        text.push_str("no files found\n");
     }
     ToolOutput::text(text, GlobDetails { count: found.len(), truncated })
 }

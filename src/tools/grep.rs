@@ -2,8 +2,10 @@
 
 mod sink;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -16,9 +18,10 @@ use self::sink::{FileHits, GrepMode, Hits};
 use crate::content::ToolKind;
 use crate::limits;
 use crate::permission::Access;
+use crate::toolkit::ignored_files::{IgnoredFiles, UntilDeadline};
 use crate::toolkit::path_patterns::PathPatterns;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
-use crate::workspace::{self, Workspace};
+use crate::workspace::{self, Walk, Workspace};
 
 /// Maximum memory that `grep` uses for one line (with `multiline`: for one file), in bytes. Longer
 /// lines or larger files are skipped.
@@ -35,7 +38,7 @@ pub(super) struct GrepInput {
     /// File or directory, default the working directory.
     #[serde(default, alias = "directory", alias = "dir")]
     path: Option<String>,
-    /// Only files with this name, such as `*.rs`.
+    /// Only files with this name, such as `*.rs`; `.*` for hidden ones.
     #[serde(default, alias = "include")]
     glob: Option<String>,
     /// Only files of a type, such as `rust`.
@@ -69,10 +72,10 @@ impl GrepInput {
         self.path.as_deref().unwrap_or(".")
     }
 
-    /// Returns whether matches may span lines. This is enabled by default if the pattern contains
-    /// `\n`, which cannot match otherwise.
+    /// Returns whether matches may span lines. They must if the pattern has a line break, which
+    /// cannot match otherwise.
     fn multiline(&self) -> bool {
-        self.multiline.unwrap_or_else(|| self.pattern.contains("\\n"))
+        self.multiline.unwrap_or(false) || self.pattern.contains('\n') || self.pattern.contains("\\n")
     }
 
     fn matcher(&self) -> Result<RegexMatcher, ToolError> {
@@ -85,11 +88,11 @@ impl GrepInput {
         if !multiline {
             builder.line_terminator(Some(b'\n'));
         }
-        builder.build(&self.pattern).map_err(|error| ToolError(format!("pattern: {error}")))
+        builder.build(&with_any_endings(&self.pattern)).map_err(|error| ToolError(format!("pattern: {error}")))
     }
 
-    fn searcher(&self) -> Searcher {
-        let content = self.output_mode.unwrap_or(GrepMode::Content) == GrepMode::Content;
+    fn searcher(&self, mode: GrepMode) -> Searcher {
+        let content = mode == GrepMode::Content;
         let around = self.around.unwrap_or(0);
         let context = |own: Option<usize>| if content { own.unwrap_or(around) } else { 0 };
         SearcherBuilder::new()
@@ -108,6 +111,33 @@ impl GrepInput {
         builder.add_defaults().select(name);
         builder.build().map(Some).map_err(|_| ToolError(format!("type: there is no file type {name}; use glob, such as *.{name}")))
     }
+}
+
+/// Returns the pattern with line breaks that also match `\r\n`.
+fn with_any_endings(pattern: &str) -> Cow<'_, str> {
+    // In verbose mode, a line break in the pattern is no text.
+    if !(pattern.contains('\n') || pattern.contains("\\n")) || pattern.contains("(?x") {
+        return Cow::Borrowed(pattern);
+    }
+    let (mut any, mut in_class, mut rest) = (String::with_capacity(pattern.len() + 16), false, pattern.chars());
+    while let Some(character) = rest.next() {
+        match (character, rest.as_str().chars().next()) {
+            ('\n', _) if !in_class => any.push_str("(?:\r?\n)"),
+            ('\\', Some('n')) if !in_class => {
+                rest.next();
+                any.push_str("(?:\r?\n)");
+            }
+            ('\\', _) => {
+                any.push(character);
+                any.extend(rest.next());
+            }
+            _ => {
+                in_class = character == '[' || in_class && character != ']';
+                any.push(character);
+            }
+        }
+    }
+    Cow::Owned(any)
 }
 
 /// The details of the result of a `grep` call. Both counts include only the files that are shown.
@@ -150,41 +180,70 @@ impl Tool for Grep {
 fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetails>, ToolError> {
     let resolved = context.workspace.resolve(input.path());
     std::fs::metadata(&resolved.real).map_err(|error| context.failed("searching", &resolved.path, error))?;
-    let matcher = input.matcher()?;
     let names = input.glob.as_deref().map(PathPatterns::new).transpose()?;
-    let types = input.types()?;
+    let walk = context.walk(&resolved.real).hidden(names.as_ref().is_some_and(|names| names.hidden));
     let mode = input.output_mode.unwrap_or(GrepMode::Content);
-    let wanted = |path: &Path| {
-        let relative = path.strip_prefix(&resolved.real).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
-        names.as_ref().is_none_or(|names| names.fit(relative))
-            && types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
-    };
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
-    let found = Mutex::new(SearchResults { files: BTreeMap::new(), results: 0, limit, more: false });
-    let locked = || found.lock();
-    context.walk(&resolved.real).parallel(|| {
-        // Each thread has its own matcher, because threads would contend for a shared matcher.
-        let (mut searcher, matcher) = (input.searcher(), matcher.clone());
-        let (locked, wanted) = (&locked, &wanted);
-        let cancel = &context.cancel;
-        move |entry| {
-            if !wanted(&entry.path) || locked().is_beyond(&entry.path) {
-                return true;
-            }
-            let mut hits = Hits::new(mode, cancel);
-            // A file that cannot be read is treated as a file without matches.
-            let searched = workspace::open(&entry.path).and_then(|file| searcher.search_file(&matcher, &file, &mut hits));
-            if let (Ok(()), Some(hits)) = (searched, hits.found()) {
-                locked().insert(entry.path, hits);
-            }
-            true
-        }
-    });
+    let search = Search { input, context, root: &resolved.real, matcher: input.matcher()?, names, types: input.types()? };
     let show = |real: &Path| {
         let path = real.strip_prefix(&resolved.real).map_or_else(|_| real.to_owned(), |rest| resolved.path.join(rest));
         context.workspace.show(path.components().as_path())
     };
-    Ok(found.into_inner().output(mode, show))
+    let found = search.run(&walk, mode, SearchResults::new(limit), None);
+    if !found.files.is_empty() {
+        return Ok(found.output(mode, show, ""));
+    }
+    let deadline = IgnoredFiles::deadline();
+    let (walk, mode) = (walk.only_ignored(deadline), GrepMode::FilesWithMatches);
+    let ignored = search.run(&walk, mode, SearchResults::new(usize::MAX), Some(deadline));
+    let note = IgnoredFiles::new(ignored.files.keys().map(|path| show(path)), deadline).note("contain it");
+    Ok(found.output(mode, show, &note.unwrap_or_default()))
+}
+
+/// A search of files.
+struct Search<'c> {
+    input: &'c GrepInput,
+    context: &'c ToolContext,
+    /// The searched directory or file.
+    root: &'c Path,
+    matcher: RegexMatcher,
+    names: Option<PathPatterns>,
+    types: Option<Types>,
+}
+
+impl Search<'_> {
+    fn wants(&self, path: &Path) -> bool {
+        let relative = path.strip_prefix(self.root).ok().filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
+        self.names.as_ref().is_none_or(|names| names.fit(relative))
+            && self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
+    }
+
+    /// Searches the files of `walk` and adds their matches to `results`. With a `deadline`, files end
+    /// at that time.
+    fn run(&self, walk: &Walk, mode: GrepMode, results: SearchResults, deadline: Option<Instant>) -> SearchResults {
+        let found = Mutex::new(results);
+        walk.parallel(|| {
+            // Each thread has its own matcher, because threads would contend for a shared matcher.
+            let (mut searcher, matcher) = (self.input.searcher(mode), self.matcher.clone());
+            let found = &found;
+            move |entry| {
+                if !self.wants(&entry.path) || found.lock().is_beyond(&entry.path) {
+                    return true;
+                }
+                let mut hits = Hits::new(mode, &matcher, &self.context.cancel);
+                let searched = workspace::open(&entry.path).and_then(|file| match deadline {
+                    Some(deadline) => searcher.search_reader(&matcher, UntilDeadline { reader: file, deadline }, &mut hits),
+                    None => searcher.search_file(&matcher, &file, &mut hits),
+                });
+                // A file that cannot be read is treated as a file without matches.
+                if let (Ok(()), Some(hits)) = (searched, hits.found()) {
+                    found.lock().insert(entry.path, hits);
+                }
+                true
+            }
+        });
+        found.into_inner()
+    }
 }
 
 /// Collects the first results in path order, independent of the timing of the search threads.
@@ -203,6 +262,10 @@ fn results(hits: &FileHits) -> usize {
 }
 
 impl SearchResults {
+    fn new(limit: usize) -> SearchResults {
+        SearchResults { files: BTreeMap::new(), results: 0, limit, more: false }
+    }
+
     /// Returns true if this file need not be searched, because none of its results can be among the
     /// first results. Always false until the results are known to be truncated.
     fn is_beyond(&self, path: &Path) -> bool {
@@ -221,7 +284,8 @@ impl SearchResults {
         }
     }
 
-    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String) -> ToolOutput<GrepDetails> {
+    /// Formats the results for the model. `otherwise` follows if there are none.
+    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String, otherwise: &str) -> ToolOutput<GrepDetails> {
         let mut text = String::new();
         let mut left = self.limit;
         let mut matches = 0;
@@ -243,6 +307,7 @@ impl SearchResults {
         }
         if self.files.is_empty() {
             text.push_str("no matches found\n");
+            text.push_str(otherwise);
         } else if truncated {
             text.push_str(&format!("[the first {} results; use a narrower pattern, path or glob]\n", self.limit));
         }

@@ -23,6 +23,8 @@ use crate::workspace::{self, ResolvedPath, Workspace};
 const READ_LINES_MAX: usize = 5_000;
 /// Maximum number of bytes that `read` returns of one line.
 const READ_LINE_BYTES_MAX: usize = 8 << 10;
+/// Maximum number of bytes that `read` returns of a line that it continues (`skip_bytes`).
+const READ_PART_BYTES_MAX: usize = 32 << 10;
 
 pub(super) struct Read;
 
@@ -36,6 +38,8 @@ pub(super) struct ReadInput {
     offset: Option<u64>,
     /// Lines to read, at most 5000.
     limit: Option<u64>,
+    /// Bytes to skip in the first line.
+    skip_bytes: Option<usize>,
 }
 
 /// The details of the result of a `read` call.
@@ -226,7 +230,11 @@ impl Page {
         let mut page = Page { text: String::new(), first, lines: 0, total: 0, cut: false, lossy: false };
         page.total = lines.skip(first - 1, go_on)?;
         while page.lines < wanted && go_on() {
-            let Some(line) = lines.next(READ_LINE_BYTES_MAX)? else { return Ok(page) };
+            let (skip, most) = match input.skip_bytes {
+                Some(skip) if page.lines == 0 => (skip, READ_PART_BYTES_MAX),
+                _ => (0, READ_LINE_BYTES_MAX),
+            };
+            let Some(line) = lines.next(skip, most)? else { return Ok(page) };
             page.total += 1;
             if page.lines > 0 && page.text.len() + line.text.len() > limits::READ_BYTES_MAX {
                 break;
@@ -236,7 +244,11 @@ impl Page {
             page.text.push_str(&format!("{:>6}\t{}", page.total, line.text));
             if line.bytes_left > 0 {
                 page.cut = true;
-                page.text.push_str(&format!(" [{} more bytes in this line]", line.bytes_left));
+                let (number, next) = (page.total, line.bytes_end);
+                page.text.push_str(&format!(
+                    " [{} more bytes in this line; read on with offset {number} and skip_bytes {next}]",
+                    line.bytes_left
+                ));
             }
             page.text.push('\n');
         }

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use ignore::gitignore::Gitignore;
 use parking_lot::{Condvar, Mutex};
@@ -24,6 +25,8 @@ pub(crate) struct WalkEntry {
     pub kind: FileType,
     /// Depth below the root of the walk. Entries of the root have depth 1.
     pub depth: usize,
+    /// True if an ignore file excludes the entry or a directory above it.
+    pub ignored: bool,
 }
 
 impl WalkEntry {
@@ -50,13 +53,23 @@ pub(crate) struct Walk {
     except: Option<PathFilter>,
     excludes: Option<PathBuf>,
     rules: bool,
+    ignored_until: Option<Instant>,
     cancel: CancellationToken,
 }
 
 impl Walk {
     /// Walks `root`, which is absolute and free of symlinks.
     pub(crate) fn new(root: &Path, cancel: CancellationToken) -> Walk {
-        Walk { root: root.to_owned(), hidden: false, depth_max: None, except: None, excludes: None, rules: false, cancel }
+        Walk {
+            root: root.to_owned(),
+            hidden: false,
+            depth_max: None,
+            except: None,
+            excludes: None,
+            rules: false,
+            ignored_until: None,
+            cancel,
+        }
     }
 
     /// Includes hidden files, except `.git`.
@@ -90,6 +103,16 @@ impl Walk {
         self
     }
 
+    /// Visits only the files that ignore files exclude, hidden ones too, until `deadline`.
+    pub(crate) fn only_ignored(mut self, deadline: Instant) -> Walk {
+        self.ignored_until = Some(deadline);
+        self
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.cancel.is_cancelled() || self.ignored_until.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     /// Returns whether an entry has the name of such a file.
     pub(crate) fn is_rules(entry: &WalkEntry) -> bool {
         RULE_FILES.iter().any(|name| entry.file_name() == *name) || GIT_RULE_FILES.iter().any(|name| entry.path.ends_with(name))
@@ -113,7 +136,7 @@ impl Walk {
     pub(crate) fn in_order(&self, mut visit: impl FnMut(WalkEntry) -> bool) {
         let global = self.global();
         let Ok(kind) = self.root.symlink_metadata().map(|metadata| metadata.file_type()) else { return };
-        let start = Directory { path: self.root.clone(), depth: 0, ignores: Ignores::above(&self.root) };
+        let start = Directory { path: self.root.clone(), depth: 0, ignored: false, ignores: Ignores::above(&self.root) };
         if !kind.is_dir() {
             return;
         }
@@ -123,9 +146,8 @@ impl Walk {
                 levels.pop();
                 continue;
             };
-            let inner =
-                self.enters(&entry).then(|| Directory { path: entry.path.clone(), depth: entry.depth, ignores: ignores.clone() });
-            if self.cancel.is_cancelled() || !self.skips(&entry) && !visit(entry) {
+            let inner = self.enters(&entry).then(|| Directory::below(&entry, ignores));
+            if self.is_stopped() || !self.skips(&entry) && !visit(entry) {
                 return;
             }
             if let Some(inner) = inner {
@@ -148,9 +170,9 @@ impl Walk {
     {
         let Ok(kind) = self.root.symlink_metadata().map(|metadata| metadata.file_type()) else { return };
         let start = if kind.is_dir() {
-            Work::Directory(Directory { path: self.root.clone(), depth: 0, ignores: Ignores::above(&self.root) })
+            Work::Directory(Directory { path: self.root.clone(), depth: 0, ignored: false, ignores: Ignores::above(&self.root) })
         } else {
-            Work::Files(vec![WalkEntry { path: self.root.clone(), kind, depth: 0 }])
+            Work::Files(vec![WalkEntry { path: self.root.clone(), kind, depth: 0, ignored: false }])
         };
         let queue = WorkQueue {
             state: Mutex::new(QueueState { waiting: vec![start], working: 0, stopped: false }),
@@ -181,9 +203,7 @@ impl Walk {
                         .filter(|entry| entry.kind.is_file() || self.enters(entry))
                         .partition(|entry| entry.kind.is_dir());
                     let mut found: Vec<Work> = Vec::with_capacity(directories.len());
-                    found.extend(directories.into_iter().map(|entry| {
-                        Work::Directory(Directory { path: entry.path, depth: entry.depth, ignores: ignores.clone() })
-                    }));
+                    found.extend(directories.iter().map(|entry| Work::Directory(Directory::below(entry, &ignores))));
                     while files.len() > FILES_PER_BATCH {
                         found.push(Work::Files(files.split_off(files.len() - FILES_PER_BATCH)));
                     }
@@ -191,8 +211,8 @@ impl Walk {
                     files
                 }
             };
-            for entry in files {
-                if self.cancel.is_cancelled() || !self.skips(&entry) && entry.kind.is_file() && !visit(entry) {
+            for entry in files.into_iter().filter(|entry| self.ignored_until.is_none() || entry.ignored) {
+                if self.is_stopped() || !self.skips(&entry) && entry.kind.is_file() && !visit(entry) {
                     return;
                 }
             }
@@ -213,11 +233,11 @@ impl Walk {
     /// Reads a directory. Returns its entries that are not ignored, and the ignore rules that apply
     /// in it. An unreadable directory has no entries.
     fn read(&self, directory: Directory, global: &Gitignore) -> (Vec<WalkEntry>, Option<Arc<Ignores>>) {
-        let Directory { path, depth, ignores: above } = directory;
+        let Directory { path, depth, ignored: below_ignored, ignores: above } = directory;
         let mut found = IgnoreFiles::default();
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
-            if self.cancel.is_cancelled() {
+            if self.is_stopped() {
                 return (Vec::new(), above);
             }
             let (name, kind) = (entry.file_name(), entry.file_type());
@@ -233,15 +253,17 @@ impl Walk {
                 path: rules,
                 kind: found.file_type(),
                 depth: depth + 1,
+                ignored: false,
             }));
         }
         for (name, kind) in names {
-            let entry = WalkEntry { path: path.join(&name), kind, depth: depth + 1 };
+            let mut entry = WalkEntry { path: path.join(&name), kind, depth: depth + 1, ignored: below_ignored };
             let decided = ignores.as_ref().and_then(|ignores| ignores.decide(&entry.path, kind.is_dir()));
             let decided = decided.or_else(|| if global.is_empty() { None } else { decision(global, &entry.path, kind.is_dir()) });
             let hidden = !self.hidden && name.as_bytes().first() == Some(&b'.');
             let is_rules = self.rules && RULE_FILES.iter().any(|rules| name == *rules);
-            if is_rules || !decided.unwrap_or(hidden) {
+            entry.ignored |= decided == Some(true);
+            if is_rules || !decided.unwrap_or(hidden) || entry.ignored && self.ignored_until.is_some() {
                 entries.push(entry);
             }
         }
@@ -253,7 +275,15 @@ impl Walk {
 struct Directory {
     path: PathBuf,
     depth: usize,
+    ignored: bool,
     ignores: Option<Arc<Ignores>>,
+}
+
+impl Directory {
+    /// Creates a directory from its entry and the rules of the directory that contains it.
+    fn below(entry: &WalkEntry, ignores: &Option<Arc<Ignores>>) -> Directory {
+        Directory { path: entry.path.clone(), depth: entry.depth, ignored: entry.ignored, ignores: ignores.clone() }
+    }
 }
 
 enum Work {

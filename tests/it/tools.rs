@@ -4,6 +4,9 @@ use harness::Home;
 use serde_json::Value;
 
 mod git_names;
+mod ignored_files;
+mod line_breaks;
+mod long_lines;
 mod look_alikes;
 
 /// Calls a tool in mode auto. Returns the text for the model, with `error: ` before an error.

@@ -106,7 +106,7 @@ fn tool_specifications_are_compact() {
         assert!(spec.input_schema["properties"].is_object(), "{}", spec.name);
     }
     let read = specs.iter().find(|spec| spec.name == "read").unwrap();
-    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (not bash's)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."}},"required":["file_path"]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (not bash's)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."},"skip_bytes":{"type":"integer","description":"Bytes to skip in the first line."}},"required":["file_path"]}"#);
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn tool_aliases_resolve() {
 async fn small_deviations_in_input_are_accepted() {
     let world = World::with_files(&[("a", "1\n2\n3\n4\n")]);
     let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 4; read on with offset 4]\n";
-    let takes = "it takes file_path: string, offset?: integer, limit?: integer";
+    let takes = "it takes file_path: string, offset?: integer, limit?: integer, skip_bytes?: integer";
     let told = |error: &str| format!("error read: {error}; {takes}");
     let cases = [
         (json!({"file_path": "a", "offset": 2, "limit": 2}), two_and_three.into()),
@@ -162,10 +162,10 @@ async fn small_deviations_in_input_are_accepted() {
         (json!({"first_file": "a", "second_file": "b"}), told("missing field `file_path`")),
         (json!({}), told("missing field `file_path`")),
         (json!(null), told("missing field `file_path`")),
-        (json!([]), "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer".into()),
+        (json!([]), "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer, skip_bytes?: integer".into()),
         (
             json!("a"),
-            "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer".into(),
+            "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer, skip_bytes?: integer".into(),
         ),
         (json!({"file_path": null}), told("file_path: invalid type: null, expected a string")),
         (json!({"file_path": "a", "offset": "two"}), told("offset: invalid type: string \"two\", expected u64")),

@@ -1,7 +1,10 @@
 //! Collects the matches of one file for `grep`.
 
 use std::io;
+use std::ops::Range;
 
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,6 +54,7 @@ impl HitLine {
 /// Collects the matches of one file while it is searched.
 pub(crate) struct Hits<'c> {
     mode: GrepMode,
+    matcher: &'c RegexMatcher,
     cancel: &'c CancellationToken,
     hits: FileHits,
     binary: bool,
@@ -58,8 +62,8 @@ pub(crate) struct Hits<'c> {
 
 impl<'c> Hits<'c> {
     /// Creates a collector for the results that `mode` shows. It stops early after a cancellation.
-    pub(crate) fn new(mode: GrepMode, cancel: &'c CancellationToken) -> Hits<'c> {
-        Hits { mode, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
+    pub(crate) fn new(mode: GrepMode, matcher: &'c RegexMatcher, cancel: &'c CancellationToken) -> Hits<'c> {
+        Hits { mode, matcher, cancel, hits: FileHits { matches: 0, lines: Vec::new(), more: false }, binary: false }
     }
 
     /// Returns the matches; `None` if there are none, or the file is binary.
@@ -69,26 +73,55 @@ impl<'c> Hits<'c> {
 
     /// Adds lines. Returns false, to stop the search, once one more line than the maximum shown is
     /// kept, which is enough to report a truncated result.
-    fn push(&mut self, bytes: &[u8], first: Option<u64>, line: fn(u64, String) -> HitLine) -> bool {
+    /// Of a long line, the part around the first of `places` in it is kept.
+    fn push(&mut self, bytes: &[u8], first: Option<u64>, places: &[Range<usize>], line: fn(u64, String) -> HitLine) -> bool {
+        let mut start = 0;
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         for (index, text) in text.split(|byte| *byte == b'\n').enumerate() {
             if self.hits.lines.len() > limits::GREP_LINES_MAX {
                 self.hits.more = true;
                 return false;
             }
-            self.hits.lines.push(line(first.unwrap_or(0) + index as u64, shorten(text)));
+            let place = places.iter().find(|place| place.end > start && place.start < start + text.len());
+            let place = place.map_or(0..0, |place| place.start.saturating_sub(start)..place.end - start);
+            self.hits.lines.push(line(first.unwrap_or(0) + index as u64, shorten(text, place)));
+            start += text.len() + 1;
         }
         true
     }
 }
 
-fn shorten(line: &[u8]) -> String {
+impl Hits<'_> {
+    /// Returns the matches in `bytes`, if a line of them may be too long to be shown as a whole.
+    fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let mut places = Vec::new();
+        if bytes.len() > GREP_LINE_BYTES_MAX {
+            // This matcher has no error.
+            let _ = self.matcher.find_iter(bytes, |found| {
+                places.push(found.start()..found.end());
+                places.len() < limits::GREP_LINES_MAX
+            });
+        }
+        places
+    }
+}
+
+/// Returns the part of a long line around the match at `place`.
+fn shorten(line: &[u8], place: Range<usize>) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= GREP_LINE_BYTES_MAX {
         return String::from_utf8_lossy(line).into_owned();
     }
-    let head = String::from_utf8_lossy(&line[..GREP_LINE_BYTES_MAX]).into_owned();
-    format!("{} [{} more bytes]", head.trim_end_matches('\u{fffd}'), line.len() - GREP_LINE_BYTES_MAX)
+    let lead = GREP_LINE_BYTES_MAX.saturating_sub(place.len()) / 2;
+    let fits = place.end <= GREP_LINE_BYTES_MAX;
+    let start = if fits { 0 } else { place.start.saturating_sub(lead).min(line.len() - GREP_LINE_BYTES_MAX) };
+    let is_inside = |place: &usize| line.get(*place).is_some_and(|byte| (0x80..0xc0).contains(byte));
+    let start = (start..line.len()).find(|place| !is_inside(place)).unwrap_or(start);
+    let end = (start + GREP_LINE_BYTES_MAX).min(line.len());
+    let part = String::from_utf8_lossy(&line[start..end]);
+    let before = if start > 0 { format!("[{start} bytes before] ") } else { String::new() };
+    let after = if end < line.len() { format!(" [{} more bytes]", line.len() - end) } else { String::new() };
+    format!("{before}{}{after}", part.trim_end_matches('\u{fffd}'))
 }
 
 impl Sink for Hits<'_> {
@@ -97,7 +130,10 @@ impl Sink for Hits<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.hits.matches += 1;
         let more = match self.mode {
-            GrepMode::Content => self.push(found.bytes(), found.line_number(), HitLine::Match),
+            GrepMode::Content => {
+                let places = self.places(found.bytes());
+                self.push(found.bytes(), found.line_number(), &places, HitLine::Match)
+            }
             GrepMode::FilesWithMatches => false,
             GrepMode::Count => true,
         };
@@ -105,7 +141,7 @@ impl Sink for Hits<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        Ok(self.push(context.bytes(), context.line_number(), HitLine::Context))
+        Ok(self.push(context.bytes(), context.line_number(), &[], HitLine::Context))
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {

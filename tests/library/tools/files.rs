@@ -44,7 +44,13 @@ async fn read_is_bounded() {
 
     world.put("wide", format!("{}é\nend\n", "x".repeat(8191)));
     let told = world.told("read", json!({"file_path": "wide"})).await;
-    assert_eq!(told, format!("ok      1\t{} [2 more bytes in this line]\n     2\tend\n", "x".repeat(8191)));
+    assert_eq!(
+        told,
+        format!(
+            "ok      1\t{} [2 more bytes in this line; read on with offset 1 and skip_bytes 8191]\n     2\tend\n",
+            "x".repeat(8191)
+        )
+    );
 
     world.put("heavy", format!("{}\n", "x".repeat(8000)).repeat(200));
     let output = world.call("read", json!({"file_path": "heavy"})).await.unwrap();
