@@ -4,6 +4,7 @@
 mod after_edit;
 mod argument_names;
 pub(crate) mod artifact;
+mod attributes;
 mod call_requests;
 pub(crate) mod capture;
 pub(crate) mod change;
@@ -32,6 +33,7 @@ mod shell;
 mod shown_change;
 mod subagents;
 pub(crate) mod text;
+pub(crate) mod text_form;
 mod tool;
 pub(crate) mod tool_list;
 mod turn_changes;

@@ -36,7 +36,8 @@ pub(super) fn read(
 /// paths, commands or addresses can decide differently about a certain call.
 pub(crate) fn offered(tool: &dyn AnyTool, rules: &Rules, mode: Mode, default: Policy, cwd: &Path) -> OfferedTool {
     let access = Access::ordinary(tool.access());
-    let place = || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false };
+    let place =
+        || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false, read_only: false };
     let paths = access.paths.iter().map(|_| place()).collect();
     let request = PermissionRequest { paths, ..PermissionRequest::new(tool.name(), access.kind) };
     OfferedTool {

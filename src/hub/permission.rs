@@ -18,7 +18,7 @@ use crate::permission::paths::AccessPath;
 use crate::permission::rules::{Decision, PermissionRequest, Rules, decide};
 use crate::permission::shell::CommandLine;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, is_read_only};
 
 /// The answers to the permission requests of a turn.
 pub(super) struct PermissionDecider<'a> {
@@ -190,13 +190,16 @@ impl<'a> PermissionDecider<'a> {
         let url = call.input["url"].as_str();
         let place = |path: &Path| {
             let resolved = self.workspace.resolve(&path.to_string_lossy());
-            let guarded = kind == AccessKind::Write && self.workspace.is_protected(&resolved.real);
+            let writes = kind == AccessKind::Write;
+            let read_only = writes && is_read_only(&resolved.real);
+            let guarded = read_only || writes && self.workspace.is_protected(&resolved.real);
             AccessPath {
                 inside: resolved.inside && !guarded,
                 real: resolved.real,
                 written: resolved.path,
                 cwd: self.workspace.cwd.clone(),
                 guarded,
+                read_only,
             }
         };
         let mut line = (kind == AccessKind::Exec)

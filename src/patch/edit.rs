@@ -11,7 +11,7 @@ use super::edit_error::EditError;
 use super::indentation::{IndentationStyle, Reindenter};
 use super::lines::{Lines, is_blank, trim, words};
 use super::locate::{Strategy, with_same_shape};
-use super::look_alike::{Folded, carry, carry_lines};
+use super::look_alike::{FoldedText, carry, carry_lines};
 use super::nearest::{Nearest, nearest};
 use super::normalized::NormalizedContent;
 use super::splice::{LineChange, Splice, splice};
@@ -36,10 +36,10 @@ pub struct EditOutcome {
 /// Matchers, in this order: literal text; whole lines with surrounding whitespace ignored; whole
 /// lines with all whitespace normalized; words inside one line; text, then whole lines, of which
 /// some characters only look alike (the file's characters are kept); a block with equal first and
-/// last line. Whole-line matchers ignore whether `old` and `new` end with a line ending. Inserted lines
-/// get the indentation of the file, and lines that `old` and `new` share keep the text of the file.
-/// Lines of a matched block that `old` lacks stay, unless the whole block is replaced. If there are
-/// several matches and exactly one is indented like `old`, that match is replaced.
+/// last line. Whole-line matchers ignore whether `old` and `new` end with a line ending. Inserted
+/// lines get the indentation of the file, and lines that `old` and `new` share keep the text of the
+/// file. Lines of a matched block that `old` lacks stay, unless the whole block is replaced. If
+/// there are several matches and exactly one is indented like `old`, that match is replaced.
 ///
 /// With `replace_all`, all matches of the first successful matcher are replaced; a block match must
 /// still be unique.
@@ -129,11 +129,11 @@ fn replace_tolerant(content: &[u8], old: &str, new: &str, replace_all: bool) -> 
 
 /// Replaces text that looks like `old`. Returns `None` if there is no such text.
 fn replace_look_alike(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Option<EditOutcome>, EditError> {
-    let (normalized, plain) = (NormalizedContent::new(content), Folded::new(old.as_bytes()));
+    let (normalized, plain) = (NormalizedContent::new(content), FoldedText::new(old.as_bytes()));
     if normalized.bytes.is_ascii() && old.is_ascii() || trim(&plain.bytes).is_empty() {
         return Ok(None);
     }
-    let there = Folded::new(&normalized.bytes);
+    let there = FoldedText::new(&normalized.bytes);
     let found = memmem::find_iter(&there.bytes, &plain.bytes);
     let places = found.filter_map(|place| there.origin(place..place + plain.bytes.len()));
     let most = if replace_all { usize::MAX } else { limits::EDIT_PLACES_MAX };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::block::blocks;
 use super::indentation::same_shape;
 use super::lines::{Lines, trim, words};
-use super::look_alike::Folded;
+use super::look_alike::FoldedText;
 
 /// How a text was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +62,9 @@ fn look_alikes(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     if lines.content.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
         return Vec::new();
     }
-    let plain: Vec<Folded<'_>> = wanted.iter().map(|line| Folded::new(line)).collect();
+    let plain: Vec<FoldedText<'_>> = wanted.iter().map(|line| FoldedText::new(line)).collect();
     let plain: Vec<&[u8]> = plain.iter().map(|line| &*line.bytes).collect();
-    Strategy::LineTrimmed.find_all(&Lines::new(&Folded::new(lines.content).bytes), &plain)
+    Strategy::LineTrimmed.find_all(&Lines::new(&FoldedText::new(lines.content).bytes), &plain)
 }
 
 /// Returns the ranges of `places` whose lines have the same relative indentation as `wanted`.

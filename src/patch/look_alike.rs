@@ -13,18 +13,18 @@ use crate::limits;
 
 /// A text in which each character is replaced by the plain form of the characters that look like
 /// it, and the mapping of its byte offsets back to the text.
-pub(crate) struct Folded<'t> {
+pub(crate) struct FoldedText<'t> {
     pub(crate) bytes: Cow<'t, [u8]>,
-    /// The characters that are not ASCII, ascending: the range in `bytes` and the range in the text.
+    /// The characters that are not ASCII, ascending: the range in `bytes`, and that in the text.
     changed: Vec<(Range<usize>, Range<usize>)>,
 }
 
-impl<'t> Folded<'t> {
-    pub(crate) fn new(text: &'t [u8]) -> Folded<'t> {
+impl<'t> FoldedText<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> FoldedText<'t> {
         if text.is_ascii() {
-            return Folded { bytes: Cow::Borrowed(text), changed: Vec::new() };
+            return FoldedText { bytes: Cow::Borrowed(text), changed: Vec::new() };
         }
-        let mut folded = Folded { bytes: Cow::Owned(Vec::with_capacity(text.len())), changed: Vec::new() };
+        let mut folded = FoldedText { bytes: Cow::Owned(Vec::with_capacity(text.len())), changed: Vec::new() };
         let mut start = 0;
         for chunk in text.utf8_chunks() {
             folded.push_text(chunk.valid(), start);
@@ -59,8 +59,8 @@ impl<'t> Folded<'t> {
         }
     }
 
-    /// Converts a range of `bytes` to a range of the text. Returns `None` if the range begins or ends
-    /// inside a character of the text.
+    /// Converts a range of `bytes` to a range of the text. Returns `None` if the range begins or
+    /// ends inside a character of the text.
     pub(crate) fn origin(&self, range: Range<usize>) -> Option<Range<usize>> {
         let before = |place: usize, last: Option<&(Range<usize>, Range<usize>)>| match last {
             Some((folded, _)) if place < folded.end && place > folded.start => None,
@@ -101,7 +101,7 @@ fn push_plain(character: char, bytes: &mut Vec<u8>) {
 /// what `old` and `new` share keeps the characters of the file. Returns `new` if `found` does not
 /// look like `old`.
 pub(crate) fn carry<'n>(old: &str, new: &'n str, found: &str) -> Cow<'n, str> {
-    let (plain, there) = (Folded::new(old.as_bytes()), Folded::new(found.as_bytes()));
+    let (plain, there) = (FoldedText::new(old.as_bytes()), FoldedText::new(found.as_bytes()));
     if old == found || plain.bytes != there.bytes {
         return Cow::Borrowed(new);
     }
@@ -127,9 +127,9 @@ pub(crate) fn carry<'n>(old: &str, new: &'n str, found: &str) -> Cow<'n, str> {
     Cow::Owned(text)
 }
 
-impl Folded<'_> {
-    /// Converts a range of the text to a range of `bytes`. Returns `None` if the range begins or ends
-    /// inside a letter with its accents.
+impl FoldedText<'_> {
+    /// Converts a range of the text to a range of `bytes`. Returns `None` if the range begins or
+    /// ends inside a letter with its accents.
     fn folded(&self, range: Range<usize>) -> Option<Range<usize>> {
         let convert = |place: usize| {
             let after = self.changed.partition_point(|(_, text)| text.start < place);
@@ -156,7 +156,7 @@ pub(crate) fn carry_lines(old: &[&[u8]], new: &[&[u8]], found: &[&[u8]]) -> Opti
     let mut there = Vec::with_capacity(old.len());
     for (old, found) in old.iter().zip(&found) {
         let (own, other) = (old.trim(), found.trim());
-        if Folded::new(own.as_bytes()).bytes != Folded::new(other.as_bytes()).bytes {
+        if FoldedText::new(own.as_bytes()).bytes != FoldedText::new(other.as_bytes()).bytes {
             return None;
         }
         let indentation = &old[..old.len() - old.trim_start().len()];

@@ -15,9 +15,11 @@ pub struct AccessPath {
     pub cwd: PathBuf,
     /// True if the path is inside a root of the session and not guarded.
     pub inside: bool,
-    /// True if the call would write to this path, and the file affects permissions or is executed
-    /// implicitly.
+    /// True if the call would write to this path, and the file affects permissions, is executed
+    /// implicitly, or is read-only.
     pub guarded: bool,
+    /// True if the call would write to this path, and the file's mode has no write bit.
+    pub read_only: bool,
 }
 
 impl AccessPath {

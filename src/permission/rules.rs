@@ -162,9 +162,12 @@ fn decide_one(
         return Decision { policy: Policy::Deny, rule: None };
     }
     let rule = decisive.next_back();
+    let read_only = request.paths.iter().any(|place| place.read_only);
     let policy = match (&rule, mode, request.kind) {
         (Some(rule), ..) => rule.policy,
         _ if harmless || command.is_some_and(ShellCommand::only_runs_another) => Policy::Allow,
+        // A file that is read-only is asked about in every mode.
+        (None, Mode::Ask, _) if default == Policy::Allow && read_only => Policy::Ask,
         (None, Mode::Ask, _) => default,
         _ if outside => Policy::Ask,
         (None, Mode::AcceptEdits, AccessKind::Write) | (None, Mode::Auto, _) => Policy::Allow,

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::sync::OwnedMutexGuard;
 
+use super::attributes::FormerAttributes;
 use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
 use super::context::ToolContext;
-use super::files_seen::FileState;
+use super::files_seen::{ContentHash, FileState};
 use super::output::{ToolError, ToolOutput};
 use super::shown_change::shown;
 use super::text::Encoding;
@@ -38,8 +39,7 @@ pub(crate) struct PlannedChange {
     pub proposed: Option<Vec<u8>>,
     /// Why the user's decision cannot be applied.
     pub refused: Option<String>,
-    /// For a move: the old path, and the old path as shown to users. An existing file at the new
-    /// path is overwritten.
+    /// For a move: the old path, and the old path as shown to users. No file exists at the new path.
     pub from: Option<(ResolvedPath, String)>,
     /// The first changed line, from 1.
     pub line: Option<usize>,
@@ -53,8 +53,10 @@ pub(crate) struct FileSnapshot {
     pub(super) client_copy: ClientCopy,
     /// True if editors preserve the content on disk byte for byte.
     plain: bool,
-    /// The state of the file when it was read.
-    seen: FileState,
+    /// The content on disk.
+    disk: Option<ContentHash>,
+    /// The content of `bytes`, before line endings of a client's text are converted.
+    seen: Option<ContentHash>,
 }
 
 /// The changes that a call makes, computed before anything is written.
@@ -92,8 +94,11 @@ pub(crate) async fn run<D: Send + 'static>(
             let ChangePlan { mut changes, mut text, details } = plan(&inner)?;
             text += &decisions(&changes)?;
             changes.retain(|change| change.proposed.is_none() || change.new != change.old.bytes);
-            let touched = touched(&changes, &inner)?;
+            let touched = touched(&changes, &inner);
+            let replaced = changes.iter().filter(|change| change.new.is_some());
+            let former = FormerAttributes::read(replaced.map(PlannedChange::paths));
             commit(&changes, &inner)?;
+            text += &former.lost();
             let recorded: Vec<ResolvedPath> = touched.iter().map(|file| file.resolved.clone()).collect();
             inner.changes.record(touched);
             recorded.iter().for_each(|file| refresh(&inner, file, None, ChangeOrigin::Turn));
@@ -147,15 +152,14 @@ pub(crate) fn current(resolved: &ResolvedPath, context: &ToolContext) -> Result<
 
 /// Reads a file. With `ask_if_missing`, the client is asked for a file that does not exist on disk.
 fn load(resolved: &ResolvedPath, context: &ToolContext, ask_if_missing: bool) -> Result<FileSnapshot, ToolError> {
-    // The state is read first, so that a concurrent change is detected later.
-    let before = FileState::read(&resolved.real, None);
     let disk = on_disk(resolved, context)?;
+    let on_disk = disk.as_deref().map(ContentHash::new);
     let client_copy = match &disk {
         None if !ask_if_missing => ClientCopy::Same,
         disk => context.client_copy(resolved, disk.as_deref())?,
     };
     let plain = disk.as_deref().is_none_or(editors_preserve);
-    let seen = FileState { unsaved: FileState::read(&resolved.real, client_copy.unsaved()).unsaved, ..before };
+    let seen = client_copy.unsaved().map(|text| ContentHash::new(text.as_bytes())).or(on_disk);
     let bytes = match (client_copy.unsaved(), disk) {
         (None, disk) => disk,
         (Some(_), Some(_)) if !plain => {
@@ -168,7 +172,7 @@ fn load(resolved: &ResolvedPath, context: &ToolContext, ask_if_missing: bool) ->
         (Some(text), Some(disk)) => Some(with_endings_of(text, &disk)),
         (Some(text), None) => Some(text.as_bytes().to_vec()),
     };
-    Ok(FileSnapshot { bytes, client_copy, plain, seen })
+    Ok(FileSnapshot { bytes, client_copy, plain, disk: on_disk, seen })
 }
 
 fn on_disk(resolved: &ResolvedPath, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
@@ -206,8 +210,8 @@ pub(super) fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result
         let (resolved, shown) = change.from.as_ref().map_or((&change.resolved, &change.shown), |(from, shown)| (from, shown));
         change.old.check(resolved, shown, context)?;
         change.old.check_unchanged(resolved, shown)?;
-        if change.from.is_some() {
-            context.files.check(&change.resolved.real, &change.shown, FileState::read(&change.resolved.real, None))?;
+        if change.from.is_some() && change.resolved.real.symlink_metadata().is_ok() {
+            return Err(ToolError(format!("{} exists, so no file is moved there; nothing was changed", change.shown)));
         }
         if context.client_may_write(&change.resolved) {
             return Err(ToolError(format!(
@@ -252,28 +256,27 @@ fn commit_by_us(changes: &[&PlannedChange], context: &ToolContext) -> Result<(),
 }
 
 /// Returns the files that `changes` touch, with their current content. Returns nothing if the
-/// turn's changes are not reviewed. Fails if a file cannot be read, because a review could not
-/// restore it.
-fn touched(changes: &[PlannedChange], context: &ToolContext) -> Result<Vec<TurnFile>, ToolError> {
+/// turn's changes are not reviewed.
+fn touched(changes: &[PlannedChange], context: &ToolContext) -> Vec<TurnFile> {
     let mut touched = Vec::new();
     for change in changes.iter().filter(|_| context.changes.keeps_content()) {
         let replaced = match &change.from {
             Some((from, _)) => {
                 touched.push(TurnFile::new(from, change.old.bytes.clone()));
-                on_disk(&change.resolved, context)?
+                None
             }
             None => change.old.bytes.clone(),
         };
         touched.push(TurnFile::new(&change.resolved, replaced));
     }
-    Ok(touched)
+    touched
 }
 
 /// Reads the current content of a file that the turn changed, unless the file is in the state
 /// `known`. Changes count as those of `by`. Blocks the thread.
 pub(super) fn refresh(context: &ToolContext, resolved: &ResolvedPath, known: Option<FileState>, by: ChangeOrigin) {
     // The state is read first, so that a concurrent change is detected later.
-    let state = FileState::read(&resolved.real, None);
+    let state = FileState::read(&resolved.real);
     // Unsaved changes in a client leave the file on disk as it is.
     if known == Some(state) && context.client_of(resolved).is_none() {
         return;
@@ -302,7 +305,7 @@ impl FileSnapshot {
 
     /// Fails if the file changed on disk since it was read for this change.
     fn check_unchanged(&self, resolved: &ResolvedPath, shown: &str) -> Result<(), ToolError> {
-        if self.seen.disk == FileState::read(&resolved.real, None).disk {
+        if self.disk == ContentHash::read(&resolved.real) {
             return Ok(());
         }
         Err(ToolError(format!("stale: {shown} was changed by another program; read it again")))
@@ -382,6 +385,12 @@ impl PlannedChange {
         let old_name = self.from.as_ref().map_or(&self.shown, |(_, shown)| shown);
         let old = self.old.bytes.as_deref().map(|bytes| Side { name: old_name, bytes });
         patch::unified_diff(old, self.new.as_deref().map(|bytes| Side { name: &self.shown, bytes }))
+    }
+
+    /// Returns the path before the change, the path after it, and the shown path.
+    fn paths(&self) -> (&Path, &Path, &str) {
+        let before = self.from.as_ref().map_or(&self.resolved, |(from, _)| from);
+        (&before.real, &self.resolved.real, &self.shown)
     }
 
     fn location(&self) -> Location {

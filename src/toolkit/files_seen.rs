@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -12,37 +13,17 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use super::output::ToolError;
+use crate::workspace;
 
-/// Identifies a version of a file, both on disk and in a client. The default value stands for a
-/// missing file.
+/// Maximum number of bytes of a file that are compared. Larger files are not edited.
+const COMPARED_BYTES_MAX: u64 = 64 << 20;
+
+/// Identifies a state of a file on disk. The default value stands for a missing file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FileState {
-    /// The state on disk.
-    pub disk: Option<DiskState>,
-    /// Hash of the client's text, if it had unsaved changes.
-    pub unsaved: Option<u64>,
-}
+pub(crate) struct FileState(Option<DiskState>);
 
-impl FileState {
-    /// Returns the current state of the file. `unsaved` is the client's text, if it has unsaved
-    /// changes.
-    pub(crate) fn read(real: &Path, unsaved: Option<&str>) -> FileState {
-        let hash = |text: &str| {
-            let mut hasher = DefaultHasher::new();
-            text.hash(&mut hasher);
-            hasher.finish()
-        };
-        FileState { disk: DiskState::read(real), unsaved: unsaved.map(hash) }
-    }
-
-    fn is_a_file(&self) -> bool {
-        self.disk.is_some() || self.unsaved.is_some()
-    }
-}
-
-/// Identifies a version of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DiskState {
+struct DiskState {
     /// Modification time in seconds and nanoseconds. Because file system clocks are coarse, the
     /// other fields are compared too.
     modified: (i64, i64),
@@ -50,17 +31,49 @@ pub(crate) struct DiskState {
     inode: u64,
 }
 
-impl DiskState {
-    fn read(path: &Path) -> Option<DiskState> {
-        let metadata = fs::metadata(path).ok()?;
-        Some(DiskState { modified: (metadata.mtime(), metadata.mtime_nsec()), bytes: metadata.len(), inode: metadata.ino() })
+impl FileState {
+    /// Returns the current state of the file.
+    pub(crate) fn read(real: &Path) -> FileState {
+        let state = |metadata: fs::Metadata| DiskState {
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            bytes: metadata.len(),
+            inode: metadata.ino(),
+        };
+        FileState(fs::metadata(real).ok().map(state))
     }
 }
 
-/// The files that a session has read or written, by real path, with the state it last saw.
+/// A hash of the content of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ContentHash(u64);
+
+impl ContentHash {
+    pub(crate) fn new(content: &[u8]) -> ContentHash {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(content);
+        ContentHash(hasher.finish())
+    }
+
+    /// Returns the hash of a file on disk; `None` if there is no such file, or it cannot be read.
+    pub(crate) fn read(real: &Path) -> Option<ContentHash> {
+        let mut bytes = Vec::new();
+        workspace::open(real).ok()?.take(COMPARED_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        Some(ContentHash::new(&bytes))
+    }
+}
+
+/// The version of a file that a session last saw.
+#[derive(Debug)]
+struct SeenVersion {
+    content: ContentHash,
+    /// True if it was a client's text with unsaved changes.
+    is_unsaved: bool,
+}
+
+/// The files that a session has read or written, by real path.
 #[derive(Debug, Default)]
 pub struct FilesSeen {
-    seen: Mutex<HashMap<PathBuf, FileState>>,
+    seen: Mutex<HashMap<PathBuf, SeenVersion>>,
     pub(super) locks: Arc<PathLocks>,
 }
 
@@ -73,24 +86,23 @@ impl FilesSeen {
     /// Records that the session has seen the file in its current state. `unsaved` is the client's
     /// text, if it has unsaved changes.
     pub fn note(&self, real: &Path, unsaved: Option<&str>) {
-        let seen = FileState::read(real, unsaved);
-        if seen.is_a_file() {
-            self.seen.lock().insert(real.to_owned(), seen);
+        let content = unsaved.map(|text| ContentHash::new(text.as_bytes())).or_else(|| ContentHash::read(real));
+        if let Some(content) = content {
+            self.seen.lock().insert(real.to_owned(), SeenVersion { content, is_unsaved: unsaved.is_some() });
         }
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.
     pub(crate) fn is_unsaved(&self, real: &Path) -> bool {
-        let seen = self.seen.lock();
-        seen.get(real).is_some_and(|seen| seen.unsaved.is_some())
+        self.seen.lock().get(real).is_some_and(|seen| seen.is_unsaved)
     }
 
-    /// Fails if the file changed since the session last saw it. A file that the session has not
-    /// seen, or that no longer exists, may be written.
-    pub(crate) fn check(&self, real: &Path, shown: &str, now: FileState) -> Result<(), ToolError> {
-        let seen = self.seen.lock().get(real).copied();
-        match seen {
-            Some(seen) if now.is_a_file() && seen != now => {
+    /// Fails if the content differs from the one that the session last saw. A file that the session
+    /// has not seen, or that no longer exists, may be written.
+    pub(crate) fn check(&self, real: &Path, shown: &str, now: Option<ContentHash>) -> Result<(), ToolError> {
+        let seen = self.seen.lock().get(real).map(|seen| seen.content);
+        match (seen, now) {
+            (Some(seen), Some(now)) if seen != now => {
                 Err(ToolError(format!("stale: {shown} changed since it was read; read it again")))
             }
             _ => Ok(()),

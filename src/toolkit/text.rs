@@ -23,6 +23,29 @@ impl Encoding {
         }
     }
 
+    /// Decodes a whole file. Invalid parts become U+FFFD; the byte order mark is removed.
+    pub(crate) fn decode(self, bytes: &[u8]) -> String {
+        let bytes = &bytes[self.mark_bytes()..];
+        let unit = match self {
+            Encoding::Utf8 | Encoding::Utf8Marked => return String::from_utf8_lossy(bytes).into_owned(),
+            Encoding::Utf16Little => u16::from_le_bytes,
+            Encoding::Utf16Big => u16::from_be_bytes,
+        };
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    }
+
+    /// Encodes a whole file, with the byte order mark of the encoding.
+    pub(crate) fn encode(self, text: &str) -> Vec<u8> {
+        let wide = |bytes: fn(u16) -> [u8; 2]| "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect();
+        match self {
+            Encoding::Utf8 => text.as_bytes().to_vec(),
+            Encoding::Utf8Marked => format!("\u{feff}{text}").into_bytes(),
+            Encoding::Utf16Little => wide(u16::to_le_bytes),
+            Encoding::Utf16Big => wide(u16::to_be_bytes),
+        }
+    }
+
     fn mark_bytes(self) -> usize {
         match self {
             Encoding::Utf8 => 0,

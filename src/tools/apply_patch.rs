@@ -15,7 +15,7 @@ use crate::workspace::{ResolvedPath, Workspace};
 
 pub(super) struct ApplyPatch;
 
-/// Changes, adds, moves and deletes files: applies the whole patch or nothing. Either a unified
+/// Changes, adds, moves and deletes files, never over an existing one: applies the whole patch or nothing. Either a unified
 /// diff or: `*** Begin Patch`, then for each file `*** Add File: PATH` with + lines,
 /// `*** Delete File: PATH`, or `*** Update File: PATH` with optional `*** Move to: PATH` and hunks
 /// (`@@` or `@@ a line above`, then lines prefixed by a blank, - or +), then `*** End Patch`.
@@ -168,6 +168,9 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
     let bytes = before.map_or(&current.bytes, |before| &changes[before].new);
     let there = |why: &str| bytes.as_deref().ok_or_else(|| ToolError::new(why));
     let (new, to, line) = match file.operation {
+        Operation::Add { .. } if bytes.is_some() => {
+            return Err(ToolError::new("the file exists; update it, or delete it before the patch adds it"));
+        }
         Operation::Add { content } => (Some(content.into_bytes()), None, None),
         Operation::Delete { hunks } => {
             let content = there("the file does not exist, so it cannot be deleted")?;
@@ -190,8 +193,13 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
         (Some(before), _) => changes[before].new = new,
         (None, Some(to)) if changes.iter().any(|change| concerns(change, &to)) => return Err(twice()),
         (None, Some(to)) => {
-            // An existing file at the destination is overwritten; a directory is an error.
-            change::current(&to, context)?;
+            // A directory is an error.
+            if change::current(&to, context)?.bytes.is_some() {
+                let shown = context.workspace.show(&to.path);
+                return Err(ToolError(format!(
+                    "{shown} exists, so no file is moved there; delete it first, or choose another path"
+                )));
+            }
             let from = Some((resolved.clone(), context.workspace.show(&resolved.path)));
             changes.push(PlannedChange { from, line, ..PlannedChange::new(to, context, current, new) });
         }

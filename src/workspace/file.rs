@@ -1,8 +1,10 @@
 //! Opens files and directories by their real path. A symlink created after the path was resolved is
 //! not followed.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
@@ -16,6 +18,11 @@ pub fn open(real: &Path) -> io::Result<File> {
     let file = File::from(open_no_symlinks(real, OFlags::RDONLY | OFlags::NONBLOCK)?);
     require_regular(FileType::from_raw_mode(fstat(&file)?.st_mode))?;
     Ok(file)
+}
+
+/// Returns whether `real` is a file whose mode has no write bit.
+pub(crate) fn is_read_only(real: &Path) -> bool {
+    real.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o222 == 0)
 }
 
 /// Reads a file that nuncio uses itself, such as settings or ignore files. Because a repository can
@@ -50,6 +57,20 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
 pub(crate) fn read_small_text(path: &Path) -> io::Result<String> {
     let text = String::from_utf8(read_small(path)?);
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
+}
+
+/// Decodes a text: UTF-16, with a byte order mark or recognized by its zero bytes, or UTF-8. Invalid
+/// parts become U+FFFD; a byte order mark is removed.
+pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let head = &bytes[..bytes.len().min(limits::BINARY_PROBE_BYTES)];
+    let zeros = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
+    // Text is mostly ASCII, of which each second byte is zero in UTF-16.
+    let likely = match (zeros(0), zeros(1)) {
+        (0, odd) if odd > head.len() / 4 => encoding_rs::UTF_16LE,
+        (even, 0) if even > head.len() / 4 => encoding_rs::UTF_16BE,
+        _ => encoding_rs::UTF_8,
+    };
+    likely.decode(bytes).0
 }
 
 /// Fails unless `kind` is a regular file.

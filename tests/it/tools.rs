@@ -3,11 +3,16 @@
 use harness::Home;
 use serde_json::Value;
 
+mod existing_files;
 mod git_names;
 mod ignored_files;
 mod line_breaks;
 mod long_lines;
 mod look_alikes;
+mod read_only;
+mod stale;
+mod table;
+mod text_form;
 
 /// Calls a tool in mode auto. Returns the text for the model, with `error: ` before an error.
 async fn told(home: &Home, tool: &str, input: &Value) -> String {

@@ -20,7 +20,7 @@ use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::session::PermissionAnswer;
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
-use crate::workspace::{PathFilter, ResolvedPath};
+use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
 
 /// The permission check of one call.
 pub(in crate::agent) struct Check<'a> {
@@ -146,10 +146,13 @@ impl Check<'_> {
 pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |resolved: &ResolvedPath| {
-        let guarded = access.kind == AccessKind::Write && workspace.is_protected(&resolved.real);
+        let writes = access.kind == AccessKind::Write;
+        let read_only = writes && is_read_only(&resolved.real);
+        let guarded = read_only || writes && workspace.is_protected(&resolved.real);
         let readable = access.kind == AccessKind::Read && resolved.artifact;
         let inside = (resolved.inside || readable) && !guarded;
-        AccessPath { real: resolved.real.clone(), written: resolved.path.clone(), cwd: workspace.cwd.clone(), inside, guarded }
+        let (real, written) = (resolved.real.clone(), resolved.path.clone());
+        AccessPath { real, written, cwd: workspace.cwd.clone(), inside, guarded, read_only }
     };
     let mut paths: Vec<AccessPath> = prepared.resolved.iter().map(place).collect();
     let mut line =

@@ -12,7 +12,7 @@ pub struct FilePatch {
 /// A change to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Creates the file or replaces its content.
+    /// Creates the file, which must not exist.
     Add {
         /// The whole content.
         content: String,

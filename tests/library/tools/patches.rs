@@ -36,6 +36,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Scenarios that overwrite an existing file, which nuncio refuses.
+const DEPARTURES: [&str; 2] = ["010_move_overwrites_existing_destination", "011_add_overwrites_existing_file"];
+
 #[tokio::test]
 async fn public_scenarios_produce_expected_files() {
     let Some(fixtures) = std::env::var_os("NUNCIO_FIXTURES") else {
@@ -55,6 +58,10 @@ async fn public_scenarios_produce_expected_files() {
         let before = tree(&world);
         let patch = std::fs::read_to_string(scenario.join("patch.txt")).unwrap();
         let told = world.told("apply_patch", json!({ "patch": patch })).await;
+        if DEPARTURES.iter().any(|name| scenario.ends_with(name)) {
+            assert!(told.contains("exist") && tree(&world) == before, "{}: {told}", scenario.display());
+            continue;
+        }
         let files = |world: &World| tree(world).into_iter().filter(|(name, _)| !name.ends_with('/')).collect::<BTreeMap<_, _>>();
         assert_eq!(files(&world), files(&wanted), "{}: {told}", scenario.display());
         assert_eq!(told.starts_with("ok"), tree(&world) != before, "{}: {told}", scenario.display());

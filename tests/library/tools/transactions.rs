@@ -120,15 +120,16 @@ async fn patch_of_file_changed_since_read_is_stale() {
     let world = World::with_files(&[("a", "1\n"), ("b", "1\n")]);
     world.call("read", json!({"file_path": "b"})).await.unwrap();
     world.put("b", "1 and more\n");
-    for section in [
-        "*** Delete File: b\n",
-        "*** Update File: b\n-1 and more\n+2\n",
-        "*** Add File: b\n+2\n",
-        "*** Update File: a\n*** Move to: b\n",
+    let stale = "stale: b changed since it was read; read it again";
+    for (section, expected) in [
+        ("*** Delete File: b\n", stale),
+        ("*** Update File: b\n-1 and more\n+2\n", stale),
+        ("*** Add File: b\n+2\n", "b: the file exists"),
+        ("*** Update File: a\n*** Move to: b\n", "b exists, so no file is moved there"),
     ] {
         let patch = format!("*** Begin Patch\n*** Add File: c\n+1\n{section}*** End Patch");
         let told = world.told("apply_patch", json!({ "patch": patch })).await;
-        assert!(told.contains("stale: b changed since it was read; read it again"), "{told}");
+        assert!(told.contains(expected), "{told}");
         assert_eq!(tree(&world).len(), 2);
     }
     world.call("read", json!({"file_path": "b"})).await.unwrap();
