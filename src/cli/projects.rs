@@ -7,6 +7,7 @@ pub(super) mod doctor;
 pub(super) mod doctor_programs;
 pub(super) mod editors;
 mod json_text;
+pub(super) mod rule_matches;
 pub(super) mod settings_file;
 pub(super) mod store_copy;
 pub(super) mod trust;

@@ -131,36 +131,50 @@ pub(crate) fn expand(commands: &[SlashCommand], parts: &[Part]) -> Option<String
     Some(with_arguments(text, arguments))
 }
 
-/// Replaces `$ARGUMENTS` by all arguments and `$1`, `$2`, … by single ones. If the text has none of
-/// these, the arguments follow the text.
+/// Replaces `$ARGUMENTS` by all arguments and `$1`, `$2`, … by single ones; `\$` is a dollar. If
+/// the text has no placeholder, the arguments follow the text.
 fn with_arguments(text: &str, arguments: &str) -> String {
-    let Ok(placeholder) = Regex::new(r"\$(?:ARGUMENTS|([1-9][0-9]*))") else { return text.into() };
-    if !placeholder.is_match(text) {
-        return if arguments.is_empty() { text.into() } else { format!("{text}\n\n{arguments}") };
-    }
+    let Ok(placeholder) = Regex::new(r"\\\$|\$(?:ARGUMENTS|([1-9][0-9]*))") else { return text.into() };
     let single = words(arguments);
-    let replace = |found: &Captures<'_>| match found.get(1).map(|number| number.as_str().parse::<usize>()) {
-        None => arguments.to_string(),
-        Some(number) => number.ok().and_then(|number| single.get(number - 1).cloned()).unwrap_or_default(),
+    let mut uses_arguments = false;
+    let replace = |found: &Captures<'_>| {
+        if &found[0] == r"\$" {
+            return "$".to_string();
+        }
+        uses_arguments = true;
+        match found.get(1).map(|number| number.as_str().parse::<usize>()) {
+            None => arguments.to_string(),
+            Some(number) => number.ok().and_then(|number| single.get(number - 1).cloned()).unwrap_or_default(),
+        }
     };
-    placeholder.replace_all(text, replace).into_owned()
+    let replaced = placeholder.replace_all(text, replace).into_owned();
+    if uses_arguments || arguments.is_empty() { replaced } else { format!("{replaced}\n\n{arguments}") }
 }
 
-/// Splits at white space, except in quotes.
+/// Splits at white space, except in quotes. A quote opens at the start of a word or of the value in
+/// `NAME=VALUE`, and only if another one closes it at the end of a word: `it's` and `5"` have none.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for letter in text.chars() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
+    let (mut words, mut rest) = (Vec::new(), text.trim_start());
+    while !rest.is_empty() {
+        let name = rest.find(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '-' | '_')).unwrap_or(0);
+        let start = if name > 0 && rest[name..].starts_with('=') { name + 1 } else { 0 };
+        let closed = rest[start..].chars().next().filter(|quote| matches!(quote, '"' | '\'')).and_then(|quote| {
+            let ends = |place: &usize| rest[place + 1..].chars().next().is_none_or(char::is_whitespace);
+            rest[start + 1..].match_indices(quote).map(|(place, _)| start + 1 + place).find(ends)
+        });
+        let after = match closed {
+            Some(end) => {
+                words.push(format!("{}{}", &rest[..start], &rest[start + 1..end]));
+                &rest[end + 1..]
             }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
+            None => {
+                let (word, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+                words.push(word.to_owned());
+                after
+            }
+        };
+        rest = after.trim_start();
     }
-    words.extend(word);
     words
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn read(real: &Path, bytes_max: usize) -> Option<String> {
     file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).ok()?;
     let cut = bytes.len() > bytes_max;
     bytes.truncate(bytes_max);
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let mut text = workspace::decoded(&bytes).into_owned();
     if cut {
         text.push_str("\n[truncated: the file exceeds the size limit of instruction files]");
     }

@@ -38,21 +38,45 @@ impl AccessPath {
     }
 }
 
-/// A path glob of a rule. `X/**` matches `X` too.
+/// Returns the forms of a glob whose brackets, and also whose braces, are characters of a path, as in
+/// `app/[slug]/page.tsx`. Characters after a backslash stay as they are.
+pub(crate) fn with_literal_brackets(glob: &str) -> impl Iterator<Item = String> {
+    let escape = |special: &[char]| {
+        let (mut literal, mut rest) = (String::with_capacity(glob.len() + 4), glob.chars());
+        while let Some(character) = rest.next() {
+            if special.contains(&character) {
+                literal.push('\\');
+            }
+            literal.push(character);
+            if character == '\\' {
+                literal.extend(rest.next());
+            }
+        }
+        Some(literal).filter(|literal| literal != glob)
+    };
+    [escape(&['[', ']']), escape(&['[', ']', '{', '}'])].into_iter().flatten()
+}
+
+/// A path glob of a rule. `X/**` matches `X` too, and `[X]` also matches a path that is written so.
 #[derive(Debug)]
-pub(super) struct PathGlob(Option<Vec<GlobMatcher>>);
+pub(crate) struct PathGlob(Option<Vec<GlobMatcher>>);
 
 impl PathGlob {
-    pub(super) fn new(glob: &str) -> PathGlob {
-        let globs = [Some(glob), glob.strip_suffix("/**")].into_iter().flatten();
-        let matcher =
-            |glob| GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().map(|glob| glob.compile_matcher());
-        PathGlob(globs.map(matcher).collect::<Result<_, _>>().ok())
+    pub(crate) fn new(glob: &str) -> PathGlob {
+        let build = |glob: &str| {
+            let globs = [Some(glob), glob.strip_suffix("/**")].into_iter().flatten();
+            let matcher = |glob: &str| {
+                GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().map(|glob| glob.compile_matcher())
+            };
+            globs.map(matcher).collect::<Result<Vec<_>, _>>().ok()
+        };
+        let literal = || with_literal_brackets(glob).filter_map(|glob| build(&glob)).flatten();
+        PathGlob(build(glob).map(|globs| globs.into_iter().chain(literal()).collect()))
     }
 
     /// Returns whether the glob matches. An invalid glob matches everything if `cautious`, nothing
     /// if not.
-    pub(super) fn fits(&self, path: &Path, cautious: bool) -> bool {
+    pub(crate) fn fits(&self, path: &Path, cautious: bool) -> bool {
         self.0.as_ref().map_or(cautious, |globs| globs.iter().any(|glob| glob.is_match(path)))
     }
 }

@@ -337,7 +337,7 @@ impl PlannedChange {
     fn try_client(&self, context: &ToolContext) -> Result<bool, ToolError> {
         let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
         // Clients follow symlinks, which a program can create at any time, so they create no files.
-        let is_new = self.old.seen.disk.is_none() && self.old.client_copy.unsaved().is_none();
+        let is_new = self.old.seen.is_none() && self.old.client_copy.unsaved().is_none();
         // If the client's copy could not be read, it may have unsaved changes.
         if self.old.client_copy == ClientCopy::Unknown || !self.old.plain || is_new {
             return Ok(false);

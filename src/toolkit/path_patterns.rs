@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::output::ToolError;
+use crate::permission::paths::with_literal_brackets;
 
 /// Compiles glob patterns. Patterns without a slash match file names at any depth. The result is a
 /// `GlobSet`, which is faster than a single `Glob` for common patterns.
@@ -12,9 +13,15 @@ pub(crate) fn matcher<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let pattern = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
-        set.add(
-            GlobBuilder::new(&pattern).literal_separator(true).build().map_err(|error| ToolError(format!("pattern: {error}")))?,
-        );
+        let build = |pattern: &str| GlobBuilder::new(pattern).literal_separator(true).build();
+        // Brackets also stand for a path that is written so. As a pattern, they may be invalid.
+        let literal: Vec<Glob> = with_literal_brackets(&pattern).filter_map(|pattern| build(&pattern).ok()).collect();
+        match build(&pattern) {
+            Err(error) if !pattern.contains('[') => return Err(ToolError(format!("pattern: {error}"))),
+            built => built.into_iter().chain(literal).for_each(|glob| {
+                set.add(glob);
+            }),
+        }
     }
     set.build().map_err(|error| ToolError(format!("pattern: {error}")))
 }

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use harness::rules::{Judged, Platform, Refusal, recognize, refusals, without_surrogates};
+use harness::rules::{JudgedRequest, Platform, Refusal, recognize, refusals, without_surrogates};
 use serde_json::{Value, json};
 
 fn main() {
@@ -23,7 +23,7 @@ fn judge(request: &Value, line: &str) -> Vec<Refusal> {
     let (path, body) = (request["path"].as_str().unwrap_or_default(), &request["body"]);
     let Some((protocol, platform, model)) = recognize(path, body) else { return Vec::new() };
     let platform = request["provider"].as_str().and_then(Platform::from_name).unwrap_or(platform);
-    refusals(&Judged { protocol, platform, model: &model, path, body, text: line })
+    refusals(&JudgedRequest { protocol, platform, model: &model, path, body, text: line })
 }
 
 fn refusal(refusal: &Refusal) -> Value {

@@ -14,7 +14,7 @@ mod turns;
 use std::collections::BTreeSet;
 
 use harness::provider::Protocol;
-use harness::rules::{Judged, Platform, RULES, Refusal, recognize, refusals};
+use harness::rules::{JudgedRequest, Platform, RULES, Refusal, recognize, refusals};
 use serde_json::{Value, json};
 
 /// A server and a model.
@@ -86,7 +86,7 @@ fn judge(server: Server, body: &Value) -> Vec<Refusal> {
     let Server { protocol, platform, model } = server;
     // The parser of the tests takes no half surrogates.
     let text = body.to_string().replace("HALF", "\\ud83d").replace("LOW", "\\ude00");
-    refusals(&Judged { protocol, platform, model, path: "", body, text: &text })
+    refusals(&JudgedRequest { protocol, platform, model, path: "", body, text: &text })
 }
 
 /// Sets the value at a JSON pointer, whose last segment may be new. The segment `-` adds to a list.

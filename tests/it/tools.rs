@@ -3,6 +3,7 @@
 use harness::Home;
 use serde_json::Value;
 
+mod brackets;
 mod existing_files;
 mod git_names;
 mod ignored_files;

@@ -5,6 +5,7 @@ use crate::cli::errors::{exit_code, report};
 use crate::cli::projects::config_check::findings;
 use crate::cli::projects::config_flags::ConfigCommand;
 use crate::cli::projects::editors;
+use crate::cli::projects::rule_matches::rule_matches;
 use crate::cli::terminal::output::print;
 use crate::config::{LoadedSettings, load_project, mask_urls};
 use crate::error::{Error, Result};
@@ -33,6 +34,9 @@ pub(crate) fn config(bootstrap: &Bootstrap, command: Option<ConfigCommand>) -> R
             if !findings.is_empty() {
                 findings.iter().for_each(report);
                 return Ok(exit_code(&findings[0]));
+            }
+            for line in rule_matches(&loaded, &bootstrap.cwd) {
+                print(format!("{line}\n"))?;
             }
             print("the settings are valid\n")?;
         }

@@ -49,3 +49,22 @@ async fn settings_with_an_effect_are_valid() {
     ));
     check(&home.run(&["config", "check"], "").await, 0, &["the settings are valid"]);
 }
+
+#[tokio::test]
+async fn files_that_a_rule_matches_are_shown() {
+    let home = Home::new();
+    for path in ["app/[slug]/page.tsx", "app/[slug]/layout.tsx", "app/s/page.tsx", ".env"] {
+        home.put(path, "");
+    }
+    let rule = |path: &str, policy: &str| format!("{{ path = \"{path}\", policy = \"{policy}\" }}");
+    let rules = [rule("app/[slug]", "deny"), rule("*.tsx", "allow"), rule(".env", "ask"), rule("app/[slug]/p*", "allow")];
+    home.config(&format!("permissions.rules = [{}]\n", rules.join(", ")));
+    let words = [
+        "permissions.rules: app/[slug]/** (deny) matches 3 files here, such as app/[slug]/layout.tsx\n",
+        "permissions.rules: *.tsx (allow) matches no file here\n",
+        "permissions.rules: .env/** (ask) matches 1 file here: .env\n",
+        "permissions.rules: app/[slug]/p* (allow) matches 2 files here, such as app/[slug]/page.tsx\n",
+        "the settings are valid",
+    ];
+    check(&home.run(&["config", "check"], "").await, 0, &words);
+}

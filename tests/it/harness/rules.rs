@@ -78,7 +78,7 @@ pub const RULES: &[(u8, &str)] = &[
 
 /// A request as a provider judges it.
 #[derive(Clone, Copy)]
-pub struct Judged<'a> {
+pub struct JudgedRequest<'a> {
     pub protocol: Protocol,
     pub platform: Platform,
     pub model: &'a str,
@@ -89,7 +89,7 @@ pub struct Judged<'a> {
 }
 
 /// Returns everything that the provider refuses in a request, sorted by rule.
-pub fn refusals(request: &Judged<'_>) -> Vec<Refusal> {
+pub fn refusals(request: &JudgedRequest<'_>) -> Vec<Refusal> {
     let view = View::new(*request);
     let mut refused = Refusals::default();
     for check in [

@@ -14,6 +14,18 @@ async fn command_file_is_expanded() {
         (FILE, "---\ndescription: Fixes\n---\nFix $ARGUMENTS now.\n", "/fix a b", "Fix a b now."),
         (FILE, "Fix $1 in $2.\n", "/fix \"a b\" c d", "Fix a b in c."),
         (FILE, "Fix $1 and $3.\n", "/fix $2 x", "Fix $2 and ."),
+        // An escaped dollar.
+        (FILE, "Run awk '{print \\$1}' on $1.\n", "/fix a", "Run awk '{print $1}' on a."),
+        (FILE, "Costs \\$5.\n", "/fix a", "Costs $5.\n\na"),
+        (FILE, "Costs \\$5 of \\$ARGUMENTS.\n", "/fix", "Costs $5 of $ARGUMENTS."),
+        (FILE, "\\$HOME is $1.\n", "/fix x", "$HOME is x."),
+        // Apostrophes and inches are no quotes.
+        (FILE, "1: $1, 2: $2, 3: $3.\n", "/fix don't stop it's", "1: don't, 2: stop, 3: it's."),
+        (FILE, "1: $1, 2: $2.\n", "/fix 5\" 'tis", "1: 5\", 2: 'tis."),
+        (FILE, "1: $1, 2: $2.\n", "/fix 'a b", "1: 'a, 2: b."),
+        (FILE, "1: $1, 2: $2.\n", "/fix 'it's here' b", "1: it's here, 2: b."),
+        (FILE, "1: $1, 2: $2.\n", "/fix \"\" b", "1: , 2: b."),
+        (FILE, "1: $1, 2: $2.\n", "/fix to='a b' c", "1: to=a b, 2: c."),
         (".claude/commands/fix.md", "Of Claude.", "/fix", "Of Claude."),
         (".claude/commands/git/fix.md", "Nested.", "/git:fix", "Nested."),
         ("../home/commands/fix.md", "Of the user.", "/fix", "Of the user."),

@@ -68,6 +68,26 @@ async fn imports_are_followed_within_their_limits() {
 }
 
 #[tokio::test]
+async fn instructions_in_utf_16_are_decoded() {
+    let wide = |text: &str, bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+    let text = "Wörter of the file.\n";
+    for bytes in [
+        wide(&format!("\u{feff}{text}"), u16::to_le_bytes),
+        wide(&format!("\u{feff}{text}"), u16::to_be_bytes),
+        wide(text, u16::to_le_bytes),
+        wide(text, u16::to_be_bytes),
+        format!("\u{feff}{text}").into_bytes(),
+    ] {
+        for name in ["AGENTS.md", "imported.md"] {
+            let home = Home::new();
+            home.put("AGENTS.md", "@imported.md\n");
+            std::fs::write(home.work().join(name), &bytes).unwrap();
+            assert!(system_prompt_contains(&home, "\">\nWörter of the file.").await, "{name} {:?}", &bytes[..4]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn nested_file_is_added_once_to_the_result_of_a_call() {
     let home = Home::new();
     home.put("sub/deep/AGENTS.md", "Words of deep.\n");

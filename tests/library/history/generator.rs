@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use harness::Random;
 
+/// A PNG image of one pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==";
+
 /// The provider state of a block with this text, or of the call with this id.
 pub fn state(protocol: Protocol, text: &str) -> Option<ProviderState> {
     let value = match protocol {
@@ -14,7 +17,7 @@ pub fn state(protocol: Protocol, text: &str) -> Option<ProviderState> {
         Protocol::Gemini => json!({"thoughtSignature": format!("signed-{text}")}),
         Protocol::OpenaiChat => json!({"provider": "test", "field": "reasoning_content", "mark": format!("signed-{text}")}),
         Protocol::OpenaiResponses if text.starts_with("thought") => {
-            json!({"type": "reasoning", "id": format!("signed-{text}"), "summary": [], "encrypted_content": "x"})
+            json!({"type": "reasoning", "id": format!("rs_{text}"), "summary": [], "encrypted_content": "x"})
         }
         Protocol::OpenaiResponses => json!({"phase": format!("signed-{text}")}),
         Protocol::Ollama => json!({}),
@@ -194,7 +197,7 @@ impl Generator {
         let output = match self.random.below(6) {
             0 => json!([]),
             1 => json!([{"type": "text", "text": ""}]),
-            2 => json!([{"type": "text", "text": "one"}, {"type": "image", "mimeType": "image/png", "data": "AAAA"}]),
+            2 => json!([{"type": "text", "text": "one"}, {"type": "image", "mimeType": "image/png", "data": PIXEL}]),
             _ => json!([{"type": "text", "text": format!("output of {id} {}", "x".repeat(self.random.below(400) as usize))}]),
         };
         self.add(json!({"type": "tool.completed", "toolCallId": id, "status": status, "output": output}));

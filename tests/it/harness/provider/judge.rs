@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::{Exchange, Log, ReceivedRequest};
-use crate::rules::{self, Judged, Platform};
+use crate::rules::{self, JudgedRequest, Platform};
 
 /// The rules that a provider follows, and what it has refused.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Judge {
         let (protocol, platform, model) = rules::recognize(&received.path, &received.body)?;
         let platform = self.platform.unwrap_or(platform);
         let ReceivedRequest { path, body, text, .. } = received;
-        let mut refusals = rules::refusals(&Judged { protocol, platform, model: &model, path, body, text });
+        let mut refusals = rules::refusals(&JudgedRequest { protocol, platform, model: &model, path, body, text });
         refusals.retain(|refusal| !self.lax.contains(&refusal.rule));
         let response = rules::response(protocol, platform, refusals.first()?);
         let found: Vec<String> = refusals.iter().map(|refusal| format!("{platform:?} refuses {model}, {refusal}")).collect();

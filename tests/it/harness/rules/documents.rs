@@ -26,11 +26,9 @@ pub fn check(view: &View<'_>, refused: &mut Refusals) {
             Protocol::OpenaiChat if view.platform == Platform::Azure => {
                 refused.add(32, &*block.place, "Invalid Value: 'file'. This model does not support file content types.");
             }
-            Protocol::OpenaiChat | Protocol::OpenaiResponses => {
-                if data.is_some_and(|data| !data.starts_with("data:")) {
-                    let words = "Invalid value for 'file_data': expected a base64-encoded data URL with a MIME type.";
-                    refused.add(32, &*block.place, words);
-                }
+            Protocol::OpenaiChat | Protocol::OpenaiResponses if data.is_some_and(|data| !data.starts_with("data:")) => {
+                let words = "Invalid value for 'file_data': expected a base64-encoded data URL with a MIME type.";
+                refused.add(32, &*block.place, words);
             }
             _ => {}
         }

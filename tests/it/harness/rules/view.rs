@@ -11,12 +11,12 @@ use std::ops::Deref;
 
 use serde_json::Value;
 
-use super::{Judged, Platform, model};
+use super::{JudgedRequest, Platform, model};
 use crate::provider::Protocol;
 
 /// A request, and its parts.
 pub struct View<'a> {
-    request: Judged<'a>,
+    request: JudgedRequest<'a>,
     pub tools: Vec<Tool<'a>>,
     pub turns: Vec<Turn<'a>>,
 }
@@ -87,7 +87,7 @@ pub enum Arguments<'a> {
 }
 
 impl<'a> View<'a> {
-    pub fn new(request: Judged<'a>) -> View<'a> {
+    pub fn new(request: JudgedRequest<'a>) -> View<'a> {
         let body = request.body;
         let (tools, turns) = match request.protocol {
             Protocol::Anthropic => (anthropic::tools(body), anthropic::turns(body)),
@@ -127,9 +127,9 @@ impl<'a> View<'a> {
 }
 
 impl<'a> Deref for View<'a> {
-    type Target = Judged<'a>;
+    type Target = JudgedRequest<'a>;
 
-    fn deref(&self) -> &Judged<'a> {
+    fn deref(&self) -> &JudgedRequest<'a> {
         &self.request
     }
 }

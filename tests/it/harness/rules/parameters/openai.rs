@@ -8,13 +8,12 @@ use crate::rules::view::View;
 
 pub fn check(view: &View<'_>, refused: &mut Refusals) {
     let body = view.body;
-    if view.protocol == Protocol::OpenaiResponses {
-        if let Some(tokens) = body["max_output_tokens"].as_u64().filter(|tokens| *tokens < 16) {
-            let words = format!(
-                "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got {tokens} instead."
-            );
-            refused.add_code(38, "integer_below_min_value", "max_output_tokens", words);
-        }
+    if view.protocol == Protocol::OpenaiResponses
+        && let Some(tokens) = body["max_output_tokens"].as_u64().filter(|tokens| *tokens < 16)
+    {
+        let words =
+            format!("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got {tokens} instead.");
+        refused.add_code(38, "integer_below_min_value", "max_output_tokens", words);
     }
     if model::reasons(view.model) {
         reasoning(view, refused);

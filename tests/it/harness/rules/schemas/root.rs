@@ -25,7 +25,7 @@ pub fn check(found: &ToolSchema<'_>, refused: &mut Refusals) {
             let words = format!("The value at {place} must be one of the following: object.");
             refused.add(3, place, words);
         }
-        (Protocol::Gemini, _) if lacks_type && !schema["type"].as_str().is_some_and(|kind| kind == "OBJECT") => {
+        (Protocol::Gemini, _) if lacks_type && schema["type"] != "OBJECT" => {
             found.refuse(3, refused, "parameters schema should be of type OBJECT");
         }
         (Protocol::OpenaiChat, Platform::Moonshot) if lacks_type => {
