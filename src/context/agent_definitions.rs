@@ -10,7 +10,8 @@ use super::frontmatter::{Frontmatter, plain};
 use super::project_dirs::ProjectDirs;
 use crate::config::DataPaths;
 use crate::options::Mode;
-use crate::workspace::{one_line, read_small_text};
+use crate::similar_names::nearest;
+use crate::workspace::{decoded, one_line, read_small};
 
 /// Maximum number of agent definitions for a session, and of files that are read in one directory.
 const AGENT_DEFINITIONS_MAX: usize = 64;
@@ -22,8 +23,7 @@ const PROJECT_DIRECTORIES: [&str; 2] = [".nuncio/agents", ".claude/agents"];
 const APPLIED: &[&str] =
     &["description", "disallowedtools", "maxsteps", "maxturns", "mode", "model", "name", "permissionmode", "steps", "tools"];
 
-/// Fields of other programs that restrict nothing, by plain name. A definition with any other field
-/// is skipped, because the field may restrict the agent.
+/// Fields of other programs that restrict nothing, by plain name.
 const HARMLESS: &[&str] = &[
     "argumenthint",
     "author",
@@ -50,6 +50,41 @@ const HARMLESS: &[&str] = &[
     "whentouse",
 ];
 
+/// Fields that restrict an agent, by plain name: those that are applied, and those of other programs,
+/// because of which a definition is skipped.
+const RESTRICTING: &[&str] = &[
+    "agents",
+    "allowedtools",
+    "approvalmode",
+    "disable",
+    "disabled",
+    "disablemodelinvocation",
+    "disallowedtools",
+    "excludedtools",
+    "hidden",
+    "hooks",
+    "infer",
+    "isolation",
+    "kind",
+    "maxsteps",
+    "maxturns",
+    "mcpservers",
+    "mode",
+    "permission",
+    "permissionmode",
+    "permissions",
+    "readonly",
+    "sandbox",
+    "steps",
+    "target",
+    "timeout",
+    "timeoutmins",
+    "tools",
+];
+
+/// Minimum similarity, from 0 to 1, at which an unknown field is taken for a misspelled one.
+const MISSPELLED_MIN: f64 = 0.8;
+
 /// Fields with the number of model requests that an agent may send.
 const LIMITS: [&str; 3] = ["maxTurns", "maxSteps", "steps"];
 
@@ -68,6 +103,10 @@ pub(crate) struct AgentDefinition {
     pub modes: Vec<Mode>,
     /// Maximum number of model requests.
     pub max_requests: Option<u64>,
+    /// Numbers of the lines of `tools` and `disallowed_tools`.
+    pub tool_lines: [Option<usize>; 2],
+    /// Parts of the definition that have no effect.
+    pub notices: Vec<String>,
 }
 
 /// A file with an agent definition.
@@ -128,11 +167,11 @@ fn read_directory(directory: &Path, accepts: impl Fn(&Path) -> bool) -> Vec<Defi
 /// Reads a file. Returns `None` for a file without a frontmatter: it describes no agent.
 fn read(path: PathBuf) -> Option<DefinitionFile> {
     let stem = path.file_stem()?.to_string_lossy().into_owned();
-    let text = match read_small_text(&path) {
+    let text = match read_small(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         read => read.map_err(|error| format!("it cannot be read: {error}")),
     };
-    let file = text.map(|text| Frontmatter::parse(&text));
+    let file = text.map(|text| Frontmatter::parse(&decoded(&text)));
     if file.as_ref().is_ok_and(Frontmatter::is_absent) {
         return None;
     }
@@ -146,19 +185,39 @@ fn definition(name: &str, file: Frontmatter) -> Result<AgentDefinition, String> 
     if let Some(problem) = file.problem {
         return Err(problem);
     }
-    if let Some((_, field)) = file.names().find(|(plain, _)| !APPLIED.contains(plain) && !HARMLESS.contains(plain)) {
-        return Err(format!("the field {field}, which may restrict the agent, is not supported"));
+    let restricts = |plain: &str| RESTRICTING.contains(&plain);
+    if let Some(unread) = file.unread().find(|unread| unread.contains(restricts)) {
+        return Err(at_line(&format!("the field {} is not YAML: {}", unread.name, unread.why), Some(unread.line)));
+    }
+    let mut notices = Vec::new();
+    for (plain, field) in file.names().filter(|(plain, _)| !APPLIED.contains(plain) && !HARMLESS.contains(plain)) {
+        if restricts(plain) {
+            let why = format!("the field {field}, which may restrict the agent, is not supported");
+            return Err(at_line(&why, file.line(field)));
+        }
+        if let Some(meant) = nearest(plain, RESTRICTING, MISSPELLED_MIN) {
+            let why = format!("the field {field} is unknown, and similar to {}, which restricts the agent", RESTRICTING[meant]);
+            return Err(at_line(&why, file.line(field)));
+        }
+        notices.push(at_line(&format!("the field {field} is unknown and has no effect"), file.line(field)));
     }
     if !name.chars().all(|character| character.is_alphanumeric() || "-_. ".contains(character)) {
         return Err("name: use letters, digits, -, _, . and spaces".into());
     }
     let limits: Vec<u64> = LIMITS.iter().filter_map(|field| limit(&file, field)).collect::<Result<_, _>>()?;
     // A model without a provider is a name of another program, such as `sonnet` or `inherit`.
-    let model = file.get("model").filter(|model| model.contains('/') || model.starts_with("scripted:"));
+    let named = file.get("model");
+    let model = named.clone().filter(|model| model.contains('/') || model.starts_with("scripted:"));
+    if let Some(unknown) = named.filter(|named| model.is_none() && named != "inherit") {
+        let notice = format!("the model {unknown} is unknown: the model of the session is used");
+        notices.push(at_line(&notice, file.line("model")));
+    }
     Ok(AgentDefinition {
         description: file.get("description").ok_or("it has no description")?,
         tools: file.list("tools"),
         disallowed_tools: file.list("disallowedTools").unwrap_or_default(),
+        tool_lines: [file.line("tools"), file.line("disallowedTools")],
+        notices,
         modes: modes(&file)?,
         max_requests: limits.into_iter().min(),
         system_prompt: file.body,
@@ -166,24 +225,29 @@ fn definition(name: &str, file: Frontmatter) -> Result<AgentDefinition, String> 
     })
 }
 
+/// Appends the number of a line to a message about it.
+pub(crate) fn at_line(message: &str, line: Option<usize>) -> String {
+    line.map_or_else(|| message.to_owned(), |line| format!("{message} (line {line})"))
+}
+
 /// Reads a field with a number of model requests.
 fn limit(file: &Frontmatter, field: &str) -> Option<Result<u64, String>> {
     let value = file.get(field)?;
     let number = value.parse().ok().filter(|number| *number > 0);
-    Some(number.ok_or_else(|| format!("{field}: expected a number above 0, got {value}")))
+    Some(number.ok_or_else(|| at_line(&format!("{field}: expected a number above 0, got {value}"), file.line(field))))
 }
 
 /// Returns the modes in `mode` and in Claude Code's `permissionMode`. OpenCode writes in `mode` how
 /// an agent can be started.
 fn modes(file: &Frontmatter) -> Result<Vec<Mode>, String> {
     let own = file.get("mode").filter(|mode| mode != "subagent" && mode != "all");
-    let own = own.map(|mode| mode.parse().map_err(|_| format!("mode: {mode} is not supported")));
+    let own = own.map(|mode| mode.parse().map_err(|_| at_line(&format!("mode: {mode} is not supported"), file.line("mode"))));
     let other = file.get("permissionMode").map(|mode| match plain(&mode).as_str() {
         "default" => Ok(Mode::Ask),
         "acceptedits" => Ok(Mode::AcceptEdits),
         "auto" | "bypasspermissions" => Ok(Mode::Auto),
         "plan" => Ok(Mode::Plan),
-        _ => Err(format!("permissionMode: {mode} is not supported")),
+        _ => Err(at_line(&format!("permissionMode: {mode} is not supported"), file.line("permissionMode"))),
     });
     own.into_iter().chain(other).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::agent_definitions::at_line;
 use super::frontmatter::Frontmatter;
 use super::project_dirs::{ProjectDirs, read};
 use crate::config::DataPaths;
@@ -43,9 +44,18 @@ pub(super) struct PromptFile {
 }
 
 impl PromptFile {
-    /// Returns the field because of which the file is not used.
-    fn restriction(&self) -> Option<&str> {
-        self.content.names().find(|(plain, _)| RESTRICTING.contains(plain)).map(|(_, name)| name)
+    /// Returns why the file is not used.
+    fn restriction(&self) -> Option<String> {
+        let restricts = |plain: &str| RESTRICTING.contains(&plain) || plain == "disablemodelinvocation";
+        let named = || {
+            let (_, name) = self.content.names().find(|(plain, _)| RESTRICTING.contains(plain))?;
+            Some(at_line(&format!("the field {name} restricts the model, which is not supported"), self.content.line(name)))
+        };
+        let unread = || {
+            let field = self.content.unread().find(|unread| unread.contains(restricts))?;
+            Some(at_line(&format!("the field {} is not YAML: {}", field.name, field.why), Some(field.line)))
+        };
+        self.content.problem.clone().or_else(named).or_else(unread)
     }
 }
 
@@ -77,8 +87,8 @@ impl PromptDirs<'_> {
     pub(crate) fn skipped(&self) -> Vec<String> {
         let files = [PromptFiles::Commands, PromptFiles::Skills].into_iter().flat_map(|kind| self.all(kind));
         let reason = |file: PromptFile| {
-            let field = file.restriction()?;
-            Some(format!("{} is skipped: the field {field} restricts the model, which is not supported", file.path.display()))
+            let why = file.restriction()?;
+            Some(format!("{} is skipped: {why}", file.path.display()))
         };
         files.filter_map(reason).map(one_line).collect()
     }

@@ -35,6 +35,8 @@ pub(super) struct Task {
 pub(crate) struct TaskAgents {
     pub agents: Vec<TaskAgent>,
     pub skipped: Vec<SkippedAgent>,
+    /// Parts of the definitions that have no effect.
+    pub notices: Vec<String>,
 }
 
 /// An agent that `task` can start.

@@ -283,7 +283,10 @@ impl SessionEnvironment {
 fn new_tools(services: &Services, cwd: &Path, parent: Option<&SessionParent>) -> (SessionTools, Vec<String>) {
     let agents = task_agents(services, cwd);
     let skipped = match parent {
-        None => agents.skipped.iter().map(ToString::to_string).chain(services.prompt_dirs(cwd).skipped()).collect(),
+        None => {
+            let skipped = agents.skipped.iter().map(ToString::to_string);
+            skipped.chain(services.prompt_dirs(cwd).skipped()).chain(agents.notices.iter().cloned()).collect()
+        }
         Some(_) => Vec::new(),
     };
     let native = services.tools.replacing(&task::with_agents(agents.into()));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::agent::services::Services;
 use crate::config::{HostedAgent, KnownTool, Policy, Trust};
-use crate::context::agent_definitions::{self, AgentDefinition};
+use crate::context::agent_definitions::{self, AgentDefinition, at_line};
 use crate::context::frontmatter::plain;
 use crate::permission::Access;
 use crate::permission::rules::stricter;
@@ -43,7 +43,10 @@ pub(crate) fn task_agents(services: &Services, cwd: &Path) -> TaskAgents {
     let mut found = TaskAgents::default();
     for file in agent_definitions::find(cwd, &services.places, trusted) {
         match file.definition.and_then(|definition| agent(&file.name, definition, &services.tools)) {
-            Ok(agent) => found.agents.push(agent),
+            Ok((agent, notices)) => {
+                found.notices.extend(notices.into_iter().map(|notice| format!("{}: {notice}", file.path.display())));
+                found.agents.push(agent);
+            }
             Err(reason) => found.skipped.push(SkippedAgent { name: file.name, path: file.path, reason }),
         }
     }
@@ -66,40 +69,59 @@ fn hosted_agent(name: &str, hosted: &HostedAgent) -> TaskAgent {
     TaskAgent { name: name.into(), description, mode: None, profile }
 }
 
-/// Converts a definition. The error says why it is skipped.
-fn agent(name: &str, definition: AgentDefinition, tools: &Tools) -> Result<TaskAgent, String> {
-    let AgentDefinition { description, system_prompt, tools: named, disallowed_tools, model, modes, max_requests } = definition;
+/// Converts a definition. Also returns the parts that have no effect. The error says why the
+/// definition is skipped.
+fn agent(name: &str, definition: AgentDefinition, tools: &Tools) -> Result<(TaskAgent, Vec<String>), String> {
+    let AgentDefinition { description, system_prompt, disallowed_tools, model, modes, max_requests, .. } = definition;
+    let [tools_line, disallowed_line] = definition.tool_lines;
+    let known_tools = tools.known();
+    let (mut list, unknown) = allowed(definition.tools, &known_tools).map_err(|why| at_line(&why, tools_line))?;
+    exclude(&mut list, &disallowed_tools, &known_tools).map_err(|why| at_line(&why, disallowed_line))?;
+    let mut notices = definition.notices;
+    notices.extend(unknown.iter().map(|name| at_line(&format!("tools: there is no tool {name}"), tools_line)));
     let profile = SubagentProfile {
         name: Some(name.into()),
         system_prompt: Some(system_prompt).filter(|prompt| !prompt.is_empty()),
-        tools: tool_list(named, &disallowed_tools, &tools.known())?,
+        tools: Some(list).filter(|list| *list != ["*"]),
         model,
         max_requests,
         hosted: None,
     };
     let mode = modes.into_iter().reduce(|one, other| stricter(one, other, Policy::Ask));
-    Ok(TaskAgent { name: name.into(), description, mode, profile })
+    Ok((TaskAgent { name: name.into(), description, mode, profile }, notices))
 }
 
-/// Returns the list of the tools that a definition allows, see [`crate::toolkit::tool_list`];
-/// `None`: all. Fails if the definition limits the calls of a tool, or excludes an unknown one.
-fn tool_list(named: Option<Vec<String>>, disallowed: &[String], tools: &[KnownTool<'_>]) -> Result<Option<Vec<String>>, String> {
-    let mut list = Vec::new();
-    for entry in named.iter().flatten() {
+/// Returns the list of the tools that a definition allows, see [`crate::toolkit::tool_list`], and the
+/// names of unknown tools, which are left out. Fails if the definition limits the calls of a tool, or
+/// if all of its tools are unknown.
+fn allowed(named: Option<Vec<String>>, tools: &[KnownTool<'_>]) -> Result<(Vec<String>, Vec<String>), String> {
+    let Some(named) = named else { return Ok((vec!["*".into()], Vec::new())) };
+    let (mut list, mut unknown) = (Vec::new(), Vec::new());
+    for entry in &named {
         let name = without_pattern("tools", entry)?;
         if name.contains([':', '{']) {
             return Err("tools: expected a list of names".into());
         }
-        list.extend(match name {
-            "*" => Some("*".into()),
-            _ if name.starts_with("mcp__") && name.matches("__").count() == 1 => Some(format!("{name}__*")),
-            _ if name.starts_with("mcp__") => Some(name.into()),
-            _ => known(name, tools).map(|tool| tool.name.into()),
-        });
+        match name {
+            _ if name.starts_with("mcp__") && name.matches("__").count() == 1 => list.push(format!("{name}__*")),
+            _ if name == "*" || name.starts_with("mcp__") => list.push(name.into()),
+            _ => match known(name, tools) {
+                Some(tool) => list.push(tool.name.into()),
+                None => unknown.push(name.to_owned()),
+            },
+        }
     }
-    if named.is_none() || list.iter().any(|entry| entry == "*") {
+    if list.is_empty() && !unknown.is_empty() {
+        return Err(format!("tools: there is no tool {}", unknown.join(" and no tool ")));
+    }
+    if list.iter().any(|entry| entry == "*") {
         list = vec!["*".into()];
     }
+    Ok((list, unknown))
+}
+
+/// Excludes tools from `list`. Fails if one is unknown, or if only some of its calls are excluded.
+fn exclude(list: &mut Vec<String>, disallowed: &[String], tools: &[KnownTool<'_>]) -> Result<(), String> {
     for entry in disallowed {
         match without_pattern("disallowedTools", entry)? {
             "*" => list.push("!*".into()),
@@ -112,7 +134,7 @@ fn tool_list(named: Option<Vec<String>>, disallowed: &[String], tools: &[KnownTo
             },
         }
     }
-    Ok(Some(list).filter(|list| *list != ["*"]))
+    Ok(())
 }
 
 /// Returns the name of the tool in an entry. Fails if a pattern follows, as in `Bash(git:*)`.

@@ -145,6 +145,11 @@ async fn report_ignored_settings(turn: &Turn, environment: &SessionEnvironment) 
         if let more @ 1.. = environment.skipped.len().saturating_sub(SKIPPED_SHOWN_MAX) {
             description += &format!("; and {more} more");
         }
-        turn.emit(Body::notice(Severity::Warning, "Agent definitions, commands or skills are skipped", description)).await;
+        turn.emit(Body::notice(
+            Severity::Warning,
+            "Agent definitions, commands or skills, or parts of them, are skipped",
+            description,
+        ))
+        .await;
     }
 }

@@ -147,6 +147,14 @@ const FIELDS: &[(&str, bool, bool)] = &[
     ("subtask: true", false, false),
     ("isolation: worktree", false, false),
     ("sandbox: read-only", false, false),
+    ("argument-hint: [a] [b]", true, true),
+    ("when: Use when: a", true, true),
+    ("disallowed-tools: Bash: x", false, false),
+    ("disallowed-tools:Bash", false, false),
+    ("when: a: b\n  tools: Read", false, false),
+    ("disable-model-invocation: *", false, false),
+    ("no field", false, false),
+    ("a: 1\na: 2", false, false),
 ];
 
 #[tokio::test]

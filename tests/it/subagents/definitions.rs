@@ -29,7 +29,10 @@ const RESTRICTIONS: &[Case] = &[
     ("\"tools\": Read", Ok(("read", ""))),
     ("tools:", Ok((" ", ""))),
     ("tools: []", Ok((" ", ""))),
-    ("tools: NoSuchTool", Ok((" ", ""))),
+    ("tools: NoSuchTool", Err("tools: there is no tool NoSuchTool (line 4)")),
+    ("tools: NoSuchTool, WebSearch", Err("there is no tool NoSuchTool and no tool WebSearch")),
+    ("tools: NoSuchTool, Read", Ok(("read", ""))),
+    ("tools: ['*', NoSuchTool]", Ok((ALL, ""))),
     ("tools: '*'", Ok((ALL, ""))),
     ("tools: Bash(*)", Ok(("bash", ""))),
     ("tools: Bash(git:*), Read", Err("Bash(git:*): the calls of Bash cannot be limited")),
@@ -54,7 +57,14 @@ const RESTRICTIONS: &[Case] = &[
     ("disallowedTools: Bash(rm:*)", Err("Bash(rm:*): the calls of Bash cannot be limited")),
     ("disallowedTools: Bsh", Err("there is no tool Bsh")),
     ("disallowedTools: Git*", Err("there is no tool Git*")),
-    ("disallowedTools: &x [Bash]", Err("there is no tool")),
+    ("disallowedTools: &x [Bash]", Err("anchors are not supported (line 4)")),
+    ("disallowedTools: !!str Bash", Err("tags are not supported")),
+    (
+        "disallowedTools: [Bash, # no commands\n  'Write', \"Edit\"]",
+        Ok(("* !bash !git_branch !git_commit !verify !write !apply_patch !edit !apply_patch", "")),
+    ),
+    ("disallowedTools:\n- Bash # no commands", Ok((NO_BASH, ""))),
+    ("disallowedTools: >-\n  Bash", Ok((NO_BASH, ""))),
     // Modes.
     ("permissionMode: plan", Ok((ALL, "plan"))),
     ("permission-mode: Plan # reads only", Ok((ALL, "plan"))),
@@ -65,7 +75,12 @@ const RESTRICTIONS: &[Case] = &[
     ("mode: plan\npermissionMode: acceptEdits", Ok((ALL, "plan"))),
     ("permissionMode: dontAsk", Err("dontAsk is not supported")),
     ("permissionMode: {a: plan}", Err("is not supported")),
-    ("mode: plna", Err("mode: plna is not supported")),
+    ("mode: plna", Err("mode: plna is not supported (line 4)")),
+    ("mode: plan # read only", Ok((ALL, "plan"))),
+    ("mode: \"plan\" # read only", Ok((ALL, "plan"))),
+    ("mode: [plan]", Ok((ALL, "plan"))),
+    ("mode: |\n  plan", Ok((ALL, "plan"))),
+    ("mode:\n  plan", Ok((ALL, "plan"))),
     ("mode: primary", Err("mode: primary is not supported")),
     ("mode: subagent", Ok((ALL, ""))),
     // Fields that are not applied.
@@ -90,15 +105,29 @@ const RESTRICTIONS: &[Case] = &[
     ("timeout_mins: 5", Err("the field timeout_mins")),
     ("approvalMode: plan", Err("the field approvalMode")),
     ("sandbox: read-only", Err("the field sandbox")),
-    ("NoSuchField: x", Err("the field NoSuchField")),
+    ("NoSuchField: x", Ok((ALL, ""))),
+    ("disalowedTools: Bash", Err("similar to disallowedtools")),
+    ("tool: Read", Err("similar to tools, which restricts the agent (line 4)")),
+    ("permision-mode: plan", Err("similar to permissionmode")),
     // Limits.
     ("maxTurns: 0", Err("maxTurns: expected a number above 0, got 0")),
     ("max_turns: many", Err("expected a number")),
+    // Text that is no YAML.
+    ("when_to_use: Use when: a", Ok((ALL, ""))),
+    ("title: [a] [b]\ntools: Read", Ok(("read", ""))),
+    ("title: @x\nmode: plan", Ok((ALL, "plan"))),
+    ("tools: Read: x", Err("the field tools is not YAML")),
+    ("tools: *", Err("the field tools is not YAML")),
+    ("tools: - Read", Err("the field tools is not YAML")),
+    ("tools:Read", Err("the field tools is not YAML")),
+    ("\"tools: Read", Err("the field tools is not YAML")),
+    ("title: a: b\n  tools: Read", Err("the field title is not YAML")),
+    ("title: a: b\n- tools: Read", Err("the field title is not YAML")),
     // YAML that is not understood.
     ("tools: Read\ntools: Bash", Err("occurs twice")),
     ("tools: Read\nTools: Bash", Err("occurs twice")),
-    ("? disallowedTools\n: Bash", Err("is no field: ? disallowedTools")),
-    ("<<: *base", Err("the field <<")),
+    ("? disallowedTools\n: Bash", Ok((NO_BASH, ""))),
+    ("<<: *base", Err("is no field: <<")),
     ("color: red\rdisallowedTools: Bash", Err("control characters")),
     ("color: red\u{85}disallowedTools: Bash", Err("control characters")),
     // What restricts nothing.
@@ -136,6 +165,29 @@ async fn restrictions_of_other_programs_are_applied_or_the_definition_is_skipped
         }
     }
     agent.finish().await;
+}
+
+#[tokio::test]
+async fn parts_of_a_definition_without_effect_are_reported() {
+    let home = Home::new();
+    home.put(".git/HEAD", "ref: refs/heads/main\n");
+    let head = "name: a\ndescription: Use when: a\nmodel: sonnet\ncolour: red\ntools: Read, NoSuchTool";
+    home.put(".claude/agents/a.md", &format!("--- \n{head}\n---\nWork.\n"));
+    let (mut agent, session) = home.session(json!([{"text": "ok"}]), &[]).await;
+    let found = subagents(&mut agent, &home).await;
+    assert_eq!((&found[0]["description"], &found[0]["tools"]), (&json!("Use when: a"), &json!(["read"])));
+    agent.turn(&session, "go").await;
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let notices = harness::log::bodies(&log, "notice");
+    let text = notices.iter().find_map(|notice| notice["description"].as_str().filter(|text| text.contains("a.md"))).unwrap();
+    for part in [
+        "the model sonnet is unknown: the model of the session is used (line 4)",
+        "the field colour is unknown and has no effect (line 5)",
+        "tools: there is no tool NoSuchTool (line 6)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[tokio::test]
