@@ -50,8 +50,8 @@ const HARMLESS: &[&str] = &[
     "whentouse",
 ];
 
-/// Fields that restrict an agent, by plain name: those that are applied, and those of other programs,
-/// because of which a definition is skipped.
+/// Fields that restrict an agent, by plain name: those that are applied, and those of other
+/// programs, because of which a definition is skipped.
 const RESTRICTING: &[&str] = &[
     "agents",
     "allowedtools",

@@ -1,6 +1,6 @@
-//! Markdown files with frontmatter: YAML between two `---` lines, then text. Files that people write
-//! are often not quite YAML (`description: Use when: a`): a field that cannot be read is taken as
-//! text, and [`Frontmatter::unread`] names it, so that no field that restricts is lost.
+//! Markdown files with frontmatter: YAML between two `---` lines, then text. Files that people
+//! write are often not quite YAML (`description: Use when: a`): a field that cannot be read is taken
+//! as text, and [`Frontmatter::unread`] names it, so that no field that restricts is lost.
 
 use std::collections::BTreeMap;
 
@@ -139,21 +139,19 @@ pub(crate) fn plain(name: &str) -> String {
 
 /// Reads the lines of a frontmatter. Also returns why some of them have no effect.
 fn fields(head: &str) -> (BTreeMap<String, Field>, Option<String>) {
-    // YAML ends lines at other characters, too.
-    if head.contains(|letter: char| {
-        (letter.is_control() && !matches!(letter, '\n' | '\t')) || matches!(letter, '\u{2028}' | '\u{2029}')
-    }) {
-        return (BTreeMap::new(), Some("the front matter has control characters".into()));
-    }
     if head.len() > FRONTMATTER_BYTES_MAX {
         return (BTreeMap::new(), Some(format!("the front matter is larger than {} KiB", FRONTMATTER_BYTES_MAX >> 10)));
     }
-    let (mut fields, mut problem) = (BTreeMap::<String, Field>::new(), None);
-    let found = read(head).or_else(|_| sections(head));
-    for field in found.unwrap_or_else(|why| {
-        problem = Some(why);
-        Vec::new()
-    }) {
+    // YAML ends lines at other characters, too.
+    let is_control =
+        |letter: char| (letter.is_control() && !matches!(letter, '\n' | '\t')) || matches!(letter, '\u{2028}' | '\u{2029}');
+    let control = head.contains(is_control).then(|| "the front matter has control characters".to_owned());
+    let (found, other) = match read(head) {
+        Ok(found) => (found, None),
+        Err(_) => sections(head),
+    };
+    let (mut fields, mut problem) = (BTreeMap::<String, Field>::new(), control.or(other));
+    for field in found {
         let name = field.name.clone();
         if fields.insert(plain(&name), field).is_some() {
             problem.get_or_insert_with(|| format!("the field {name} occurs twice"));
@@ -164,8 +162,11 @@ fn fields(head: &str) -> (BTreeMap<String, Field>, Option<String>) {
     (fields, problem)
 }
 
-/// Reads each field of a text that is not YAML as a whole. Fails if a line belongs to no field.
-fn sections(head: &str) -> Result<Vec<Field>, String> {
+/// Reads each field of a text that is not YAML as a whole. Also returns the first line that belongs
+/// to no field.
+fn sections(head: &str) -> (Vec<Field>, Option<String>) {
+    let mut problem = None;
+    let no_field = |line: &str| format!("this line of the front matter is no field: {line}");
     let mut sections: Vec<(usize, String)> = Vec::new();
     for (number, line) in head.lines().enumerate() {
         let continues = line.trim().is_empty() || line.starts_with([' ', '\t', '-', '#']);
@@ -173,23 +174,22 @@ fn sections(head: &str) -> Result<Vec<Field>, String> {
             Some((_, section)) if continues => section.push_str(&format!("\n{line}")),
             None if line.trim().is_empty() || line.starts_with('#') => {}
             _ if !continues && line.contains(':') => sections.push((number, line.to_owned())),
-            _ => return Err(format!("this line of the front matter is no field: {line}")),
+            _ => {
+                problem.get_or_insert_with(|| no_field(line));
+            }
         }
     }
     let mut fields = Vec::new();
     for (number, section) in sections {
         match read(&section) {
             Ok(found) => fields.extend(found.into_iter().map(|field| Field { line: field.line + number, ..field })),
-            Err(why) if section.starts_with(['?', '<', '{', '[']) => {
-                return Err(format!(
-                    "this line of the front matter is no field: {} ({why})",
-                    section.lines().next().unwrap_or_default()
-                ));
+            Err(_) if section.starts_with(['?', '<', '{', '[']) => {
+                problem.get_or_insert_with(|| no_field(section.lines().next().unwrap_or_default()));
             }
             Err(why) => fields.push(unread(&section, number + 1, why)),
         }
     }
-    Ok(fields)
+    (fields, problem)
 }
 
 /// Reads a field that is not YAML as text.

@@ -55,7 +55,7 @@ impl<'a> RepairLadder<'a> {
         if !self.tools.is_empty() {
             let is_mcp_refused = self.tools.iter().any(|tool| tool == ALL_MCP_TOOLS);
             let is_kept =
-                |tool: &&ToolSpec| !(is_mcp_refused && tool.name.starts_with(MCP_TOOL)) && !self.tools.contains(&tool_digest(tool));
+                |tool: &&ToolSpec| !(self.tools.contains(&tool_digest(tool)) || is_mcp_refused && tool.name.starts_with(MCP_TOOL));
             request.tools = request.tools.iter().filter(is_kept).cloned().collect();
         }
         (OutgoingRequest { request, refused_fields: self.fields.clone() }, tools)

@@ -38,8 +38,8 @@ impl AccessPath {
     }
 }
 
-/// Returns the forms of a glob whose brackets, and also whose braces, are characters of a path, as in
-/// `app/[slug]/page.tsx`. Characters after a backslash stay as they are.
+/// Returns the forms of a glob whose brackets, and also whose braces, are characters of a path, as
+/// in `app/[slug]/page.tsx`. Characters after a backslash stay as they are.
 pub(crate) fn with_literal_brackets(glob: &str) -> impl Iterator<Item = String> {
     let escape = |special: &[char]| {
         let (mut literal, mut rest) = (String::with_capacity(glob.len() + 4), glob.chars());

@@ -18,7 +18,8 @@ impl Attributes {
     }
 }
 
-/// The attributes of files before they are changed, each with the file's new path and the shown path.
+/// The attributes of files before they are changed, each with the file's new path and the shown
+/// path.
 pub(super) struct FormerAttributes(Vec<(Attributes, PathBuf, String)>);
 
 impl FormerAttributes {

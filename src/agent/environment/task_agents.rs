@@ -91,9 +91,9 @@ fn agent(name: &str, definition: AgentDefinition, tools: &Tools) -> Result<(Task
     Ok((TaskAgent { name: name.into(), description, mode, profile }, notices))
 }
 
-/// Returns the list of the tools that a definition allows, see [`crate::toolkit::tool_list`], and the
-/// names of unknown tools, which are left out. Fails if the definition limits the calls of a tool, or
-/// if all of its tools are unknown.
+/// Returns the list of the tools that a definition allows, see [`crate::toolkit::tool_list`], and
+/// the names of unknown tools, which are omitted. Fails if the definition limits the calls of a
+/// tool, or if all of its tools are unknown.
 fn allowed(named: Option<Vec<String>>, tools: &[KnownTool<'_>]) -> Result<(Vec<String>, Vec<String>), String> {
     let Some(named) = named else { return Ok((vec!["*".into()], Vec::new())) };
     let (mut list, mut unknown) = (Vec::new(), Vec::new());

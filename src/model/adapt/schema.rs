@@ -128,7 +128,7 @@ impl<'a> SchemaAdapter<'a> {
 
     fn schemas(&mut self, branches: &'a [Value], depth: usize) -> Result<Option<Value>, String> {
         let branches: Result<Vec<Value>, String> = branches.iter().map(|branch| self.schema(branch, depth + 1)).collect();
-        Ok(branches.map(|branches| (!branches.is_empty()).then_some(Value::Array(branches)))?)
+        branches.map(|branches| (!branches.is_empty()).then_some(Value::Array(branches)))
     }
 
     fn properties(&mut self, value: &'a Value, depth: usize) -> Result<Option<Value>, String> {

@@ -67,7 +67,7 @@ impl ProviderTraits {
                 _ => usize::MAX,
             },
             description_chars_max: if is_azure { 1024 } else { usize::MAX },
-            has_patterns: !(is_grammar && protocol == Protocol::OpenaiChat) && !(is_bedrock && has(&["grok", "kimi"])),
+            has_patterns: !(is_grammar && protocol == Protocol::OpenaiChat || is_bedrock && has(&["grok", "kimi"])),
             is_typed: is("moonshot", "api.moonshot."),
             has_closed_objects: !is_xai,
             reads_images: endpoint.images != Some(false) && !is("deepseek", "api.deepseek.com"),

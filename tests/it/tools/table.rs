@@ -83,7 +83,7 @@ async fn table_says_what_each_tool_keeps_and_refuses() {
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ROWS.iter().map(|row| row.0).collect::<Vec<_>>());
     for (cells, row) in rows.iter().zip(ROWS) {
         for (tool, cell) in TOOLS.iter().zip(&cells[1..]) {
-            let said = cell.split([':', ' ']).next().unwrap();
+            let said = cell.split([':', ' ', ',']).next().unwrap();
             assert_eq!(treatment(tool, *row).await, said, "{tool}, {}", row.0);
         }
     }
