@@ -1,6 +1,6 @@
 //! Markdown files with frontmatter: YAML between two `---` lines, then text. Files that people
-//! write are often not quite YAML (`description: Use when: a`): a field that cannot be read is taken
-//! as text, and [`Frontmatter::unread`] names it, so that no field that restricts is lost.
+//! write are often not quite YAML (`description: Use when: a`): a field that cannot be read is
+//! taken as text, and [`Frontmatter::unread`] names it, so that no field that restricts is lost.
 
 use std::collections::BTreeMap;
 

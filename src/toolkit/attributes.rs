@@ -23,8 +23,8 @@ impl Attributes {
 pub(super) struct FormerAttributes(Vec<(Attributes, PathBuf, String)>);
 
 impl FormerAttributes {
-    /// Reads the attributes of files that are replaced, each given by its path, its new path and the
-    /// shown path.
+    /// Reads the attributes of files that are replaced, each given by its path, its new path and
+    /// the shown path.
     pub(super) fn read<'p>(files: impl Iterator<Item = (&'p Path, &'p Path, &'p str)>) -> FormerAttributes {
         let read =
             |(before, after, shown): (&Path, &Path, &str)| Some((Attributes::read(before)?, after.to_owned(), shown.to_owned()));

@@ -39,7 +39,7 @@ pub(crate) struct PlannedChange {
     pub proposed: Option<Vec<u8>>,
     /// Why the user's decision cannot be applied.
     pub refused: Option<String>,
-    /// For a move: the old path, and the old path as shown to users. No file exists at the new path.
+    /// For a move: the old path, and the old path as shown to users. No file is at the new path.
     pub from: Option<(ResolvedPath, String)>,
     /// The first changed line, from 1.
     pub line: Option<usize>,

@@ -83,8 +83,8 @@ impl<R: Read> TextLines<R> {
         TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false, skipped: 0 }
     }
 
-    /// Reads the next line without its first `skipped` bytes, truncated to `bytes_max` bytes; `None`
-    /// at the end of the file.
+    /// Reads the next line without its first `skipped` bytes, truncated to `bytes_max` bytes;
+    /// `None` at the end of the file.
     pub(crate) fn next(&mut self, skipped: usize, bytes_max: usize) -> io::Result<Option<TextLine>> {
         self.begin()?;
         let wide = matches!(self.encoding, Encoding::Utf16Little | Encoding::Utf16Big);

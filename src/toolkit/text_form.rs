@@ -1,5 +1,5 @@
-//! The form of a text file: encoding, byte order mark and line endings. A file that is replaced as a
-//! whole keeps its form.
+//! The form of a text file: encoding, byte order mark and line endings. A file that is replaced as
+//! a whole keeps its form.
 
 use super::text::Encoding;
 

@@ -15,10 +15,11 @@ use crate::workspace::{ResolvedPath, Workspace};
 
 pub(super) struct ApplyPatch;
 
-/// Changes, adds, moves and deletes files, never over an existing one: applies the whole patch or nothing. Either a unified
-/// diff or: `*** Begin Patch`, then for each file `*** Add File: PATH` with + lines,
-/// `*** Delete File: PATH`, or `*** Update File: PATH` with optional `*** Move to: PATH` and hunks
-/// (`@@` or `@@ a line above`, then lines prefixed by a blank, - or +), then `*** End Patch`.
+/// Changes, adds, moves and deletes files, never over an existing one: applies the whole patch or
+/// nothing. Either a unified diff or: `*** Begin Patch`, then for each file `*** Add File: PATH`
+/// with + lines, `*** Delete File: PATH`, or `*** Update File: PATH` with optional `*** Move to:
+/// PATH` and hunks (`@@` or `@@ a line above`, then lines prefixed by a blank, - or +), then `***
+/// End Patch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct ApplyPatchInput {
     #[serde(alias = "input", alias = "diff", alias = "patch_text", alias = "patchText")]

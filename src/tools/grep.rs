@@ -218,8 +218,8 @@ impl Search<'_> {
             && self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
     }
 
-    /// Searches the files of `walk` and adds their matches to `results`. With a `deadline`, files end
-    /// at that time.
+    /// Searches the files of `walk` and adds their matches to `results`. With a `deadline`, files
+    /// end at that time.
     fn run(&self, walk: &Walk, mode: GrepMode, results: SearchResults, deadline: Option<Instant>) -> SearchResults {
         let found = Mutex::new(results);
         walk.parallel(|| {

@@ -59,8 +59,8 @@ pub(crate) fn read_small_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }
 
-/// Decodes a text: UTF-16, with a byte order mark or recognized by its zero bytes, or UTF-8. Invalid
-/// parts become U+FFFD; a byte order mark is removed.
+/// Decodes a text: UTF-16, with a byte order mark or recognized by its zero bytes, or UTF-8.
+/// Invalid parts become U+FFFD; a byte order mark is removed.
 pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     let head = &bytes[..bytes.len().min(limits::BINARY_PROBE_BYTES)];
     let zeros = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();

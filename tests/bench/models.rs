@@ -177,6 +177,7 @@ fn request() -> Request {
         tools: Arc::new([]),
         thinking: Thinking::Off,
         cache_key: "bench".to_owned(),
+        refused: Arc::default(),
     }
 }
 

@@ -11,7 +11,7 @@ use harness::{Home, package};
 
 const TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
-/// Rows of the table: the name, the file, its mode, and the file after the change of `one` to `two`.
+/// Rows of the table: the name, the file, its mode, and the file after `one` became `two`.
 const ROWS: &[(&str, &[u8], u32, &[u8])] = &[
     ("line endings", b"one\r\nmore\r\n", 0o644, b"two\r\nmore\r\n"),
     ("byte order mark", b"\xef\xbb\xbfone\nmore\n", 0o644, b"\xef\xbb\xbftwo\nmore\n"),
