@@ -1,9 +1,14 @@
 //! Makes text from models, tools and files safe for a terminal, which interprets control sequences.
 //! [`OutputFilter`] and [`output`] remove control sequences. [`question`] makes them visible,
 //! because a permission request must not hide any part of the text that the user approves.
+//! [`PrintedText`] is what a terminal would show, for models.
+
+mod printed;
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+pub use printed::{PrintedText, printed};
 
 /// Removes control sequences from a text that arrives in pieces, which may be split anywhere: CSI,
 /// OSC, DCS, APC, PM, SOS and all other escape sequences (ECMA-48), C0 except newline and tab, DEL,
@@ -34,32 +39,24 @@ enum State {
     StringEscape,
 }
 
-impl OutputFilter {
-    /// Filters the next piece.
-    pub fn push(&mut self, piece: &str) -> String {
-        let mut shown = String::with_capacity(piece.len());
-        for character in piece.chars() {
-            self.state = self.next(character, &mut shown);
-        }
-        shown
-    }
+/// What a character means, by the state before it.
+enum Meaning {
+    /// A part of a sequence.
+    Hidden,
+    /// A character of the text, perhaps a control character.
+    Text,
+    Newline,
+    Return,
+    /// The last character of a control sequence (CSI).
+    Control,
+}
 
-    fn next(&mut self, character: char, shown: &mut String) -> State {
-        match (self.state, character) {
-            (_, '\n') => {
-                if !std::mem::take(&mut self.after_return) {
-                    shown.push('\n');
-                }
-                self.line_begun = false;
-                State::Text
-            }
-            (_, '\r') => {
-                if std::mem::take(&mut self.line_begun) {
-                    shown.push('\n');
-                    self.after_return = true;
-                }
-                State::Text
-            }
+impl State {
+    /// Reads a character: returns the next state, and what the character means.
+    fn next(self, character: char) -> (State, Meaning) {
+        let hidden = match (self, character) {
+            (_, '\n') => return (State::Text, Meaning::Newline),
+            (_, '\r') => return (State::Text, Meaning::Return),
             // CAN and SUB cancel a sequence.
             (_, '\u{18}' | '\u{1a}') => State::Text,
             (State::String | State::StringEscape, '\u{1b}') => State::StringEscape,
@@ -73,16 +70,46 @@ impl OutputFilter {
             (State::Escape | State::StringEscape | State::Intermediate, ' '..='/') => State::Intermediate,
             (State::Escape | State::StringEscape | State::Intermediate, '0'..='~') => State::Text,
             (State::Csi, ' '..='?') => State::Csi,
-            (State::Csi, '@'..='~') => State::Text,
+            (State::Csi, '@'..='~') => return (State::Text, Meaning::Control),
             (state @ (State::Escape | State::Intermediate | State::Csi), character) if character.is_control() => state,
-            (_, character) => {
-                if character == '\t' || !(character.is_control() || is_direction(character)) {
-                    shown.push(character);
-                    self.line_begun = true;
-                    self.after_return = false;
+            _ => return (State::Text, Meaning::Text),
+        };
+        (hidden, Meaning::Hidden)
+    }
+}
+
+impl OutputFilter {
+    /// Filters the next piece.
+    pub fn push(&mut self, piece: &str) -> String {
+        let mut shown = String::with_capacity(piece.len());
+        for character in piece.chars() {
+            self.add(character, &mut shown);
+        }
+        shown
+    }
+
+    fn add(&mut self, character: char, shown: &mut String) {
+        let (state, meaning) = self.state.next(character);
+        self.state = state;
+        match meaning {
+            Meaning::Newline => {
+                if !std::mem::take(&mut self.after_return) {
+                    shown.push('\n');
                 }
-                State::Text
+                self.line_begun = false;
             }
+            Meaning::Return => {
+                if std::mem::take(&mut self.line_begun) {
+                    shown.push('\n');
+                    self.after_return = true;
+                }
+            }
+            Meaning::Text if character == '\t' || !(character.is_control() || is_direction(character)) => {
+                shown.push(character);
+                self.line_begun = true;
+                self.after_return = false;
+            }
+            Meaning::Text | Meaning::Control | Meaning::Hidden => {}
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::config::{FailurePolicy, HookSettings, SessionVariables, script_word};
 use crate::event::HookEvent;
 use crate::limits;
 use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, ProgramConfinement};
+use crate::terminal_text::printed;
 use crate::workspace::one_line;
 
 /// Maximum size of the request to a hook, in bytes.
@@ -121,7 +122,7 @@ impl CommandHook {
                 return Err(error);
             }
         };
-        let errors = String::from_utf8_lossy(&errors).trim().to_owned();
+        let errors = printed(&errors).trim().to_owned();
         let hint = self.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
         match code {
             0 => answer::parse(self.event, &output, request.system.as_deref()),

@@ -1,5 +1,5 @@
-//! Captures the output of a command: the head and the tail for the model, and the whole output in a
-//! file if it is longer.
+//! Captures the output of a command: for the model, the head and the tail of what a terminal would
+//! show, and the whole output, byte by byte, in a file if it is longer.
 
 use std::path::PathBuf;
 
@@ -7,6 +7,7 @@ use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
 use crate::limits;
+use crate::terminal_text::PrintedText;
 
 /// Maximum size of the head, and of the tail, of truncated output, in bytes.
 const SIDE_BYTES: usize = limits::BASH_MODEL_BYTES_MAX / 2;
@@ -22,25 +23,32 @@ pub(crate) struct Capture {
     file: Option<File>,
     /// The error from writing the file.
     failed: Option<String>,
-    /// The beginning of the output. This is the whole output as long as it is short enough for the
-    /// model.
-    head: Vec<u8>,
-    /// The end of the output: more than the last [`SIDE_BYTES`] bytes, so that a line that begins
-    /// before them is recognized as cut.
-    tail: Vec<u8>,
+    /// The output that is not in the file, until the file is created.
+    unsaved: Vec<u8>,
     /// Size of the whole output, in bytes.
     total: usize,
+    /// Converts the output to the text for the model.
+    printed: PrintedText,
+    /// The beginning of the text. This is the whole text as long as it is short enough for the
+    /// model.
+    head: Vec<u8>,
+    /// The end of the text: more than the last [`SIDE_BYTES`] bytes, so that a line that begins
+    /// before them is recognized as cut.
+    tail: Vec<u8>,
+    /// Size of the whole text, in bytes.
+    text_total: usize,
     /// See [`Capture::has_new_output`].
     has_new_output: bool,
 }
 
 /// A captured output.
 pub(crate) struct CapturedOutput {
-    /// The output, or its head and tail. Ends with a line feed unless it is empty.
+    /// The output as a terminal would show it, or its head and tail. Ends with a line feed unless
+    /// it is empty.
     pub text: String,
-    /// True if `text` is not the whole output.
+    /// True if `text` is only the head and the tail.
     pub truncated: bool,
-    /// The file with the whole output, if it was truncated or the capture saves all output.
+    /// The file with the whole output, if it is long or the capture saves all output.
     pub artifact: Option<PathBuf>,
 }
 
@@ -48,7 +56,19 @@ impl Capture {
     /// Creates a capture. Output that is too long for the model is also written to `path`.
     pub(crate) fn new(path: PathBuf) -> Capture {
         let saved_above = limits::BASH_MODEL_BYTES_MAX;
-        Capture { path, saved_above, file: None, failed: None, head: Vec::new(), tail: Vec::new(), total: 0, has_new_output: false }
+        Capture {
+            path,
+            saved_above,
+            file: None,
+            failed: None,
+            unsaved: Vec::new(),
+            total: 0,
+            printed: PrintedText::default(),
+            head: Vec::new(),
+            tail: Vec::new(),
+            text_total: 0,
+            has_new_output: false,
+        }
     }
 
     /// Creates a capture that writes all output to `path`.
@@ -64,17 +84,25 @@ impl Capture {
         self.has_new_output = true;
         let before = self.total;
         self.total += bytes.len();
-        self.tail.extend_from_slice(bytes);
-        if self.tail.len() > 4 * SIDE_BYTES {
-            self.tail.drain(..self.tail.len() - SIDE_BYTES - 1);
-        }
-        if self.total > self.saved_above
-            && before < limits::BASH_OUTPUT_BYTES_MAX
+        if self.total <= self.saved_above {
+            self.unsaved.extend_from_slice(bytes);
+        } else if before < limits::BASH_OUTPUT_BYTES_MAX
             && let Err(error) = self.save(bytes, before).await
         {
             self.failed = Some(error.to_string());
         }
-        self.head.extend_from_slice(&bytes[..bytes.len().min(limits::BASH_MODEL_BYTES_MAX - self.head.len())]);
+        let text = self.printed.push(bytes);
+        self.add(text.as_bytes());
+    }
+
+    /// Adds text for the model.
+    fn add(&mut self, text: &[u8]) {
+        self.text_total += text.len();
+        self.tail.extend_from_slice(text);
+        if self.tail.len() > 4 * SIDE_BYTES {
+            self.tail.drain(..self.tail.len() - SIDE_BYTES - 1);
+        }
+        self.head.extend_from_slice(&text[..text.len().min(limits::BASH_MODEL_BYTES_MAX - self.head.len())]);
     }
 
     async fn save(&mut self, bytes: &[u8], before: usize) -> std::io::Result<()> {
@@ -89,7 +117,7 @@ impl Capture {
                 }
                 let private = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&self.path).await?;
                 let file = self.file.insert(private);
-                file.write_all(&self.head).await?;
+                file.write_all(&std::mem::take(&mut self.unsaved)).await?;
                 file
             }
         };
@@ -105,8 +133,10 @@ impl Capture {
     /// Returns the end of the output so far, and marks the output as shown.
     pub(crate) fn live(&mut self) -> String {
         self.has_new_output = false;
-        let text = String::from_utf8_lossy(last_lines(&self.tail, limits::BASH_LIVE_BYTES_MAX));
-        if self.total > limits::BASH_LIVE_BYTES_MAX { format!("{OMITTED}{text}") } else { text.into_owned() }
+        let open = self.printed.clone().finish();
+        let text = [&self.tail, open.as_bytes()].concat();
+        let last = String::from_utf8_lossy(last_lines(&text, limits::BASH_LIVE_BYTES_MAX));
+        if self.text_total + open.len() > limits::BASH_LIVE_BYTES_MAX { format!("{OMITTED}{last}") } else { last.into_owned() }
     }
 
     /// Completes the file and returns the captured output.
@@ -116,7 +146,9 @@ impl Capture {
         {
             self.failed = Some(error.to_string());
         }
-        let truncated = self.total > limits::BASH_MODEL_BYTES_MAX;
+        let open = std::mem::take(&mut self.printed).finish();
+        self.add(open.as_bytes());
+        let truncated = self.text_total > limits::BASH_MODEL_BYTES_MAX;
         let mut text = if truncated { self.sides() } else { String::from_utf8_lossy(&self.head).into_owned() };
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -128,7 +160,7 @@ impl Capture {
     /// Returns the head and the tail, with a note on the omitted part between them.
     fn sides(&self) -> String {
         let (head, tail) = (first_lines(&self.head, SIDE_BYTES), last_lines(&self.tail, SIDE_BYTES));
-        let left_out = self.total - head.len() - tail.len();
+        let left_out = self.text_total - head.len() - tail.len();
         let whole = match &self.failed {
             Some(error) => format!("writing {}: {error}", self.path.display()),
             None if self.total > limits::BASH_OUTPUT_BYTES_MAX => {

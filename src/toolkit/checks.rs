@@ -17,6 +17,7 @@ use crate::config::DEPTH_VARIABLE;
 use crate::content::CheckResult;
 use crate::limits;
 use crate::process::Command;
+use crate::terminal_text::printed;
 
 /// Maximum size of the failing part of one check command's output, in bytes.
 const VERIFY_PART_BYTES_MAX: usize = 8 << 10;
@@ -83,9 +84,8 @@ async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext)
     let ended = follow(child, Some(context.checks.timeout), &context.cancel, &mut shown).await;
     let captured = shown.capture.finish().await;
     let mut output = captured.text;
-    if let Some(whole) = captured.artifact.as_ref().filter(|_| captured.truncated).and_then(|path| whole(path)) {
-        // The file ends before the output if the output is too long.
-        output = if whole.len() < limits::BASH_OUTPUT_BYTES_MAX { whole } else { whole + &output };
+    if let Some(whole) = captured.artifact.as_ref().filter(|_| captured.truncated).and_then(|path| whole(path, &output)) {
+        output = whole;
     }
     let exit_code = match ended {
         CommandEnd::Exited(status) => {
@@ -102,11 +102,13 @@ async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext)
     Ok((CheckResult { command, passed, exit_code, duration_ms, artifact: captured.artifact }, output))
 }
 
-/// Returns the saved output as text, up to [`limits::BASH_OUTPUT_BYTES_MAX`]; `None` if it cannot
-/// be read.
-fn whole(path: &Path) -> Option<String> {
+/// Returns the saved output as a terminal would show it, with the `shown` part of an output that is
+/// longer than its file; `None` if the file cannot be read.
+fn whole(path: &Path, shown: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).ok()?;
     file.take(limits::BASH_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    // The file ends before the output if the output is too long.
+    let rest = if bytes.len() < limits::BASH_OUTPUT_BYTES_MAX { "" } else { shown };
+    Some(printed(&bytes) + rest)
 }

@@ -20,6 +20,7 @@ use super::sandbox_notes::sandbox_notes;
 use crate::limits;
 use crate::process::{Command, ProcessLauncher, Sandbox};
 use crate::task::TaskTracker;
+use crate::terminal_text::{PrintedText, printed};
 
 /// Maximum number of concurrent background jobs per session.
 const JOBS_MAX: usize = 8;
@@ -28,6 +29,11 @@ const JOBS_KEPT_MAX: usize = 2 * JOBS_MAX;
 /// Maximum size of a background job's latest output that is kept in memory, in bytes. The job's
 /// output file has the rest.
 const JOB_TAIL_BYTES_MAX: usize = 256 << 10;
+
+/// The first byte of a control sequence.
+const ESCAPE: u8 = 0x1b;
+/// Maximum size of an incomplete control sequence that waits for its rest, in bytes.
+const SEQUENCE_BYTES_MAX: usize = 256;
 
 /// Maximum time to wait for a job to end. Killing the job's command has its own, shorter timeout.
 const END: Duration = limits::END_WAIT.saturating_mul(2);
@@ -233,7 +239,13 @@ impl Job {
         {
             part = &part[..error.valid_up_to()];
         }
-        let (text, next) = (String::from_utf8_lossy(part).into_owned(), from + part.len());
+        // Omits an incomplete control sequence for the same reason.
+        if let Some(begin) = open_sequence(part)
+            && (part.len() < rest.len() || !over)
+        {
+            part = &part[..begin];
+        }
+        let (text, next) = (printed(part), from + part.len());
         output.shown = next;
         JobOutputPart { text, missed: from - since, next, more: output.total - next }
     }
@@ -275,6 +287,14 @@ impl JobEnd {
             CommandEnd::Failed(ToolError(why)) => JobEnd::unfinished(why),
         }
     }
+}
+
+/// Returns where the control sequence begins with which the output ends, if it is incomplete.
+fn open_sequence(output: &[u8]) -> Option<usize> {
+    let begin = memchr::memrchr(ESCAPE, output).filter(|begin| output.len() - begin < SEQUENCE_BYTES_MAX)?;
+    let mut sequence = PrintedText::default();
+    sequence.push(&output[begin..]);
+    sequence.is_in_sequence().then_some(begin)
 }
 
 /// Stores a job's output: the end in memory, and the whole output in a file if it is long.

@@ -59,7 +59,7 @@ pub(super) enum BashDetails {
         duration_ms: u64,
         /// The output for the model is not the whole output.
         truncated: bool,
-        /// The file with the whole output, if it was truncated.
+        /// The file with the whole output, if the output is long.
         #[serde(skip_serializing_if = "Option::is_none")]
         artifact: Option<PathBuf>,
     },

@@ -1,6 +1,8 @@
 //! Commands of a session: they end with their turn and with nuncio, and the calls of one answer
 //! run concurrently.
 
+mod printed;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};

@@ -13,6 +13,7 @@ use crate::limits;
 use crate::process::{
     Child, Command, ExitStatus, GIT_ATTEMPTS_MAX, PLAIN_GIT_NAMES, SAFE_GIT_SETTINGS, Sandbox, met_removed_placeholder,
 };
+use crate::terminal_text::printed;
 use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
 use crate::toolkit::sandbox_notes::sandbox_notes;
@@ -178,8 +179,7 @@ impl<'c> Git<'c> {
             }
             Err(ToolError(why)) => {
                 child.end().await?;
-                let output =
-                    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX)..]).into_owned();
+                let output = printed(&bytes[bytes.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX)..]);
                 Err(ToolError(format!("{output}{why}")))
             }
         }
