@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
 use super::command::{self, CommandKind};
+use super::find::find_shell;
 use super::lease::{self, DeadlineMemory};
 use super::oom::OomScore;
 use super::os::{self, ActiveSandbox, CommandMark, Guard};
@@ -25,6 +26,9 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// Maximum size of the state that a shell reports on exit (its environment twice, and a path), in
 /// bytes.
 const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
+
+/// Directories with a shell if nuncio has no PATH, as in execvp(3).
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Exit codes, as in env(1) and timeout(1): nuncio failed, the program was not found, or the
 /// program cannot be executed.
@@ -130,16 +134,18 @@ fn start(command: &command::Command, input: Option<OwnedFd>) -> io::Result<Pid> 
         let name = process.get_program().to_owned();
         spawn(&mut process).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))
     };
-    let shell = |shell: &str, line: &str| {
-        let mut process = Command::new(shell);
-        process.arg("-c").arg(os::REPORTING_SHELL).arg(shell).arg(line).stdin(Stdio::null());
-        prepared(process)
-    };
     match &command.kind {
-        CommandKind::Shell(line) => match shell("bash", line) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => shell("sh", line),
-            started => started,
-        },
+        CommandKind::Shell(line) => {
+            // The command's own PATH applies to the programs in its line, not to its shell.
+            let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+            let found = |name| Some((name, find_shell(name, &path)?));
+            let (name, file) = found("bash")
+                .or_else(|| found("sh"))
+                .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "neither bash nor sh is in a directory of nuncio's PATH"))?;
+            let mut process = Command::new(file);
+            process.arg0(name).arg("-c").arg(os::REPORTING_SHELL).arg(name).arg(line).stdin(Stdio::null());
+            prepared(process)
+        }
         CommandKind::Program(arguments) => {
             let (name, rest) = arguments
                 .split_first()

@@ -2,6 +2,7 @@
 //! run concurrently.
 
 mod printed;
+mod shell;
 
 use std::time::{Duration, Instant};
 

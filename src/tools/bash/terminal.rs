@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::content::ToolContent;
+use crate::permission::shell::assignment;
 use crate::process::{Command, CommandKind, ExitStatus};
 use crate::toolkit::capture::Capture;
 use crate::toolkit::follow::CommandEnd;
@@ -61,10 +62,15 @@ fn terminal_command(command: &Command) -> Option<TerminalCommand> {
     let text = |text: &std::ffi::OsString| text.to_str().map(str::to_owned);
     let unset = command.env_removed.iter().map(text).collect::<Option<Vec<String>>>()?;
     let unset = unset.into_iter().flat_map(|name| ["-u".to_owned(), name]);
+    let mut environment: Vec<(String, String)> =
+        command.env_set.iter().map(|(name, value)| Some((text(name)?, text(value)?))).collect::<Option<_>>()?;
+    // The command's PATH applies to the programs in its line, not to its shell.
+    let path: String =
+        environment.extract_if(.., |(name, _)| name == "PATH").map(|(name, value)| assignment(&name, &value) + "; ").collect();
     Some(TerminalCommand {
         program: "env".into(),
-        arguments: unset.chain(["bash", "-c", line].map(str::to_owned)).collect(),
-        environment: command.env_set.iter().map(|(name, value)| Some((text(name)?, text(value)?))).collect::<Option<_>>()?,
+        arguments: unset.chain(["bash", "-c", &(path + line)].map(str::to_owned)).collect(),
+        environment,
         cwd: command.cwd.clone(),
         output_bytes_max: CLIENT_TERMINAL_BYTES_MAX,
     })

@@ -1,0 +1,38 @@
+//! Shells that commands start, whatever an earlier command exported, and commands that cannot start.
+
+use serde_json::{Value, json};
+
+use harness::steps::{bash, calls_one};
+use harness::{Home, tool};
+
+/// Runs the steps in one session. Returns the content of each call.
+async fn results(steps: &[Value]) -> Vec<String> {
+    let home = Home::new();
+    let (mut agent, session) = home.session(json!(steps), &["--mode", "auto"]).await;
+    let (_, updates) = agent.turn(&session, "go").await;
+    agent.finish().await;
+    (0..steps.len()).map(|index| tool(&updates, index)["content"].to_string()).collect()
+}
+
+#[tokio::test]
+async fn exported_path_without_a_shell_does_not_end_the_shell_of_the_session() {
+    let background = json!({"command": "echo alive > job; echo $PATH > path", "background": true});
+    let cases = [
+        vec![bash("export PATH=/nowhere")],
+        vec![bash("export PATH=")],
+        vec![bash("unset PATH")],
+        vec![bash("mkdir bin; printf 'exit 9' > bin/bash; chmod +x bin/bash; export PATH=bin:.")],
+        vec![bash("mkdir -p sub/bash; export PATH=$PWD/sub")],
+    ];
+    for mut steps in cases {
+        steps.push(bash("echo alive; echo \"<$PATH>\""));
+        let shown = results(&steps).await;
+        assert!(shown[1].contains("alive\\n") && shown[1].contains("exit code: 0"), "{steps:?}: {shown:?}");
+    }
+    // The variables of one call, and of a background job.
+    let one = calls_one("bash", json!({"command": "echo alive in $PATH", "env": {"PATH": "/nowhere"}}));
+    let job =
+        [bash("export PATH=/nowhere"), calls_one("bash", background), bash("until [ -e path ]; do :; done; echo \"$(<job)\"")];
+    assert!(results(&[one]).await[0].contains("alive in /nowhere"));
+    assert!(results(&job).await[2].contains("alive\\n"));
+}
