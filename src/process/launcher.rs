@@ -19,7 +19,7 @@ use super::os;
 use super::sandbox::Sandbox;
 use super::temp::ProcessTemp;
 use crate::documents::DocumentKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::limits;
 
 /// Timeout of an `api_key_command`.
@@ -159,6 +159,11 @@ impl ProcessLauncher {
 
     fn start(&self, command: &Command, pipes: &[BorrowedFd<'_>]) -> Result<Child> {
         let fail = |error: io::Error| match &command.kind {
+            CommandKind::Shell(_) if error.kind() == io::ErrorKind::ArgumentListTooLong => {
+                let message = format!("the command and its variables are larger than {} KiB", limits::ORDER_BYTES_MAX >> 10);
+                Error::new(Kind::TooLarge, message)
+                    .hint("write a script, or a file with the long value, with the tool write, and use it in the command")
+            }
             CommandKind::Shell(_) => Error::io("starting a shell", error),
             CommandKind::Program(arguments) => {
                 let name = arguments.first().map_or("nothing".into(), |name| name.to_string_lossy());

@@ -36,3 +36,22 @@ async fn exported_path_without_a_shell_does_not_end_the_shell_of_the_session() {
     assert!(results(&[one]).await[0].contains("alive in /nowhere"));
     assert!(results(&job).await[2].contains("alive\\n"));
 }
+
+#[tokio::test]
+async fn command_above_the_limit_gets_the_hint_to_write_a_script() {
+    let long = "x".repeat(140 << 10);
+    let value = json!({"command": "echo $A", "env": {"A": long}});
+    let part = "y".repeat(100 << 10);
+    let cases = [
+        bash(&format!("echo {long}")),
+        bash(&format!("cat <<'E' > file\n{long}\nE")),
+        calls_one("bash", json!({"command": format!("echo {long}"), "background": true})),
+        calls_one("bash", value),
+        calls_one("bash", json!({"command": format!("echo {part}"), "env": {"A": part}})),
+    ];
+    for case in cases {
+        let shown = results(&[case, bash("echo still here")]).await;
+        assert!(shown[0].contains("larger than 128 KiB") && shown[0].contains("tool write"), "{:.400}", shown[0]);
+        assert!(shown[1].contains("still here"), "{}", shown[1]);
+    }
+}
