@@ -7,8 +7,12 @@ use crate::process::{ExitStatus, Sandbox};
 const CONTROL_FILE_ERRORS: [&str; 4] =
     ["could not lock config file", "could not write config file", "Read-only file system", "Device or resource busy"];
 
+/// Messages about a full disk, which no sandbox causes (ENOSPC, EDQUOT).
+const FULL_DISK_ERRORS: [&str; 4] = ["No space left on device", "Disk quota exceeded", "ENOSPC", "disk is full"];
+
 /// Returns notes on the sandbox for the model, one per line: protections that this system does not
-/// support, control files that were restored and, if the command failed, what the sandbox permits.
+/// support, control files that were restored and, if the command failed and the disk was not full,
+/// what the sandbox permits.
 /// `output` is what the command printed.
 pub(crate) fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus, output: &str) -> String {
     let mut notes = String::new();
@@ -26,7 +30,7 @@ pub(crate) fn sandbox_notes(sandbox: &Sandbox, status: &ExitStatus, output: &str
         notes += "[sandbox: git's configuration and hooks, and .nuncio, are read-only, so that a part of the command may not have \
                   been done; git_branch sets upstreams and remotes]\n";
     }
-    if status.code != 0 {
+    if status.code != 0 && !FULL_DISK_ERRORS.iter().any(|error| output.contains(error)) {
         let mode = if sandbox.writable.is_empty() { "read-only" } else { "workspace-write" };
         let writable: String = sandbox.writable.iter().map(|path| format!("{}, ", path.display())).collect();
         let network = if sandbox.network { "network, but no unix sockets" } else { "no network, no sockets" };

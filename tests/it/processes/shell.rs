@@ -55,3 +55,21 @@ async fn command_above_the_limit_gets_the_hint_to_write_a_script() {
         assert!(shown[1].contains("still here"), "{}", shown[1]);
     }
 }
+
+/// The sandbox is no second cause of what a full disk causes.
+#[tokio::test]
+async fn full_disk_is_the_only_cause_in_the_message() {
+    let lines = [
+        "echo text > /dev/full",
+        "printf 'x%.0s' 1 2 3 > /dev/full; exit 1",
+        "head -c 100000 /dev/zero > /dev/full",
+        "echo 'cp: error writing: Disk quota exceeded' >&2; exit 1",
+        "echo 'Error: ENOSPC: no space left on device, write' >&2; exit 243",
+    ];
+    let steps: Vec<Value> = lines.iter().map(|line| bash(line)).chain([bash("false")]).collect();
+    let shown = results(&steps).await;
+    for (line, failed) in lines.iter().zip(&shown) {
+        assert!(!failed.contains("[sandbox") && !failed.contains("exit code: 0"), "{line}: {failed}");
+    }
+    assert!(shown[5].contains("[sandbox"), "{}", shown[5]);
+}
