@@ -95,16 +95,24 @@ impl SqliteStore {
     }
 
     fn failed(&self, doing: &str, error: rusqlite::Error) -> Error {
-        let message = format!("{doing} {}: {error}", self.path.display());
+        let place = self.path.display();
         match error.sqlite_error_code() {
-            code if is_busy(code) => Error::new(Kind::Overloaded, message),
-            Some(ErrorCode::ReadOnly) => {
-                Error::internal(format!("{doing} {}: the file cannot be written: {error}", self.path.display()))
-            }
-            _ => Error::internal(message),
+            Some(ErrorCode::ReadOnly) => failure(format_args!("{doing} {place}: the file cannot be written"), error),
+            _ => failure(format_args!("{doing} {place}"), error),
         }
-        .source(error)
     }
+}
+
+/// Converts an error. The same call may succeed later if another connection holds a lock, or when
+/// the disk has space again.
+pub(super) fn failure(doing: impl std::fmt::Display, error: rusqlite::Error) -> Error {
+    let message = format!("{doing}: {error}");
+    let failed = match error.sqlite_error_code() {
+        code if is_busy(code) => Error::new(Kind::Overloaded, message),
+        Some(ErrorCode::DiskFull) => Error::new(Kind::StoreUnavailable, message).hint("free disk space in the data directory"),
+        _ => Error::internal(message),
+    };
+    failed.source(error)
 }
 
 /// Opens a connection that can write. Returns `None` if a newer version of nuncio created the
@@ -134,7 +142,7 @@ pub(super) struct Writer {
 }
 
 /// Returns whether the error code means that another connection holds a lock.
-pub(super) fn is_busy(code: Option<ErrorCode>) -> bool {
+fn is_busy(code: Option<ErrorCode>) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
     matches!(code, Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
-use super::database::{SqliteStore, Writer, is_busy};
-use crate::error::{Error, Kind, Result};
+use super::database::{SqliteStore, Writer, failure};
+use crate::error::Result;
 use crate::event::{Body, Event};
 use crate::id::{MessageId, Seq, SessionId};
 use crate::store::rows::{ActivityColumns, Append, CommitOutcome, Cursor, StoredEvent};
@@ -122,8 +122,7 @@ impl Writer {
             if !self.db.is_autocommit() {
                 let _ = self.db.execute_batch("ROLLBACK");
             }
-            let kind = if is_busy(error.sqlite_error_code()) { Kind::Overloaded } else { Kind::Internal };
-            Error::new(kind, format!("writing events: {error}")).source(error)
+            failure("writing events", error)
         })
     }
 
