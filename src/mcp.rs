@@ -11,6 +11,7 @@ mod login;
 mod message;
 mod open_calls;
 mod process_end;
+mod readable;
 mod server;
 mod server_requests;
 mod servers;

@@ -316,28 +316,30 @@ async fn list_tools(peer: &Peer<RoleClient>, page: Option<PaginatedRequestParams
     let request = page.map_or_else(ListToolsRequest::default, ListToolsRequest::with_param);
     match peer.send_request(ClientRequest::ListToolsRequest(request)).await? {
         ServerResult::ListToolsResult(listed) => Ok(listed),
-        // A result with a malformed tool.
-        ServerResult::CustomResult(result) => {
-            let mut result = result.0;
-            tool_list::omit_unusable(&mut result);
-            serde_json::from_value(result).map_err(|_| ServiceError::UnexpectedResponse)
-        }
         _ => Err(ServiceError::UnexpectedResponse),
     }
 }
 
-/// Fetches all pages of a list, within limits.
-async fn pages<'a, T>(
+/// Fetches all pages of a list, within limits. The list ends at a cursor that makes no progress: one
+/// that is empty or was sent before, or that leads to the page before it.
+async fn pages<'a, T: PartialEq>(
     request: impl Fn(Option<PaginatedRequestParams>) -> BoxFuture<'a, Result<(Vec<T>, Option<String>), ServiceError>>,
 ) -> Result<Vec<T>, ServiceError> {
-    let (mut items, mut cursor) = (Vec::new(), None);
+    let (mut items, mut cursors): (Vec<T>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut page_begin = 0;
     for _ in 0..MCP_PAGES_MAX {
-        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
         let (more, next) = request(Some(page)).await?;
+        if !more.is_empty() {
+            if items[page_begin..] == more {
+                break;
+            }
+            page_begin = items.len();
+        }
         items.extend(more);
-        cursor = next;
-        if cursor.is_none() || items.len() >= MCP_ITEMS_MAX {
-            break;
+        match next.filter(|next| !next.is_empty() && !cursors.contains(next)) {
+            Some(next) if items.len() < MCP_ITEMS_MAX => cursors.push(next),
+            _ => break,
         }
     }
     items.truncate(MCP_ITEMS_MAX);

@@ -19,6 +19,7 @@ use super::identity::server_identity;
 use super::launch::{McpLaunch, McpTransport};
 use super::lifecycle::{RunEnd, RunStart, end_after_failed_start, notify_changes, signed_in};
 use super::process_end::{log_stderr, terminate};
+use super::readable::ReadableResults;
 use super::stdio::{Garbage, StdioTransport, describe_line};
 use super::tokens::{McpTokens, UrlTokens};
 use crate::limits;
@@ -305,6 +306,7 @@ impl Supervision<'_> {
         let until = Instant::now() + limits::MCP_START;
         let ended = CancellationToken::new();
         let lifecycle = start.lifecycle();
+        let transport = ReadableResults(transport.into_transport());
         let initialized = rmcp::service::serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, ended.clone());
         let initialized = tokio::select! {
             biased;

@@ -17,6 +17,7 @@ mod modern_protocol;
 mod oauth;
 mod oauth_challenge;
 mod prompts;
+mod readable;
 mod remembered_permissions;
 mod requests;
 mod steering;

@@ -206,6 +206,38 @@ def initialize(identity, params):
     send({"id": identity, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": server}})
 
 
+# Contents and messages that no client can read, or not without repair.
+CONTENTS = [
+    {"uri": "x://1", "text": 5},
+    {"uri": "x://2"},
+    {"text": "no uri"},
+    {"uri": "x://3", "text": "readable"},
+    {"uri": "x://4", "text": "annotated", "_meta": []},
+    "no object",
+]
+MESSAGES = [
+    {"role": "user", "content": {"type": "video", "url": "x"}},
+    {"role": "system", "content": {"type": "text", "text": "readable"}},
+    {"role": "user", "content": [{"type": "text", "text": "in a list"}, {"type": "image"}]},
+    {"role": "user", "content": "a string"},
+    {"role": "assistant"},
+]
+
+
+def page(identity, cursor, key, found):
+    """Sends a page of one item each, whose cursor is at fault by the mode `cursor`."""
+    number = int(cursor.split(".")[-1]) if cursor else 0
+    last = number >= len(found) - 1
+    following = {
+        "same": "c.%d" % min(number + 1, len(found) - 1),
+        "first": "c.%d" % ((number + 1) % len(found)),
+        "empty": "" if last else "c.%d" % (number + 1),
+        "fresh": "%d.%d" % (time.monotonic_ns(), min(number + 1, len(found) - 1)),
+        "number": 7 if last else "c.%d" % (number + 1),
+    }[modes["cursor"]]
+    send({"id": identity, "result": {key: [found[number]], "nextCursor": following}})
+
+
 def answer(message):
     method, identity, params = message.get("method"), message.get("id"), message.get("params") or {}
     log(method or "answer")
@@ -223,6 +255,8 @@ def answer(message):
     elif method == "resources/templates/list" and modes["resources"] == "templates":
         template = {"uriTemplate": "test://{name}/text", "name": "by name", "description": "A text by its name"}
         send({"id": identity, "result": {"resourceTemplates": [template]}})
+    elif method == "tools/list" and "cursor" in modes:
+        page(identity, params.get("cursor"), "tools", tools()[:3])
     elif method == "tools/list":
         send({"id": identity, "result": {"tools": tools()}})
         if "restless" in modes:
@@ -230,6 +264,9 @@ def answer(message):
     elif method == "tools/call":
         call(identity, params["name"], params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
     elif method == "resources/list":
+        if modes["resources"] == "broken":
+            found = [{"uri": 1, "name": "bad"}, {"uri": "x://good", "name": "good", "annotations": []}, "nothing"]
+            return send({"id": identity, "result": {"resources": found, "nextCursor": {}}})
         resource = {"uri": "test://one", "name": "one", "description": "The first" + " of many" * 50}
         count = int(modes["resources"]) if modes["resources"].isdigit() else 1
         send({"id": identity, "result": {"resources": [resource] * count}})
@@ -238,6 +275,8 @@ def answer(message):
         prompts = [{"name": "greet", "description": "Greets.", "arguments": names}, {"name": "talk"}]
         if modes["prompts"] == "picture":
             prompts.append({"name": "picture"})
+        if modes["prompts"] == "broken":
+            prompts += [{"description": "no name"}, {"name": "odd", "arguments": "none"}, 7]
         send({"id": identity, "result": {"prompts": prompts}})
     elif method == "prompts/get":
         given = params.get("arguments") or {}
@@ -248,6 +287,8 @@ def answer(message):
         if params["name"] == "picture":
             image = {"type": "image", "mimeType": "image/svg+xml", "data": base64.b64encode(b"<svg/>").decode()}
             messages = [{"role": "user", "content": image}]
+        if modes["prompts"] == "broken":
+            messages = MESSAGES
         send({"id": identity, "result": {"messages": messages}})
     elif method == "resources/read" and params["uri"].endswith("missing"):
         send({"id": identity, "error": {"code": -32002, "message": "no such resource"}})
@@ -257,7 +298,8 @@ def answer(message):
             gate = os.open(modes["gate"], os.O_RDONLY)
             os.read(gate, 1)
             os.close(gate)
-        send({"id": identity, "result": {"contents": contents(params["uri"])}})
+        broken = params["uri"] == "test://broken"
+        send({"id": identity, "result": {"contents": CONTENTS if broken else contents(params["uri"])}})
     elif identity is not None and method:
         send({"id": identity, "error": {"code": -32601, "message": "no method " + method}})
 
