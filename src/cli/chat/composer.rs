@@ -1,7 +1,10 @@
 //! The text that the user writes in the chat: lines with a cursor, long pastes as marks, and the
 //! texts that were sent before.
 
-use unicode_width::UnicodeWidthChar;
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use crate::terminal_text::output;
 
@@ -11,7 +14,8 @@ const PASTE_CHARS: usize = 1_000;
 /// Maximum number of texts in the history.
 const HISTORY_MAX: usize = 1_000;
 
-/// The text and the cursor.
+/// The text and the cursor. The cursor is never inside a grapheme cluster (Unicode Standard Annex
+/// 29) or the mark of a paste, and both are deleted as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Composer {
     text: String,
@@ -100,30 +104,21 @@ impl Composer {
     }
 
     pub(crate) fn backspace(&mut self) {
-        if let Some(before) = self.text[..self.cursor].chars().next_back() {
-            self.cursor -= before.len_utf8();
-            self.text.remove(self.cursor);
-        }
+        self.delete_from(self.before());
     }
 
     pub(crate) fn delete(&mut self) {
-        if self.cursor < self.text.len() {
-            self.text.remove(self.cursor);
-        }
+        self.text.replace_range(self.cursor..self.after(), "");
     }
 
     /// Deletes the word before the cursor.
     pub(crate) fn delete_word(&mut self) {
-        let start = self.word_start();
-        self.text.replace_range(start..self.cursor, "");
-        self.cursor = start;
+        self.delete_from(self.word_start());
     }
 
     /// Deletes the line up to the cursor.
     pub(crate) fn delete_to_line_start(&mut self) {
-        let start = self.line_start();
-        self.text.replace_range(start..self.cursor, "");
-        self.cursor = start;
+        self.delete_from(self.line_start());
     }
 
     /// Deletes the line from the cursor on.
@@ -134,12 +129,35 @@ impl Composer {
         self.cursor = start;
     }
 
+    /// Deletes the text from `start`, in bytes, to the cursor.
+    fn delete_from(&mut self, start: usize) {
+        self.replace_before_cursor(start, "");
+    }
+
     pub(crate) fn left(&mut self) {
-        self.cursor -= self.text[..self.cursor].chars().next_back().map_or(0, char::len_utf8);
+        self.cursor = self.before();
     }
 
     pub(crate) fn right(&mut self) {
-        self.cursor += self.text[self.cursor..].chars().next().map_or(0, char::len_utf8);
+        self.cursor = self.after();
+    }
+
+    /// Returns the start of the grapheme cluster or mark before the cursor.
+    fn before(&self) -> usize {
+        self.outside(self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)).start
+    }
+
+    /// Returns the end of the grapheme cluster or mark after the cursor.
+    fn after(&self) -> usize {
+        self.outside(self.cursor + self.text[self.cursor..].graphemes(true).next().map_or(0, str::len)).end
+    }
+
+    /// Returns the mark of a paste that has the position inside it; otherwise the empty range at
+    /// the position.
+    fn outside(&self, position: usize) -> Range<usize> {
+        let marks = self.pastes.iter().flat_map(|(mark, _)| self.text.match_indices(mark.as_str()));
+        let mut ranges = marks.map(|(start, mark)| start..start + mark.len());
+        ranges.find(|range| range.start < position && position < range.end).unwrap_or(position..position)
     }
 
     pub(crate) fn word_left(&mut self) {
@@ -149,7 +167,8 @@ impl Composer {
     pub(crate) fn word_right(&mut self) {
         let rest = &self.text[self.cursor..];
         let word = rest.len() - rest.trim_start().len();
-        self.cursor += word + rest[word..].find(char::is_whitespace).unwrap_or(rest.len() - word);
+        let end = word + rest[word..].find(char::is_whitespace).unwrap_or(rest.len() - word);
+        self.cursor = self.outside(self.cursor + end).end;
     }
 
     pub(crate) fn home(&mut self) {
@@ -165,7 +184,7 @@ impl Composer {
     pub(crate) fn up(&mut self) {
         let start = self.line_start();
         if start > 0 {
-            let column = self.text[start..self.cursor].chars().count();
+            let column = self.text[start..self.cursor].graphemes(true).count();
             let above = self.text[..start - 1].rfind('\n').map_or(0, |end| end + 1);
             return self.move_to(above, column);
         }
@@ -180,7 +199,7 @@ impl Composer {
     pub(crate) fn down(&mut self) {
         let start = self.line_start();
         if let Some(length) = self.text[self.cursor..].find('\n') {
-            let column = self.text[start..self.cursor].chars().count();
+            let column = self.text[start..self.cursor].graphemes(true).count();
             return self.move_to(self.cursor + length + 1, column);
         }
         let Some((at, draft)) = self.recalled.take() else { return };
@@ -200,7 +219,8 @@ impl Composer {
 
     fn move_to(&mut self, line: usize, column: usize) {
         let text = self.text[line..].split('\n').next().unwrap_or_default();
-        self.cursor = line + text.char_indices().nth(column).map_or(text.len(), |(at, _)| at);
+        let position = line + text.grapheme_indices(true).nth(column).map_or(text.len(), |(at, _)| at);
+        self.cursor = self.outside(position).end;
     }
 
     fn line_start(&self) -> usize {
@@ -209,15 +229,19 @@ impl Composer {
 
     fn word_start(&self) -> usize {
         let before = self.text[..self.cursor].trim_end();
-        before.rfind(char::is_whitespace).map_or(0, |space| space + before[space..].chars().next().map_or(1, char::len_utf8))
+        let space = before.rfind(char::is_whitespace);
+        let start = space.map_or(0, |space| space + before[space..].chars().next().map_or(1, char::len_utf8));
+        self.outside(start).start
     }
 
     /// Breaks the text into rows of at most `columns` columns.
     pub(crate) fn rows(&self, columns: usize) -> ComposerRows {
         let (mut rows, mut cursor) = (vec![String::new()], (0, 0));
         let mut used = 0;
-        for (at, character) in self.text.char_indices().chain([(self.text.len(), '\0')]) {
-            let width = if character == '\t' { 1 } else { character.width().unwrap_or(0) };
+        for (at, grapheme) in self.text.grapheme_indices(true).chain([(self.text.len(), "")]) {
+            // Characters of a paste that act on a terminal are not shown.
+            let shown = output(grapheme).replace('\t', " ");
+            let width = if shown == "\n" { 0 } else { shown.width() };
             if used + width > columns {
                 rows.push(String::new());
                 used = 0;
@@ -230,19 +254,12 @@ impl Composer {
                 }
                 cursor = (rows.len() - 1, used);
             }
-            match character {
-                '\n' => {
-                    rows.push(String::new());
-                    used = 0;
-                }
-                '\0' => {}
-                character => {
-                    // Characters of a paste that act on a terminal are not shown.
-                    let shown = if character == '\t' { ' ' } else { character };
-                    let row = rows.last_mut().expect("rows are never empty");
-                    *row += &output(shown.encode_utf8(&mut [0; 4]));
-                    used += width;
-                }
+            if shown == "\n" {
+                rows.push(String::new());
+                used = 0;
+            } else {
+                *rows.last_mut().expect("rows are never empty") += &shown;
+                used += width;
             }
         }
         ComposerRows { rows, cursor }

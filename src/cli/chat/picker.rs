@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde::Deserialize;
 use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::rows::shortened;
@@ -110,7 +111,7 @@ impl SessionPicker {
             KeyCode::PageUp => self.selected = self.selected.saturating_sub(10),
             KeyCode::PageDown => self.selected = (self.selected + 10).min(last),
             KeyCode::Backspace => {
-                self.filter.pop();
+                self.filter.truncate(self.filter.grapheme_indices(true).next_back().map_or(0, |(at, _)| at));
                 self.selected = 0;
             }
             KeyCode::Char(character) if !control => {

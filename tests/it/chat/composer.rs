@@ -103,3 +103,48 @@ async fn draft_survives_a_killed_chat() {
     terminal.say("\u{3}").await;
     end(terminal).await;
 }
+
+/// A pasted text that is shown as a mark.
+fn long_paste(name: &str) -> String {
+    format!("\u{1b}[200~{}\u{1b}[201~", format!("{name}\n").repeat(12))
+}
+
+/// Keys, and the text that they leave.
+#[tokio::test]
+async fn grapheme_clusters_and_paste_marks_are_deleted_as_one() {
+    const FAMILY: &str = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+    const FLAG: &str = "\u{1f1e9}\u{1f1ea}";
+    const ACUTE: &str = "e\u{301}";
+    const THUMB: &str = "\u{1f44d}\u{1f3fd}";
+    const KEYCAP: &str = "1\u{fe0f}\u{20e3}";
+    const HANGUL: &str = "\u{1112}\u{1161}\u{11ab}";
+    let (back, delete, left, home, up) = ("\u{7f}", "\u{1b}[3~", "\u{1b}[D", "\u{1}", "\u{1b}[A");
+    let (right, word_left) = ("\u{1b}[C", "\u{1b}b");
+    let paste = long_paste("line");
+    let cases = [
+        (format!("a{FAMILY}{back}b"), "> ab"),
+        (format!("a{FLAG}{FLAG}{back}{back}b"), "> ab"),
+        (format!("a{ACUTE}{back}b"), "> ab"),
+        (format!("a{THUMB}{left}x{home}{right}{delete}{delete}b"), "> ab"),
+        (format!("a{KEYCAP}{HANGUL}{back}{back}b"), "> ab"),
+        (format!("a{FAMILY}{left}{left}{delete}{delete}b"), "> b"),
+        (format!("{FAMILY}{FAMILY}\nx{up}{back}{delete}b"), "> b"),
+        (format!("a {paste}{back}b"), "> a b"),
+        (format!("a {paste}{left}x{right}{back}b"), "> a xb"),
+        (format!("a{home}{paste}{home}{delete}b"), "> b"),
+        (format!("a {paste}\u{17}b"), "> a b"),
+        (format!("a {paste}{word_left}{delete}b"), "> a b"),
+        (format!("a {paste}{back}{paste}b"), "> a [paste 2: 12 lines]b"),
+    ];
+    let home_directory = Home::new();
+    let mut terminal = chat(&home_directory, json!([]), &[]).await;
+    for (number, (keys, text)) in cases.iter().enumerate() {
+        let mark = format!("#{number}.");
+        terminal.say(&format!("{keys}{mark}")).await;
+        let screen = terminal.until_screen(&mark, SIZE).await;
+        assert!(screen.contains(&format!("{text}{mark}")), "{keys:?}: {text:?} is not in {screen}");
+        // Ctrl-C clears the text.
+        terminal.say("\u{3}").await;
+    }
+    end(terminal).await;
+}
