@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::Schema;
 use serde_json::Value;
@@ -125,7 +125,12 @@ pub(crate) fn respond(
         };
         Some((Ok::<_, std::convert::Infallible>(bytes), reading))
     });
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        // nginx and others would hold events back until a buffer is full.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
     (StatusCode::OK, headers, Body::from_stream(frames)).into_response()
 }
 

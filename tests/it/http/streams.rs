@@ -293,3 +293,23 @@ async fn stream_ends_when_its_session_leaves_the_roots_of_the_token() {
     assert!(shown.iter().all(|shown| !shown.event.to_string().contains("outside")), "{shown:?}");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn proxies_are_told_not_to_buffer_streams() {
+    let home = Home::new();
+    let server = home.serve_script(json!([{"text": "done"}]), &[]).await;
+    let session = server.new_session(&home).await;
+    server.prompt(&session, "go").expect(200).await;
+    let paths = [format!("/v1/sessions/{session}/events"), "/v1/events".into()];
+    let asks =
+        paths.iter().map(|path| server.get(path)).chain([server.prompt(&session, "go").header("accept", "text/event-stream")]);
+    for ask in asks {
+        let mut connection = ask.open().await;
+        let head = connection.head().await.unwrap();
+        let header = |name| head.header(name);
+        assert_eq!((header("content-type"), header("x-accel-buffering")), (Some("text/event-stream"), Some("no")), "{head:?}");
+    }
+    let answer = server.get(&format!("/v1/sessions/{session}")).send().await;
+    assert_eq!(answer.header("x-accel-buffering"), None, "{answer:?}");
+    server.stop().await;
+}
