@@ -20,6 +20,9 @@ use crate::content::{StopReason, Usage};
 use crate::json;
 use crate::limits::MODEL_EVENT_BYTES_MAX;
 
+/// Maximum size of an event of a proxy, in bytes.
+const FILLER_BYTES_MAX: usize = 40;
+
 /// State of an answer that is being read.
 pub(super) struct AnswerStream {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
@@ -149,7 +152,8 @@ impl AnswerStream {
     /// Decodes an event at the end of the stream that lacks its blank line, if the event is
     /// complete.
     fn read_last_event(&mut self) -> Result<(), ModelError> {
-        let complete = |data: &String| data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok();
+        let complete =
+            |data: &String| !is_filler(data) && (data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok());
         let Some(data) = self.decoder.end().filter(complete) else { return Ok(()) };
         self.document = None;
         self.reader.read(&json::replace_surrogates(&data), &mut self.out)
@@ -163,6 +167,9 @@ impl AnswerStream {
                 Ok(None) => return,
                 Err(error) => break error,
             };
+            if is_filler(&data) {
+                continue;
+            }
             self.document = None;
             if let Err(error) = self.reader.read(&json::replace_surrogates(&data), &mut self.out) {
                 break error;
@@ -193,4 +200,11 @@ impl AnswerStream {
         self.out.extend(self.reader.usage().map(Chunk::Usage));
         self.failed = Some(error);
     }
+}
+
+/// Returns whether the data of an event is a word that a proxy sends to keep the connection open,
+/// such as `ping` or `null`. Every event of a model protocol is an object or a list, or `[DONE]`.
+fn is_filler(data: &str) -> bool {
+    let data = data.trim();
+    data.len() <= FILLER_BYTES_MAX && !data.contains(['{', '"']) && data != "[DONE]"
 }

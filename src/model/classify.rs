@@ -245,7 +245,7 @@ const OVERLOADED: &[&str] = &[
 const INVALID_ANSWER: &[&str] = &[
     "peg-native|peg-[a-z]+ format|output that does not match the expected",
     "grammar",
-    "failed to parse|parse error|invalid diff",
+    "failed to parse|parse error|error parsing tool call|invalid diff",
     "jinja|chat template|template exception",
     "malformed function call|tool_use_failed|failed_generation",
 ];

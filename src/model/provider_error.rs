@@ -78,6 +78,22 @@ impl ProviderError {
     }
 }
 
+/// Returns the error of an event that has no field of its protocol: `{"error": …}`, vLLM's
+/// `{"object": "error", "message": …}`, MiniMax's `base_resp`, or a bare error object.
+pub(crate) fn event_error(event: &str) -> Option<ModelError> {
+    let mut event: Value = serde_json::from_str(event).ok()?;
+    let is_error = event["object"] == "error" || event["type"] == "error";
+    let has_code = ["code", "status", "type"].iter().any(|name| !event[*name].is_null());
+    let response = &event["base_resp"];
+    if !event["error"].is_null() {
+        return Some(ProviderError::read(event["error"].take()).error());
+    }
+    if response["status_msg"].is_string() && response["status_code"].as_i64().is_some_and(|code| code != 0) {
+        return Some(ProviderError::read(response["status_msg"].clone()).error());
+    }
+    (is_error || has_code && event["message"].is_string()).then(|| ProviderError::read(event).error())
+}
+
 fn word(value: &Option<Value>) -> Option<&str> {
     value.as_ref().and_then(Value::as_str)
 }

@@ -38,7 +38,7 @@ impl Decoder {
     }
 
     /// Returns the data of the next complete event, its lines joined by LF, or `None` if more bytes
-    /// are needed.
+    /// are needed. Skips events whose data is blank.
     pub fn next_event(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
         if std::mem::take(&mut self.taken) {
             self.data.clear();
@@ -46,11 +46,14 @@ impl Decoder {
         }
         while let Some(line) = self.line() {
             if line.is_empty() {
-                if self.has_data {
-                    self.taken = true;
-                    return Ok(Some(String::from_utf8_lossy(&self.data)));
+                // Proxies send events without data to keep the connection open.
+                if self.data.trim_ascii().is_empty() {
+                    self.data.clear();
+                    self.has_data = false;
+                    continue;
                 }
-                continue;
+                self.taken = true;
+                return Ok(Some(String::from_utf8_lossy(&self.data)));
             }
             let line = &self.bytes[line];
             let Some(value) = line.strip_prefix(b"data") else { continue };

@@ -18,6 +18,7 @@ mod repetition;
 mod secrets;
 mod settings;
 mod sources;
+mod stream_forms;
 mod vertex;
 
 use harness::provider::Protocol;

@@ -10,7 +10,7 @@ use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
-use crate::model::provider_error::ProviderError;
+use crate::model::provider_error::{ProviderError, event_error};
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 use crate::model::{Cause, ModelError};
 
@@ -121,6 +121,7 @@ impl EventReader for AnthropicReader {
             }
             "message_stop" => return self.finish(out),
             "error" => return Err(wire::field::<ProviderError>(event.error).error()),
+            "" => return event_error(data).map_or(Ok(()), Err),
             // Ignored events: `ping`, and future events.
             _ => {}
         }

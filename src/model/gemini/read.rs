@@ -84,6 +84,11 @@ struct Counts {
 
 impl EventReader for GeminiReader {
     fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
+        if data.trim_start().starts_with('[')
+            && let Ok(events) = serde_json::from_str::<Vec<&RawValue>>(data)
+        {
+            return events.into_iter().try_for_each(|event| self.read(event.get(), out));
+        }
         let event = wire::parse::<Option<Event<'_>>>(data)?.unwrap_or_default();
         if let Some(error) = event.error {
             return Err(error.error());
@@ -109,14 +114,6 @@ impl EventReader for GeminiReader {
             }
         }
         Ok(())
-    }
-
-    /// Decodes a document that is one response, or an array of partial responses.
-    fn read_document(&mut self, document: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
-        match serde_json::from_str::<Vec<&RawValue>>(document) {
-            Ok(responses) => responses.into_iter().try_for_each(|response| self.read(response.get(), out)),
-            Err(_) => self.read(document, out),
-        }
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -159,11 +156,21 @@ fn stop_reason(reason: &str, message: Option<String>) -> Result<StopReason, Mode
         | "PROHIBITED_CONTENT"
         | "SPII"
         | "MODEL_ARMOR"
+        | "ESCALATION"
+        | "PUP_LIMITED_DISABLED"
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => Ok(StopReason::Refusal),
-        "MAX_TOKENS" => Ok(StopReason::MaxTokens),
-        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" | "OTHER" => {
+        // CONTINUATION: the answer is cut at the limit of the request.
+        "MAX_TOKENS" | "CONTINUATION" => Ok(StopReason::MaxTokens),
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MISSING_THOUGHT_SIGNATURE"
+        | "IMAGE_OTHER"
+        | "NO_IMAGE"
+        | "OTHER" => {
             let message = message.map_or(String::new(), |message| format!(": {message}"));
             Err(ModelError::from_cause(Cause::InvalidAnswer, format!("the answer failed ({reason}){message}")))
         }

@@ -9,7 +9,7 @@ use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
 use crate::id::ToolCallId;
 use crate::model::ModelError;
-use crate::model::provider_error::ProviderError;
+use crate::model::provider_error::{ProviderError, event_error};
 use crate::model::wire::{self, Chunk, DecodedChunks, EventReader};
 
 /// Decodes the lines of one answer.
@@ -67,8 +67,10 @@ impl EventReader for OllamaReader {
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
             return Err(ProviderError::read(error).error());
         }
-        if let Some(message) = event.message {
-            self.message(message, out);
+        match event.message {
+            Some(message) => self.message(message, out),
+            None if event.done.is_none() => return event_error(data).map_or(Ok(()), Err),
+            None => {}
         }
         if event.done == Some(true) {
             self.end_thinking(out);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use serde_with::apply;
@@ -14,7 +15,7 @@ use crate::content::{StopReason, Usage};
 use crate::id::ToolCallId;
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
-use crate::model::provider_error::ProviderError;
+use crate::model::provider_error::{ProviderError, event_error};
 use crate::model::request::ToolSpec;
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 
@@ -69,6 +70,11 @@ struct Choice<'a> {
     message: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "wire::lenient")]
     finish_reason: Option<String>,
+    /// The usage, from Moonshot.
+    #[serde(default, deserialize_with = "wire::lenient")]
+    usage: Option<Counts>,
+    /// The error behind the finish reason `error`, from OpenRouter.
+    error: Option<Value>,
 }
 
 #[apply(Option<String> => #[serde(default, deserialize_with = "wire::lenient")])]
@@ -151,10 +157,19 @@ impl EventReader for OpenaiChatReader {
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
             return Err(ProviderError::read(error).error());
         }
-        if let Some(counts) = event.usage.or_else(|| event.x_groq?.usage) {
-            self.count(counts);
+        let usage = event.usage.or_else(|| event.x_groq?.usage);
+        if event.choices.is_empty()
+            && usage.is_none()
+            && let Some(error) = event_error(data)
+        {
+            return Err(error);
         }
+        usage.into_iter().for_each(|counts| self.count(counts));
         for choice in event.choices {
+            if let Some(error) = choice.error.filter(|error| !error.is_null()) {
+                return Err(ProviderError::read(error).error());
+            }
+            choice.usage.into_iter().for_each(|counts| self.count(counts));
             if let Some(delta) = choice.delta {
                 self.delta(delta, out);
             } else if let Some(mut message) = wire::field::<Option<Delta<'_>>>(choice.message.filter(|_| self.document)) {
@@ -322,21 +337,15 @@ impl OpenaiChatReader {
         out.push_back(Chunk::BlockEnd { thinking: true, state: wire::new_state(PROTOCOL, value) });
     }
 
-    /// Appends a piece to the tool call that the piece belongs to. Some servers omit the index,
-    /// others use one index for all calls.
+    /// Appends a piece to the tool call that the piece belongs to.
     fn call(&mut self, piece: CallDelta<'_>) {
         if piece.id.is_none() && piece.function.is_none() {
             return;
         }
         let id = piece.id.unwrap_or_default();
-        let last = self.calls.len().wrapping_sub(1);
-        let found = match piece.index {
-            Some(index) => self.calls.iter().rposition(|call| call.index == index),
-            None if id.is_empty() => self.calls.get(last).map(|_| last),
-            None => self.calls.iter().rposition(|call| call.id == id),
-        };
-        let known = found.filter(|at| id.is_empty() || self.calls[*at].id.is_empty() || self.calls[*at].id == id);
-        let at = known.unwrap_or_else(|| {
+        let (name, arguments) = piece.function.map_or((None, None), |function| (function.name, function.arguments));
+        let (name, arguments) = (name.unwrap_or_default(), arguments.map(wire::arguments).unwrap_or_default());
+        let at = self.call_of(piece.index, &id, &name, &arguments).unwrap_or_else(|| {
             let index = piece.index.unwrap_or(self.calls.len());
             self.calls.push(Call { index, id: String::new(), name: String::new(), arguments: String::new() });
             self.calls.len() - 1
@@ -345,12 +354,32 @@ impl OpenaiChatReader {
         if call.id.is_empty() {
             call.id = id;
         }
-        let Some(function) = piece.function else { return };
         if call.name.is_empty() {
-            call.name = function.name.unwrap_or_default();
+            call.name = name;
         }
-        if let Some(arguments) = function.arguments {
-            call.arguments.push_str(&wire::arguments(arguments));
+        call.arguments.push_str(&arguments);
+    }
+
+    /// Returns the call that a piece continues; `None` if it begins a new one. Servers omit the
+    /// index or use one index for all calls, and send the id in the first piece only, an empty one
+    /// later, or a new one with each piece. A known id means its call. A name begins a call, unless
+    /// it repeats that of a call without id whose arguments are incomplete. Other pieces continue
+    /// the call of their index, else the last one.
+    fn call_of(&self, index: Option<usize>, id: &str, name: &str, arguments: &str) -> Option<usize> {
+        let at_index = index.and_then(|index| self.calls.iter().rposition(|call| call.index == index));
+        let known = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+        let likely = at_index.or_else(|| self.calls.len().checked_sub(1));
+        let continues = |at: usize| {
+            let call = &self.calls[at];
+            call.name.is_empty() || call.name == name && serde_json::from_str::<IgnoredAny>(&call.arguments).is_err()
+        };
+        match known {
+            // Some servers give all calls one id.
+            Some(at) if name.is_empty() || continues(at) => Some(at),
+            _ if !name.is_empty() => likely.filter(|at| id.is_empty() && continues(*at) && (index.is_none() || at_index.is_some())),
+            // The first piece of a call whose name follows.
+            None if !id.is_empty() && arguments.is_empty() && at_index.is_none() => None,
+            _ => likely,
         }
     }
 
@@ -371,9 +400,11 @@ impl OpenaiChatReader {
 
 fn stop_reason(reason: &str) -> Result<StopReason, ModelError> {
     match reason {
-        "length" | "model_length" | "max_tokens" => Ok(StopReason::MaxTokens),
-        "content_filter" | "refusal" => Ok(StopReason::Refusal),
-        "error" | "insufficient_system_resource" => Err(wire::interrupted(format_args!("the provider reported {reason}"))),
+        "length" | "model_length" | "max_tokens" | "model_context_window_exceeded" => Ok(StopReason::MaxTokens),
+        "content_filter" | "refusal" | "sensitive" => Ok(StopReason::Refusal),
+        "error" | "insufficient_system_resource" | "network_error" => {
+            Err(wire::interrupted(format_args!("the provider reported {reason}")))
+        }
         // stop, tool_calls, function_call, eos, and unknown reasons.
         _ => Ok(StopReason::EndTurn),
     }

@@ -2,7 +2,7 @@
 //! (platform.openai.com/docs/api-reference/responses-streaming).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use serde_with::apply;
 
 use super::PROTOCOL;
 use crate::content::{StopReason, Usage};
-use crate::model::provider_error::ProviderError;
+use crate::model::provider_error::{ProviderError, event_error};
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 use crate::model::{ModelError, Retry};
 
@@ -22,6 +22,10 @@ pub(crate) struct OpenaiResponsesReader {
     calls: BTreeMap<usize, Call>,
     refused: bool,
     usage: Option<Usage>,
+    /// Text was received.
+    has_text: bool,
+    /// The types of the output items that are complete.
+    done: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -57,8 +61,8 @@ struct Response {
     status: Option<String>,
 }
 
-/// The output of a whole response: the answer of a server that does not stream.
-#[derive(Deserialize)]
+/// The output of a whole response.
+#[derive(Default, Deserialize)]
 struct Document<'a> {
     #[serde(borrow, default, deserialize_with = "wire::lenient_list")]
     output: Vec<&'a RawValue>,
@@ -119,15 +123,22 @@ struct Part {
 impl EventReader for OpenaiResponsesReader {
     fn read(&mut self, data: &str, out: &mut DecodedChunks) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
+            // Some proxies omit the event that ends the answer.
+            if self.calls.is_empty() && ["message", "function_call"].iter().any(|kind| self.done.contains(*kind)) {
+                self.finish(StopReason::EndTurn, Response::default(), out);
+            }
             return Ok(());
         }
         let event: Event<'_> = wire::parse(data)?;
         let delta = || wire::field::<Option<String>>(event.delta).filter(|delta| !delta.is_empty());
         let index = wire::field(event.output_index);
         match event.kind.as_deref().unwrap_or_default() {
-            "response.output_text.delta" => out.extend(delta().map(Chunk::Text)),
+            "response.output_text.delta" => {
+                self.has_text = true;
+                out.extend(delta().map(Chunk::Text));
+            }
             "response.refusal.delta" => {
-                self.refused = true;
+                (self.refused, self.has_text) = (true, true);
                 out.extend(delta().map(Chunk::Text));
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => out.extend(delta().map(Chunk::Thinking)),
@@ -143,9 +154,13 @@ impl EventReader for OpenaiResponsesReader {
             "response.output_item.done" => self.item(index, event.item, true, out),
             "response.completed" => {
                 self.calls.values_mut().for_each(|call| call.whole = true);
+                self.missed(&wire::field::<Document<'_>>(event.response).output, true, out);
                 self.finish(StopReason::EndTurn, wire::field(event.response), out);
             }
-            "response.incomplete" => self.finish_incomplete(wire::field(event.response), out),
+            "response.incomplete" => {
+                self.missed(&wire::field::<Document<'_>>(event.response).output, false, out);
+                self.finish_incomplete(wire::field(event.response), out);
+            }
             "response.created" | "response.in_progress" => self.count(wire::field::<Response>(event.response).usage),
             "response.failed" => {
                 let response: Response = wire::field(event.response);
@@ -158,6 +173,7 @@ impl EventReader for OpenaiResponsesReader {
                 return Err(wire::field::<Option<ProviderError>>(event.error).unwrap_or(bare).error());
             }
             "response.cancelled" => return Err(ModelError::new(Retry::Backoff, "the provider cancelled the answer")),
+            "" => return event_error(data).map_or(Ok(()), Err),
             // Ignored events: *.done (which repeat the deltas), and future events.
             _ => {}
         }
@@ -200,6 +216,33 @@ impl OpenaiResponsesReader {
         self.usage = counts.map(Counts::usage).or(self.usage);
     }
 
+    /// Emits the items of a whole response that had no events of their own: some servers send them
+    /// only in the last event. `calls` is whether the calls among them are complete.
+    fn missed(&mut self, items: &[&RawValue], calls: bool, out: &mut DecodedChunks) {
+        let (had_items, had_text) = (!self.done.is_empty(), self.has_text);
+        let had_calls = self.done.contains("function_call") || !self.calls.is_empty();
+        for (index, raw) in items.iter().enumerate() {
+            let item: Item<'_> = wire::field(Some(raw));
+            let is_missed = match item.kind.as_deref().unwrap_or_default() {
+                // Reasoning belongs before the items that follow it.
+                "reasoning" => !had_items && !had_text && !had_calls,
+                "message" => !had_text,
+                "function_call" => {
+                    let known = self.calls.values_mut().find(|call| Some(&call.id) == item.call_id.as_ref());
+                    if let Some((call, arguments)) = known.filter(|call| call.arguments.is_empty()).zip(item.arguments) {
+                        call.arguments = wire::arguments(arguments).into_owned();
+                    }
+                    calls && !had_calls
+                }
+                _ => false,
+            };
+            if is_missed {
+                self.parts(raw, out);
+                self.item(index, Some(raw), true, out);
+            }
+        }
+    }
+
     /// Emits the text of a whole item.
     fn parts(&mut self, raw: &RawValue, out: &mut DecodedChunks) {
         let item: Item<'_> = wire::field(Some(raw));
@@ -221,6 +264,7 @@ impl OpenaiResponsesReader {
 
     fn item(&mut self, index: usize, raw: Option<&RawValue>, whole: bool, out: &mut DecodedChunks) {
         let item: Item<'_> = wire::field(raw);
+        self.done.extend(item.kind.as_deref().filter(|_| whole).map(str::to_owned));
         match item.kind.as_deref().unwrap_or_default() {
             "function_call" => {
                 let call = self.calls.entry(index).or_default();
