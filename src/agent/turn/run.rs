@@ -13,7 +13,7 @@ use super::fallback::Fallback;
 use super::native_agent::NativeAgent;
 use super::repetition::{CallPattern, RepeatedText, Repetition, RepetitionGuard};
 use super::review;
-use super::step::{REPEATED, Steps, report_empty};
+use super::step::{REPEATED, Steps, empty_twice};
 use super::verify::{self, Verification};
 use crate::agent::calls::execute::{EndedCall, ToolCall};
 use crate::agent::calls::hooks;
@@ -53,8 +53,6 @@ struct TurnRun<'a> {
     steps: Steps<'a>,
     guard: RepetitionGuard,
     verification: Verification<'a>,
-    /// True once an answer of the turn had tool calls.
-    worked: bool,
 }
 
 impl<'a> TurnRun<'a> {
@@ -79,8 +77,8 @@ impl<'a> TurnRun<'a> {
             return local_commands::run(command, turn, &window, &mut steps).await;
         }
         bundle::add(turn, environment).await?;
-        let (guard, verification, worked) = (RepetitionGuard::default(), Verification::new(turn, environment), false);
-        TurnRun { turn, environment, budget, window, steps, guard, verification, worked }.run().await
+        let (guard, verification) = (RepetitionGuard::default(), Verification::new(turn, environment));
+        TurnRun { turn, environment, budget, window, steps, guard, verification }.run().await
     }
 
     /// Sends requests to the model and runs the tool calls of its answers, until the model or a
@@ -107,7 +105,6 @@ impl<'a> TurnRun<'a> {
                 None if !round.has_calls() && self.ends(&round).await? => return Ok(round.stop),
                 None => {}
             }
-            self.worked |= round.has_calls();
         }
     }
 
@@ -125,7 +122,7 @@ impl<'a> TurnRun<'a> {
     /// before the turn ends continues it, and so do failed checks.
     async fn ends(&mut self, round: &Round) -> Result<bool> {
         if round.empty {
-            report_empty(self.turn, self.steps.model().id(), self.worked).await?;
+            return Err(empty_twice(self.steps.model().id()));
         }
         if round.stop != StopReason::EndTurn {
             return Ok(true);

@@ -10,15 +10,17 @@ use super::answer::{AnswerBuilder, ModelAnswer};
 use super::fallback::Fallback;
 use crate::agent::services::model_error;
 use crate::config::Price;
-use crate::content::{BudgetLimit, Cost, Role, StepOutcome, StopReason, Usage};
+use crate::content::{BudgetLimit, Cost, Part, Role, StepOutcome, StopReason, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
-use crate::model::{Chunk, Model, Request};
+use crate::model::{Chunk, Message, Model, Request};
 use crate::session::Turn;
 use crate::session::clock::now_ms;
 
 /// Title of the notice about an answer without text and calls.
 pub(in crate::agent) const EMPTY: &str = "The model's answer is empty";
+/// The note to the model in the second request after an empty answer.
+const EMPTY_NOTE: &str = "[Your last answer was empty. Continue with the task: call a tool, or write an answer.]";
 /// Error of the step of an answer that was truncated because it repeats itself.
 pub(in crate::agent) const REPEATED: &str = "the answer repeats itself";
 
@@ -91,8 +93,8 @@ impl<'a> Steps<'a> {
     /// Sends a request and streams the answer as events. On cancellation, the text received so far
     /// is recorded and the calls are dropped. The caller ends the step of a returned answer after
     /// it has recorded the answer; the step of an error has ended. An answer without text and calls
-    /// is discarded, and the request is sent once more.
-    pub(crate) async fn ask(&mut self, request: Request) -> Result<ModelAnswer> {
+    /// is discarded, and the request is sent once more with a note. A second one is an error.
+    pub(crate) async fn ask(&mut self, mut request: Request) -> Result<ModelAnswer> {
         self.start().await;
         let mut answer = self.answer_with_fallback(&request).await;
         if let Ok(empty) = answer.as_mut()
@@ -102,6 +104,8 @@ impl<'a> Steps<'a> {
             self.end(StepOutcome::Retried, Some(EMPTY.into())).await;
             self.turn.emit(Body::notice(Severity::Warning, EMPTY, "the request is sent once more")).await;
             self.start().await;
+            // The same request may have the same answer.
+            add_note(&mut request.messages, EMPTY_NOTE);
             answer = self.answer_with_fallback(&request).await;
         }
         if let Err(error) = &answer {
@@ -255,13 +259,16 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Reports an answer without text and calls. Such an answer is an error, unless the turn has
-/// `worked` before.
-pub(in crate::agent) async fn report_empty(turn: &Turn, model: &str, worked: bool) -> Result<()> {
-    if !worked {
-        let message = format!("{model}: the model answered twice without text");
-        return Err(Error::new(Kind::ModelError, message).hint("choose another model with --model"));
+/// Creates the error for two answers without text and calls.
+pub(in crate::agent) fn empty_twice(model: &str) -> Error {
+    let message = format!("{model}: the model answered twice without text");
+    Error::new(Kind::ModelError, message).hint("choose another model with --model")
+}
+
+/// Adds a note to the last message of the user, or after the last message.
+fn add_note(messages: &mut Vec<Arc<Message>>, note: &str) {
+    match messages.last_mut().map(Arc::make_mut) {
+        Some(Message::User(parts)) => parts.push(Part::text(note)),
+        _ => messages.push(Arc::new(Message::User(vec![Part::text(note)]))),
     }
-    turn.emit(Body::notice(Severity::Warning, EMPTY, "the turn ends after its last tool call")).await;
-    Ok(())
 }
