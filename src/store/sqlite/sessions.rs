@@ -117,10 +117,13 @@ impl SqliteStore {
     /// Makes this process, which holds the lock of the session, its owner.
     pub(in crate::store) fn take_session(&self, key: i64) -> Result<TakeOutcome> {
         self.run("taking a session in", |db| {
-            let mut update = db.prepare_cached(
-                "UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation",
-            )?;
-            update.query_row(params![key, std::process::id()], |row| row.get(0).map(TakeOutcome::Taken))
+            // Without a transaction, a failed commit, for example on a full disk, would be no
+            // error: the row is returned before.
+            let transaction = db.unchecked_transaction()?;
+            let generation = transaction
+                .prepare_cached("UPDATE sessions SET generation = generation + 1, owner = ?2 WHERE key = ?1 RETURNING generation")?
+                .query_row(params![key, std::process::id()], |row| row.get(0))?;
+            transaction.commit().map(|()| TakeOutcome::Taken(generation))
         })
     }
 

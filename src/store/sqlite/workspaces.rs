@@ -94,11 +94,13 @@ impl SqliteStore {
     ) -> Result<Option<Map<String, Value>>> {
         let change = Value::Object(change.clone()).to_string();
         self.run("updating a workspace in", |db| {
-            let mut update = db.prepare_cached(
-                "UPDATE workspaces SET metadata = json_patch(metadata, ?2)
-                 WHERE id = ?1 AND octet_length(json_patch(metadata, ?2)) <= ?3 RETURNING metadata",
-            )?;
-            let changed = update.query_row(params![id, change, limit as i64], |row| row.get::<_, String>(0)).optional()?;
+            // Without a transaction, a failed commit would be no error: the row is returned before.
+            let transaction = db.unchecked_transaction()?;
+            let update = "UPDATE workspaces SET metadata = json_patch(metadata, ?2)
+                          WHERE id = ?1 AND octet_length(json_patch(metadata, ?2)) <= ?3 RETURNING metadata";
+            let values = params![id, change, limit as i64];
+            let changed = transaction.prepare_cached(update)?.query_row(values, |row| row.get::<_, String>(0)).optional()?;
+            transaction.commit()?;
             Ok(changed.map(|text| object(&text)))
         })
     }
