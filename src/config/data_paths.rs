@@ -71,6 +71,11 @@ impl Environment {
         Environment(all)
     }
 
+    /// Returns the directories in which this process searches programs, as in execvp(3): its PATH.
+    pub(crate) fn search_path() -> OsString {
+        std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into())
+    }
+
     /// Overwrites the values of these variables in the process's memory, so that other processes
     /// cannot read them in /proc/PID/environ (proc(5)). Must be called at startup, before another
     /// thread uses the environment.

@@ -19,6 +19,7 @@ use super::oom::OomScore;
 use super::os::{self, ActiveSandbox, CommandMark, Guard};
 use super::signals::Signals;
 use super::{report, tree};
+use crate::config::Environment;
 
 /// How long processes that a command left running, such as a `tee` that still writes, may take to
 /// exit by themselves. After that, they are terminated.
@@ -26,9 +27,6 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// Maximum size of the state that a shell reports on exit (its environment twice, and a path), in
 /// bytes.
 const HELPER_REPORT_BYTES_MAX: u64 = 512 << 10;
-
-/// Directories with a shell if nuncio has no PATH, as in execvp(3).
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Exit codes, as in env(1) and timeout(1): nuncio failed, the program was not found, or the
 /// program cannot be executed.
@@ -137,7 +135,7 @@ fn start(command: &command::Command, input: Option<OwnedFd>) -> io::Result<Pid> 
     match &command.kind {
         CommandKind::Shell(line) => {
             // The command's own PATH applies to the programs in its line, not to its shell.
-            let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+            let path = Environment::search_path();
             let found = |name| Some((name, find_shell(name, &path)?));
             let (name, file) = found("bash")
                 .or_else(|| found("sh"))
