@@ -4,11 +4,13 @@
 //! [`PrintedText`] is what a terminal would show, for models.
 
 mod printed;
+mod sequences;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 pub use printed::{PrintedText, printed};
+use sequences::{State, Token};
 
 /// Removes control sequences from a text that arrives in pieces, which may be split anywhere: CSI,
 /// OSC, DCS, APC, PM, SOS and all other escape sequences (ECMA-48), C0 except newline and tab, DEL,
@@ -23,61 +25,6 @@ pub struct OutputFilter {
     after_return: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Text,
-    /// After ESC.
-    Escape,
-    /// After ESC and an intermediate byte, before the final byte.
-    Intermediate,
-    /// In a control sequence: parameters until a final byte.
-    Csi,
-    /// In a control string, which ends at ST or BEL.
-    String,
-    /// After ESC in a control string.
-    StringEscape,
-}
-
-/// What a character means, by the state before it.
-enum Meaning {
-    /// A part of a sequence.
-    Hidden,
-    /// A character of the text, perhaps a control character.
-    Text,
-    Newline,
-    Return,
-    /// The last character of a control sequence (CSI).
-    Control,
-}
-
-impl State {
-    /// Reads a character: returns the next state, and what the character means.
-    fn next(self, character: char) -> (State, Meaning) {
-        let hidden = match (self, character) {
-            (_, '\n') => return (State::Text, Meaning::Newline),
-            (_, '\r') => return (State::Text, Meaning::Return),
-            // CAN and SUB cancel a sequence.
-            (_, '\u{18}' | '\u{1a}') => State::Text,
-            (State::String | State::StringEscape, '\u{1b}') => State::StringEscape,
-            (State::String, '\u{7}' | '\u{9c}') | (State::StringEscape, '\\') => State::Text,
-            (State::String, _) => State::String,
-            (_, '\u{1b}') => State::Escape,
-            (_, '\u{9b}') => State::Csi,
-            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => State::String,
-            (State::Escape | State::StringEscape, '[') => State::Csi,
-            (State::Escape | State::StringEscape, ']' | 'P' | 'X' | '^' | '_') => State::String,
-            (State::Escape | State::StringEscape | State::Intermediate, ' '..='/') => State::Intermediate,
-            (State::Escape | State::StringEscape | State::Intermediate, '0'..='~') => State::Text,
-            (State::Csi, ' '..='?') => State::Csi,
-            (State::Csi, '@'..='~') => return (State::Text, Meaning::Control),
-            (state @ (State::Escape | State::Intermediate | State::Csi), character) if character.is_control() => state,
-            _ => return (State::Text, Meaning::Text),
-        };
-        (hidden, Meaning::Hidden)
-    }
-}
-
 impl OutputFilter {
     /// Filters the next piece.
     pub fn push(&mut self, piece: &str) -> String {
@@ -89,27 +36,27 @@ impl OutputFilter {
     }
 
     fn add(&mut self, character: char, shown: &mut String) {
-        let (state, meaning) = self.state.next(character);
+        let (state, token) = self.state.next(character);
         self.state = state;
-        match meaning {
-            Meaning::Newline => {
+        match token {
+            Token::Newline => {
                 if !std::mem::take(&mut self.after_return) {
                     shown.push('\n');
                 }
                 self.line_begun = false;
             }
-            Meaning::Return => {
+            Token::Return => {
                 if std::mem::take(&mut self.line_begun) {
                     shown.push('\n');
                     self.after_return = true;
                 }
             }
-            Meaning::Text if character == '\t' || !(character.is_control() || is_direction(character)) => {
+            Token::Text if character == '\t' || !(character.is_control() || is_direction(character)) => {
                 shown.push(character);
                 self.line_begun = true;
                 self.after_return = false;
             }
-            Meaning::Text | Meaning::Control | Meaning::Hidden => {}
+            Token::Text | Token::Control | Token::Hidden => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Meaning, State};
+use super::sequences::{State, Token};
 
 /// Maximum number of lines that later output can change: sequences move the cursor up to them.
 const ROWS_MAX: usize = 32;
@@ -64,10 +64,10 @@ impl PrintedText {
 
     fn add(&mut self, character: char, done: &mut String) {
         let before = self.state;
-        let (state, meaning) = before.next(character);
+        let (state, token) = before.next(character);
         self.state = state;
-        match meaning {
-            Meaning::Newline => {
+        match token {
+            Token::Newline => {
                 (self.row, self.column) = (self.row + 1, 0);
                 self.rows.resize_with(self.rows.len().max(self.row + 1), Vec::new);
                 if self.rows.len() > ROWS_MAX {
@@ -75,13 +75,13 @@ impl PrintedText {
                     done.extend(self.rows.pop_front().into_iter().flatten().chain(['\n']));
                 }
             }
-            Meaning::Return => self.column = 0,
-            Meaning::Control => self.control(character),
-            Meaning::Hidden if self.state == State::Csi && before == State::Csi => self.parameters.push(character),
-            Meaning::Hidden => self.parameters.clear(),
-            Meaning::Text if character == '\u{8}' => self.column = self.column.saturating_sub(1),
-            Meaning::Text if character.is_control() && character != '\t' => {}
-            Meaning::Text => self.put(character, done),
+            Token::Return => self.column = 0,
+            Token::Control => self.control(character),
+            Token::Hidden if self.state == State::Csi && before == State::Csi => self.parameters.push(character),
+            Token::Hidden => self.parameters.clear(),
+            Token::Text if character == '\u{8}' => self.column = self.column.saturating_sub(1),
+            Token::Text if character.is_control() && character != '\t' => {}
+            Token::Text => self.put(character, done),
         }
     }
 
