@@ -320,8 +320,8 @@ async fn list_tools(peer: &Peer<RoleClient>, page: Option<PaginatedRequestParams
     }
 }
 
-/// Fetches all pages of a list, within limits. The list ends at a cursor that makes no progress: one
-/// that is empty or was sent before, or that leads to the page before it.
+/// Fetches all pages of a list, within limits. The list ends at a cursor that makes no progress:
+/// one that is empty or was sent before, or that leads to the page before it.
 async fn pages<'a, T: PartialEq>(
     request: impl Fn(Option<PaginatedRequestParams>) -> BoxFuture<'a, Result<(Vec<T>, Option<String>), ServiceError>>,
 ) -> Result<Vec<T>, ServiceError> {
