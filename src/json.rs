@@ -1,9 +1,13 @@
 //! Parses JSON that other programs wrote: lines of a connection, HTTP bodies, arguments of a tool
 //! call.
 
+mod repair;
+
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
+
+pub(crate) use repair::{closed_length, repaired};
 
 /// UTF-8 byte order mark, with which some programs on Windows begin their output.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

@@ -29,6 +29,7 @@ mod frames;
 mod gemini;
 mod google;
 mod http;
+mod json_calls;
 pub mod json_lines;
 pub(crate) mod limited_body;
 pub(crate) mod list_cache;

@@ -46,7 +46,7 @@ pub(crate) use client::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCom
 pub(crate) use context::RedirectPolicy;
 pub use context::ToolContext;
 pub(crate) use files_seen::{FilesSeen, PathLocks};
-pub(crate) use input::{parse as parse_input, spec};
+pub(crate) use input::{fits, parse as parse_input, spec};
 pub use mcp_names::mcp_tool_names;
 pub(crate) use output::Progress;
 pub use output::{ToolError, ToolOutput};

@@ -133,6 +133,7 @@ impl CommonFlags {
                 system_prompt: self.system_prompt,
                 sandbox: self.sandbox,
                 roots: self.roots,
+                json_answer: false,
             },
             config: self.config,
             data: self.data_dir,

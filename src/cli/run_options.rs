@@ -134,6 +134,7 @@ impl RunOptions {
         if self.auto && overrides.mode.replace(Mode::Auto).is_some() {
             return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
         }
+        overrides.json_answer = self.output_schema.is_some();
         Ok(())
     }
 

@@ -60,14 +60,22 @@ pub struct Overrides {
     pub sandbox: Option<String>,
     /// Additional roots.
     pub roots: Vec<PathBuf>,
+    /// The last message must be JSON.
+    pub json_answer: bool,
 }
 
 impl Overrides {
     /// Returns whether an override applies only to turns in this process. The others can be set for
     /// a session.
     pub(crate) fn apply_to_process(&self) -> bool {
-        let Overrides { base_url, settings, system_prompt, sandbox, roots, model: _, agents: _, mode: _, thinking: _ } = self;
-        base_url.is_some() || settings.is_some() || system_prompt.is_some() || sandbox.is_some() || !roots.is_empty()
+        let Overrides { base_url, settings, system_prompt, sandbox, roots, json_answer, model: _, agents: _, mode: _, thinking: _ } =
+            self;
+        *json_answer
+            || base_url.is_some()
+            || settings.is_some()
+            || system_prompt.is_some()
+            || sandbox.is_some()
+            || !roots.is_empty()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Encodes requests for OpenAI's Chat Completions (platform.openai.com/docs/api-reference/chat) and
 //! compatible servers.
 
+mod calls;
 mod code_fences;
 mod details;
 mod read;

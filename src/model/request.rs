@@ -19,6 +19,8 @@ pub struct Request {
     pub tools: Arc<[ToolSpec]>,
     /// How much the model may think.
     pub thinking: Thinking,
+    /// True if the answer must be JSON. Then JSON in it is never a tool call.
+    pub json_answer: bool,
     /// A key that is identical for all requests of a session. Providers use the key to route
     /// requests to a server with a warm cache.
     pub cache_key: String,

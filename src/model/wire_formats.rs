@@ -71,7 +71,7 @@ const ANTHROPIC: WireFormat = WireFormat {
 
 const OPENAI_CHAT: WireFormat = WireFormat {
     write: |endpoint, request, _, _| openai_chat::write(endpoint, request),
-    reader: |endpoint, request| Box::new(OpenaiChatReader::new(endpoint, request.tools.clone())),
+    reader: |endpoint, request| Box::new(OpenaiChatReader::new(endpoint, request)),
     frames: || Frames::ServerSentEvents(Default::default()),
     key_header: ("authorization", "Bearer "),
     list: |endpoint| endpoint.url("models"),
@@ -105,7 +105,7 @@ const GEMINI: WireFormat = WireFormat {
 
 const OLLAMA: WireFormat = WireFormat {
     write: ollama::write,
-    reader: |_, _| Box::new(OllamaReader::default()),
+    reader: |_, request| Box::new(OllamaReader::new(request)),
     frames: || Frames::JsonLines(Default::default()),
     key_header: ("authorization", "Bearer "),
     list: |endpoint| endpoint.url("models"),

@@ -196,3 +196,17 @@ fn is(value: &Value, kind: &str) -> bool {
         _ => value.is_object(),
     }
 }
+
+/// Returns whether a value is an object with the required arguments of a tool, each of its type.
+pub(crate) fn fits(spec: &ToolSpec, value: &Value) -> bool {
+    let Some(fields) = value.as_object() else { return false };
+    let (schema, is_typed) = (&spec.input_schema, |kind: &Value, value: &Value| match kind.as_str() {
+        Some("string") => value.is_string(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => true,
+    });
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    required.into_iter().all(|name| fields.contains_key(name))
+        && fields.iter().all(|(name, value)| value.is_null() || is_typed(&schema["properties"][name]["type"], value))
+}

@@ -176,6 +176,7 @@ fn request() -> Request {
         messages: vec![Arc::new(Message::User(vec![Part::text("hi")]))],
         tools: Arc::new([]),
         thinking: Thinking::Off,
+        json_answer: false,
         cache_key: "bench".to_owned(),
         refused: Arc::default(),
     }

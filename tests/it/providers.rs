@@ -20,6 +20,7 @@ mod settings;
 mod sources;
 mod stream_forms;
 mod vertex;
+mod written_calls;
 
 use harness::provider::Protocol;
 use harness::provider::ReceivedRequest;

@@ -39,6 +39,7 @@ pub fn request(messages: Vec<Message>) -> Request {
             input_schema: serde_json::json!({ "type": "object" }),
         }]),
         thinking: Thinking::Low,
+        json_answer: false,
         cache_key: "sess_1".to_owned(),
         refused: Arc::default(),
     }

@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
 use crate::json;
+use crate::model::ToolSpec;
 use crate::session::work::turn::panic_message;
 use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, change_scan};
 
@@ -90,7 +91,7 @@ impl ToolCall {
         context.progress = host.progress(&id);
         context.client = host.client();
         context.subagents = host.subagents();
-        let (input, input_text, prepared) = match parse(&input) {
+        let (input, input_text, prepared) = match parse(&input, || environment.tool_spec(&name, automatic)) {
             Ok(value) => {
                 let serialized = value.to_string();
                 let differs = value.is_object() && serialized != input;
@@ -269,12 +270,16 @@ fn running(tool_call_id: &ToolCallId) -> Body {
     Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() }
 }
 
-/// Parses the arguments. Some models send an empty string for a call without arguments.
-fn parse(input: &str) -> Result<Value, ToolError> {
+/// Parses the arguments. Some models send an empty string for a call without arguments. Malformed
+/// arguments are repaired if the result fits the tool's schema.
+fn parse(input: &str, spec: impl FnOnce() -> Option<ToolSpec>) -> Result<Value, ToolError> {
     if input.trim().is_empty() {
         return Ok(json!({}));
     }
-    json::from_str(input).map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
+    let repaired = || json::repaired(input).filter(|value| spec().is_some_and(|spec| toolkit::fits(&spec, value)));
+    json::from_str(input)
+        .or_else(|error| repaired().ok_or(error))
+        .map_err(|error| ToolError::new(format!("the arguments are not valid JSON: {error}")))
 }
 
 /// Runs an allowed call, and serves its requests to the user and to the model. A panic in the tool

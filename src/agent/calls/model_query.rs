@@ -50,6 +50,7 @@ pub(in crate::agent) async fn answer(
         messages: messages.map_err(|error| error.message)?,
         tools: Arc::new([]),
         thinking: Thinking::Off,
+        json_answer: false,
         cache_key: call.id.to_string(),
         refused: Arc::default(),
     };

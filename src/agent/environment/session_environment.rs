@@ -23,7 +23,7 @@ use crate::event::SessionParent;
 use crate::hooks::Hooks;
 use crate::id::SessionId;
 use crate::lsp::{Confinement, LanguageConfig, Languages, Launch};
-use crate::model::Model;
+use crate::model::{Model, ToolSpec};
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::rules::{Rules, allows_writes};
@@ -180,8 +180,15 @@ impl SessionEnvironment {
         self.cwd == cwd && self.directories == directories
     }
 
-    /// Parses the input of a call. A call that nuncio makes by itself does not depend on the
-    /// session's selection of tools.
+    /// Returns the specification of the tool of a call. An automatic call, which nuncio makes by
+    /// itself, does not depend on the session's selection of tools.
+    pub(in crate::agent) fn tool_spec(&self, name: &str, automatic: bool) -> Option<ToolSpec> {
+        let table = self.tools.table();
+        let tools = if automatic { &self.services.tools } else { &*table };
+        tools.get(name).map(|tool| tool.spec().clone())
+    }
+
+    /// Parses the input of a call of the tool that [`SessionEnvironment::tool_spec`] describes.
     pub(in crate::agent) fn prepare_call(
         &self,
         name: &str,

@@ -18,6 +18,7 @@ pub(in crate::agent) fn request(log: &SessionLog, environment: &SessionEnvironme
         messages,
         tools: environment.tools.table().specs(),
         thinking: thinking.and_then(|level| level.known()).unwrap_or_default(),
+        json_answer: environment.services.overrides.json_answer,
         cache_key: log.id.to_string(),
         refused,
     }

@@ -104,7 +104,7 @@ impl<'a> Steps<'a> {
             self.end(StepOutcome::Retried, Some(EMPTY.into())).await;
             self.turn.emit(Body::notice(Severity::Warning, EMPTY, "the request is sent once more")).await;
             self.start().await;
-            // The same request may have the same answer.
+            // An equal request may have an equal answer.
             add_note(&mut request.messages, EMPTY_NOTE);
             answer = self.answer_with_fallback(&request).await;
         }

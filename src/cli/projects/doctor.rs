@@ -99,6 +99,7 @@ async fn probe(model: &dyn Model) -> StdResult<&'static str, ModelError> {
         messages: vec![Arc::new(Message::User(vec![Part::text("Answer with the word ok.")]))],
         tools: Arc::new([]),
         thinking: Thinking::Off,
+        json_answer: false,
         cache_key: "doctor".into(),
         refused: std::sync::Arc::default(),
     });

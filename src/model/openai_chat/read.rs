@@ -1,30 +1,28 @@
 //! Decodes the chunks of a chat completion, including the reasoning fields of compatible servers.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use serde_with::apply;
 
 use super::PROTOCOL;
+use super::calls::{CallPiece, Calls};
 use super::details::{self, Detail};
 use super::tags::{TagReader, TextPart};
 use crate::content::{StopReason, Usage};
-use crate::id::ToolCallId;
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
+use crate::model::json_calls::JsonCalls;
 use crate::model::provider_error::{ProviderError, event_error};
-use crate::model::request::ToolSpec;
+use crate::model::request::Request;
 use crate::model::wire::{self, AnswerSize, Chunk, DecodedChunks, EventReader};
 
 /// Decodes the chunks of one answer from a Chat Completions API.
 pub(crate) struct OpenaiChatReader {
     provider: String,
-    calls: Vec<Call>,
+    calls: Calls,
     /// The calls that the model wrote as text.
-    written: Vec<Call>,
+    written: Calls,
     /// The response field that contains the text of the open thinking block.
     field: Option<&'static str>,
     details: Vec<Detail>,
@@ -32,15 +30,9 @@ pub(crate) struct OpenaiChatReader {
     reason: Option<StopReason>,
     refused: bool,
     tags: Option<TagReader>,
+    json: JsonCalls,
     /// The answer is a document, not a stream.
     document: bool,
-}
-
-struct Call {
-    index: usize,
-    id: String,
-    name: String,
-    arguments: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -200,10 +192,9 @@ impl EventReader for OpenaiChatReader {
     }
 
     fn pending(&self) -> AnswerSize {
-        let call = |call: &Call| call.id.len() + call.name.len() + call.arguments.len();
-        let bytes = self.calls.iter().map(call).sum::<usize>() + self.details.iter().map(Detail::bytes).sum::<usize>();
+        let bytes = self.calls.bytes() + self.details.iter().map(Detail::bytes).sum::<usize>();
         let (held, calls) = self.tags.as_ref().map(TagReader::held).unwrap_or_default();
-        AnswerSize { bytes: bytes + held, calls: self.calls.len() + calls, blocks: self.details.len() }
+        AnswerSize { bytes: bytes + held + self.json.held(), calls: self.calls.len() + calls, blocks: self.details.len() }
     }
 
     /// Emits the buffered parts and ends the answer, if it has a finish reason. Returns whether it
@@ -212,18 +203,15 @@ impl EventReader for OpenaiChatReader {
         let Some(reason) = self.reason else { return false };
         let rest = self.tags.as_mut().map(TagReader::end).unwrap_or_default();
         self.parts(rest, out);
+        // The calls of an answer that was cut by its length or refused stay text.
+        match self.json.end(reason != StopReason::MaxTokens && !self.refused) {
+            Ok(calls) => calls.into_iter().for_each(|(name, arguments)| self.written.add_written(name, arguments)),
+            Err(text) => self.emit_text(text, out),
+        }
         self.end_thinking(out);
         // Some servers decode the calls and also leave their text in the content.
-        if self.calls.is_empty() {
-            self.calls.append(&mut self.written);
-        }
-        self.calls.sort_by_key(|call| call.index);
-        out.extend(self.calls.drain(..).map(|call| Chunk::ToolCall {
-            id: if call.id.is_empty() { ToolCallId::new().to_string() } else { call.id },
-            name: call.name,
-            input: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments },
-            state: None,
-        }));
+        let calls = if self.calls.is_empty() { &mut self.written } else { &mut self.calls };
+        out.extend(calls.take());
         out.extend(self.usage.map(Chunk::Usage));
         out.push_back(Chunk::Stop(if self.refused { StopReason::Refusal } else { reason }));
         true
@@ -231,19 +219,19 @@ impl EventReader for OpenaiChatReader {
 }
 
 impl OpenaiChatReader {
-    /// Creates a reader for one answer from `endpoint`. `tools` are the tools that the model may
-    /// call.
-    pub(crate) fn new(endpoint: &Endpoint, tools: Arc<[ToolSpec]>) -> Self {
+    /// Creates a reader for the answer from `endpoint` to a request.
+    pub(crate) fn new(endpoint: &Endpoint, request: &Request) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),
-            calls: Vec::new(),
-            written: Vec::new(),
+            calls: Calls::default(),
+            written: Calls::default(),
             field: None,
             details: Vec::new(),
             usage: None,
             reason: None,
             refused: false,
-            tags: TagReader::new(endpoint, tools),
+            tags: TagReader::new(endpoint, request.tools.clone()),
+            json: JsonCalls::new(request),
             document: false,
         }
     }
@@ -278,8 +266,12 @@ impl OpenaiChatReader {
         }
         let old = delta.function_call.filter(|_| delta.tool_calls.is_empty());
         let old = old.map(|function| CallDelta { index: Some(0), id: None, function: Some(function) });
-        for call in delta.tool_calls.into_iter().chain(old) {
-            self.call(call);
+        for CallDelta { index, id, function } in delta.tool_calls.into_iter().chain(old) {
+            if id.is_some() || function.is_some() {
+                let (name, arguments) = function.map_or((None, None), |function| (function.name, function.arguments));
+                let arguments = arguments.map(wire::arguments).unwrap_or_default();
+                self.calls.add(CallPiece { index, id: id.unwrap_or_default(), name: name.unwrap_or_default(), arguments });
+            }
         }
     }
 
@@ -299,14 +291,17 @@ impl OpenaiChatReader {
             match part {
                 TextPart::Text(text) => self.push_text(text, out),
                 TextPart::Thinking(text) => self.push_thinking(text, "content", out),
-                TextPart::Call { name, arguments } => {
-                    self.written.push(Call { index: self.written.len(), id: String::new(), name, arguments });
-                }
+                TextPart::Call { name, arguments } => self.written.add_written(name, arguments),
             }
         }
     }
 
     fn push_text(&mut self, text: String, out: &mut DecodedChunks) {
+        let text = self.json.read(text);
+        self.emit_text(text, out);
+    }
+
+    fn emit_text(&mut self, text: String, out: &mut DecodedChunks) {
         if !text.is_empty() {
             self.end_thinking(out);
             out.push_back(Chunk::Text(text));
@@ -335,52 +330,6 @@ impl OpenaiChatReader {
             value["details"] = json!(details);
         }
         out.push_back(Chunk::BlockEnd { thinking: true, state: wire::new_state(PROTOCOL, value) });
-    }
-
-    /// Appends a piece to the tool call that the piece belongs to.
-    fn call(&mut self, piece: CallDelta<'_>) {
-        if piece.id.is_none() && piece.function.is_none() {
-            return;
-        }
-        let id = piece.id.unwrap_or_default();
-        let (name, arguments) = piece.function.map_or((None, None), |function| (function.name, function.arguments));
-        let (name, arguments) = (name.unwrap_or_default(), arguments.map(wire::arguments).unwrap_or_default());
-        let at = self.call_of(piece.index, &id, &name, &arguments).unwrap_or_else(|| {
-            let index = piece.index.unwrap_or(self.calls.len());
-            self.calls.push(Call { index, id: String::new(), name: String::new(), arguments: String::new() });
-            self.calls.len() - 1
-        });
-        let call = &mut self.calls[at];
-        if call.id.is_empty() {
-            call.id = id;
-        }
-        if call.name.is_empty() {
-            call.name = name;
-        }
-        call.arguments.push_str(&arguments);
-    }
-
-    /// Returns the call that a piece continues; `None` if it begins a new one. Servers omit the
-    /// index or use one index for all calls, and send the id in the first piece only, an empty one
-    /// later, or a new one with each piece. A known id means its call. A name begins a call, unless
-    /// it repeats that of a call without id whose arguments are incomplete. Other pieces continue
-    /// the call of their index, else the last one.
-    fn call_of(&self, index: Option<usize>, id: &str, name: &str, arguments: &str) -> Option<usize> {
-        let at_index = index.and_then(|index| self.calls.iter().rposition(|call| call.index == index));
-        let known = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
-        let likely = at_index.or_else(|| self.calls.len().checked_sub(1));
-        let continues = |at: usize| {
-            let call = &self.calls[at];
-            call.name.is_empty() || call.name == name && serde_json::from_str::<IgnoredAny>(&call.arguments).is_err()
-        };
-        match known {
-            // Some servers give all calls one id.
-            Some(at) if name.is_empty() || continues(at) => Some(at),
-            _ if !name.is_empty() => likely.filter(|at| id.is_empty() && continues(*at) && (index.is_none() || at_index.is_some())),
-            // The first piece of a call whose name follows.
-            None if !id.is_empty() && arguments.is_empty() && at_index.is_none() => None,
-            _ => likely,
-        }
     }
 
     fn count(&mut self, counts: Counts) {

@@ -143,6 +143,15 @@ const PIECES: &[(&str, &[&str], &str)] = &[
         "a",
     ),
     (
+        "the whole call again at the end",
+        &[
+            r#"{"index":0,"id":"c1","function":{"name":"bash","arguments":"{\"command\":"}}"#,
+            r#"{"index":0,"function":{"arguments":"\"echo a >> effects\"}"}}"#,
+            r#"{"index":0,"id":"c1","function":{"name":"bash","arguments":"{\"command\":\"echo a >> effects\"}"}}"#,
+        ],
+        "a",
+    ),
+    (
         "one id for all calls",
         &[
             r#"{"index":0,"id":"call","function":{"name":"bash","arguments":"{\"command\":\"echo a >> effects\"}"}}"#,

@@ -25,6 +25,7 @@ fn request(messages: Vec<Arc<Message>>) -> Request {
         messages,
         tools: Arc::new([tool]),
         thinking: Thinking::Low,
+        json_answer: false,
         cache_key: "sess_1".into(),
         refused: Arc::default(),
     }
