@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 pub use printed::{PrintedText, printed};
-use sequences::{State, Token};
+use sequences::{CharacterRole, SequencePart};
 
 /// Removes control sequences from a text that arrives in pieces, which may be split anywhere: CSI,
 /// OSC, DCS, APC, PM, SOS and all other escape sequences (ECMA-48), C0 except newline and tab, DEL,
@@ -18,7 +18,7 @@ use sequences::{State, Token};
 /// the end of its line, so that it cannot hide later lines.
 #[derive(Clone, Debug, Default)]
 pub struct OutputFilter {
-    state: State,
+    state: SequencePart,
     /// True if the current line is not empty.
     line_begun: bool,
     /// True if a carriage return ended the last line: then a following newline is ignored.
@@ -39,24 +39,24 @@ impl OutputFilter {
         let (state, token) = self.state.next(character);
         self.state = state;
         match token {
-            Token::Newline => {
+            CharacterRole::Newline => {
                 if !std::mem::take(&mut self.after_return) {
                     shown.push('\n');
                 }
                 self.line_begun = false;
             }
-            Token::Return => {
+            CharacterRole::Return => {
                 if std::mem::take(&mut self.line_begun) {
                     shown.push('\n');
                     self.after_return = true;
                 }
             }
-            Token::Text if character == '\t' || !(character.is_control() || is_direction(character)) => {
+            CharacterRole::Text if character == '\t' || !(character.is_control() || is_direction(character)) => {
                 shown.push(character);
                 self.line_begun = true;
                 self.after_return = false;
             }
-            Token::Text | Token::Control | Token::Hidden => {}
+            CharacterRole::Text | CharacterRole::Control | CharacterRole::Hidden => {}
         }
     }
 }

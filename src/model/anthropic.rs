@@ -120,9 +120,14 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     let thinking_style = if vertex { platform_style(&model) } else { thinking_style(&model) };
     let ttl = (endpoint.cache_ttl == CacheTtl::OneHour).then_some("1h");
     let breakpoint = CacheControl { r#type: "ephemeral", ttl };
-    let messages = turns(request, CallIds::new(endpoint, 128), breakpoint);
+    let mut messages = turns(request, CallIds::new(endpoint, 128), breakpoint);
     let level = if is_thinking_rejected(thinking_style, &messages) { Thinking::Off } else { request.thinking };
     let (thinking, output_config) = thinking_config(endpoint, thinking_style, level, max_tokens);
+    // Thinking is refused while it is off.
+    if matches!(thinking, None | Some(ThinkingConfig::Disabled)) {
+        let is_thinking = |content: &Content<'_>| matches!(content, Content::Thinking { .. } | Content::RedactedThinking { .. });
+        messages.iter_mut().for_each(|turn| turn.content.retain(|content| !is_thinking(content)));
+    }
     let system = text(&request.system).map(|text| Content::Text { text, cache_control: Some(breakpoint) });
     let mut tools: Vec<Tool<'_>> = request
         .tools

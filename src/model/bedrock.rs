@@ -148,6 +148,11 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     let mut messages = turns(request, CallIds::new(endpoint, 64));
     let is_missing = is_thinking_missing(&messages);
     let fields = claude.and_then(|model| platform_thinking(endpoint, model, request.thinking, is_missing));
+    // Reasoning is refused while it is off.
+    let thinking = fields.as_ref().and_then(|fields| fields.get("thinking")).filter(|thinking| thinking["type"] != "disabled");
+    if thinking.is_none() {
+        messages.iter_mut().for_each(|turn| turn.content.retain(|content| !matches!(content, Content::Reasoning(_))));
+    }
     let mut tools: Vec<Tool<'_>> = request
         .tools
         .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::sequences::{State, Token};
+use super::sequences::{CharacterRole, SequencePart};
 
 /// Maximum number of lines that later output can change: sequences move the cursor up to them.
 const ROWS_MAX: usize = 32;
@@ -16,7 +16,7 @@ const ROW_CHARS_MAX: usize = 16 << 10;
 /// UTF-8 becomes U+FFFD.
 #[derive(Clone, Debug, Default)]
 pub struct PrintedText {
-    state: State,
+    state: SequencePart,
     /// The parameters of the control sequence that has begun.
     parameters: String,
     /// The last lines.
@@ -59,7 +59,7 @@ impl PrintedText {
 
     /// Returns whether the output so far ends within a control sequence.
     pub(crate) fn is_in_sequence(&self) -> bool {
-        self.state != State::Text
+        self.state != SequencePart::Text
     }
 
     fn add(&mut self, character: char, done: &mut String) {
@@ -67,7 +67,7 @@ impl PrintedText {
         let (state, token) = before.next(character);
         self.state = state;
         match token {
-            Token::Newline => {
+            CharacterRole::Newline => {
                 (self.row, self.column) = (self.row + 1, 0);
                 self.rows.resize_with(self.rows.len().max(self.row + 1), Vec::new);
                 if self.rows.len() > ROWS_MAX {
@@ -75,13 +75,15 @@ impl PrintedText {
                     done.extend(self.rows.pop_front().into_iter().flatten().chain(['\n']));
                 }
             }
-            Token::Return => self.column = 0,
-            Token::Control => self.control(character),
-            Token::Hidden if self.state == State::Csi && before == State::Csi => self.parameters.push(character),
-            Token::Hidden => self.parameters.clear(),
-            Token::Text if character == '\u{8}' => self.column = self.column.saturating_sub(1),
-            Token::Text if character.is_control() && character != '\t' => {}
-            Token::Text => self.put(character, done),
+            CharacterRole::Return => self.column = 0,
+            CharacterRole::Control => self.control(character),
+            CharacterRole::Hidden if self.state == SequencePart::Csi && before == SequencePart::Csi => {
+                self.parameters.push(character)
+            }
+            CharacterRole::Hidden => self.parameters.clear(),
+            CharacterRole::Text if character == '\u{8}' => self.column = self.column.saturating_sub(1),
+            CharacterRole::Text if character.is_control() && character != '\t' => {}
+            CharacterRole::Text => self.put(character, done),
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// The part of a sequence in which a text ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SequencePart {
     #[default]
     Text,
     /// After ESC.
@@ -18,7 +18,7 @@ pub(super) enum State {
 }
 
 /// The meaning of a character, which depends on the state before it.
-pub(super) enum Token {
+pub(super) enum CharacterRole {
     /// A part of a sequence.
     Hidden,
     /// A character of the text, perhaps a control character.
@@ -29,29 +29,35 @@ pub(super) enum Token {
     Control,
 }
 
-impl State {
+impl SequencePart {
     /// Reads a character. Returns the next state, and the meaning of the character.
-    pub(super) fn next(self, character: char) -> (State, Token) {
+    pub(super) fn next(self, character: char) -> (SequencePart, CharacterRole) {
         let hidden = match (self, character) {
-            (_, '\n') => return (State::Text, Token::Newline),
-            (_, '\r') => return (State::Text, Token::Return),
+            (_, '\n') => return (SequencePart::Text, CharacterRole::Newline),
+            (_, '\r') => return (SequencePart::Text, CharacterRole::Return),
             // CAN and SUB cancel a sequence.
-            (_, '\u{18}' | '\u{1a}') => State::Text,
-            (State::String | State::StringEscape, '\u{1b}') => State::StringEscape,
-            (State::String, '\u{7}' | '\u{9c}') | (State::StringEscape, '\\') => State::Text,
-            (State::String, _) => State::String,
-            (_, '\u{1b}') => State::Escape,
-            (_, '\u{9b}') => State::Csi,
-            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => State::String,
-            (State::Escape | State::StringEscape, '[') => State::Csi,
-            (State::Escape | State::StringEscape, ']' | 'P' | 'X' | '^' | '_') => State::String,
-            (State::Escape | State::StringEscape | State::Intermediate, ' '..='/') => State::Intermediate,
-            (State::Escape | State::StringEscape | State::Intermediate, '0'..='~') => State::Text,
-            (State::Csi, ' '..='?') => State::Csi,
-            (State::Csi, '@'..='~') => return (State::Text, Token::Control),
-            (state @ (State::Escape | State::Intermediate | State::Csi), character) if character.is_control() => state,
-            _ => return (State::Text, Token::Text),
+            (_, '\u{18}' | '\u{1a}') => SequencePart::Text,
+            (SequencePart::String | SequencePart::StringEscape, '\u{1b}') => SequencePart::StringEscape,
+            (SequencePart::String, '\u{7}' | '\u{9c}') | (SequencePart::StringEscape, '\\') => SequencePart::Text,
+            (SequencePart::String, _) => SequencePart::String,
+            (_, '\u{1b}') => SequencePart::Escape,
+            (_, '\u{9b}') => SequencePart::Csi,
+            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => SequencePart::String,
+            (SequencePart::Escape | SequencePart::StringEscape, '[') => SequencePart::Csi,
+            (SequencePart::Escape | SequencePart::StringEscape, ']' | 'P' | 'X' | '^' | '_') => SequencePart::String,
+            (SequencePart::Escape | SequencePart::StringEscape | SequencePart::Intermediate, ' '..='/') => {
+                SequencePart::Intermediate
+            }
+            (SequencePart::Escape | SequencePart::StringEscape | SequencePart::Intermediate, '0'..='~') => SequencePart::Text,
+            (SequencePart::Csi, ' '..='?') => SequencePart::Csi,
+            (SequencePart::Csi, '@'..='~') => return (SequencePart::Text, CharacterRole::Control),
+            (state @ (SequencePart::Escape | SequencePart::Intermediate | SequencePart::Csi), character)
+                if character.is_control() =>
+            {
+                state
+            }
+            _ => return (SequencePart::Text, CharacterRole::Text),
         };
-        (hidden, Token::Hidden)
+        (hidden, CharacterRole::Hidden)
     }
 }

@@ -9,10 +9,10 @@ use crate::model::wire::Chunk;
 
 /// The calls of one answer, in the order in which they began.
 #[derive(Default)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct Calls(Vec<PartialCall>);
 
 #[derive(Default)]
-pub(super) struct Call {
+pub(super) struct PartialCall {
     index: usize,
     id: String,
     pub name: String,
@@ -34,7 +34,7 @@ impl Calls {
             return;
         }
         let at = self.call_of(&piece).unwrap_or_else(|| {
-            self.0.push(Call { index: piece.index.unwrap_or(self.0.len()), ..Call::default() });
+            self.0.push(PartialCall { index: piece.index.unwrap_or(self.0.len()), ..PartialCall::default() });
             self.0.len() - 1
         });
         let call = &mut self.0[at];
@@ -49,7 +49,7 @@ impl Calls {
 
     /// Adds a call that the model wrote as text.
     pub(super) fn add_written(&mut self, name: String, arguments: String) {
-        self.0.push(Call { index: self.0.len(), id: String::new(), name, arguments });
+        self.0.push(PartialCall { index: self.0.len(), id: String::new(), name, arguments });
     }
 
     /// Returns the call that a piece continues; `None` if it begins a new one. Servers omit the
@@ -84,7 +84,7 @@ impl Calls {
         self.0.len()
     }
 
-    pub(super) fn last(&self) -> Option<&Call> {
+    pub(super) fn last(&self) -> Option<&PartialCall> {
         self.0.last()
     }
 
@@ -106,7 +106,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl PartialCall {
     /// Returns whether a piece is the whole call again, which some servers send at the end.
     fn is_repeated_by(&self, piece: &CallPiece<'_>) -> bool {
         let is_same = !piece.id.is_empty() && self.id == piece.id && self.name == piece.name;
