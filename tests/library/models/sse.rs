@@ -27,7 +27,8 @@ fn events() {
     check(&["data: a\r\n\r", "\ndata: b\r\n\r\n"], &["a", "b"]);
     check(&["data: a\r\rdata: b\r\r"], &["a", "b"]);
     check(&[": ping\n\n", "event: x\nid: 1\nretry: soon\ndata: {\ndata: }\n\n"], &["{\n}"]);
-    check(&["data\n\n", "database: x\n\nwhat\n\n"], &[""]);
+    // An event with empty data is none.
+    check(&["data\n\n", "database: x\n\nwhat\n\n"], &[]);
     check(&["data: größe\n\n", "data: cut"], &["größe"]);
 }
 
