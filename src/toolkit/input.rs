@@ -206,7 +206,7 @@ pub(crate) fn fits(spec: &ToolSpec, value: &Value) -> bool {
         Some("object") => value.is_object(),
         _ => true,
     });
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    required.into_iter().all(|name| fields.contains_key(name))
+    let mut required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    required.all(|name| fields.contains_key(name))
         && fields.iter().all(|(name, value)| value.is_null() || is_typed(&schema["properties"][name]["type"], value))
 }
