@@ -338,8 +338,8 @@ local function cases()
   check("avante", run, false, {
     disk = "1\n2\n",
     buffer = { "1", "2" },
-    -- nuncio itself writes the file with CRLF.
-    requests = vim.iter({ "read open.txt", edit, "write new.txt", "read new.txt", edit, "read bytes.txt", "read bytes.txt" })
+    -- nuncio itself writes the new file, and the file with CRLF.
+    requests = vim.iter({ "read open.txt", edit, edit, "read bytes.txt", "read bytes.txt" })
       :flatten()
       :totable(),
   })
