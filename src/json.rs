@@ -69,7 +69,7 @@ pub(crate) fn members(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut rest = text.strip_prefix(b"{").unwrap_or_default();
     std::iter::from_fn(move || {
         let start = rest.trim_ascii_start().strip_prefix(b"\"")?;
-        let (name, after) = start.split_at(string_length(start)?);
+        let (name, after) = start.split_at(string_length(start, b'"')?);
         let value = after[1..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
         let length = value_length(value);
         let (value, after) = value.split_at(length.unwrap_or_default());
@@ -79,11 +79,11 @@ pub(crate) fn members(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 /// Returns the length of a string without its quotes. `text` begins after the opening quote.
-fn string_length(text: &[u8]) -> Option<usize> {
+fn string_length(text: &[u8], quote: u8) -> Option<usize> {
     let mut at = 0;
     loop {
-        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
-        if text[at] == b'"' {
+        at += memchr::memchr2(quote, b'\\', text.get(at..)?)?;
+        if text[at] == quote {
             return Some(at);
         }
         at += 2;
@@ -96,7 +96,7 @@ fn value_length(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_usize);
     loop {
         match text.get(at)? {
-            b'"' => at += string_length(&text[at + 1..])? + 1,
+            b'"' => at += string_length(&text[at + 1..], b'"')? + 1,
             b'[' | b'{' => depth += 1,
             b']' | b'}' | b',' if depth == 0 => return Some(at),
             b']' | b'}' => depth -= 1,

@@ -44,7 +44,7 @@ pub(crate) fn closed_length(text: &str) -> Option<usize> {
                 }
             }
             b'"' | b'\'' => {
-                at += string_length(&bytes[at..], byte)?;
+                at += super::string_length(&bytes[at..], byte)? + 1;
                 let is_name = open.last() == Some(&b'{') && matches!(last, b'{' | b',');
                 let next = bytes[at..].iter().find(|next| !next.is_ascii_whitespace())?;
                 if !if is_name { *next == b':' } else { matches!(next, b',' | b'}' | b']') } {
@@ -57,17 +57,5 @@ pub(crate) fn closed_length(text: &str) -> Option<usize> {
         if !byte.is_ascii_whitespace() {
             last = byte;
         }
-    }
-}
-
-/// Returns the length of a string with its closing quote. `text` begins after the opening quote.
-fn string_length(text: &[u8], quote: u8) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        at += memchr::memchr2(quote, b'\\', text.get(at..)?)? + 1;
-        if text[at - 1] == quote {
-            return Some(at);
-        }
-        at += 1;
     }
 }
