@@ -18,17 +18,17 @@ pub(crate) enum CallIds {
     Plain(usize),
 }
 
-/// Names of models whose chat template requires ids of nine letters and digits.
-const NINE: &[&str] = &["mistral", "ministral", "devstral", "codestral", "magistral", "mixtral", "pixtral"];
+/// Names of Mistral's models. Their chat template, also on other servers, requires ids of nine
+/// letters and digits, and refuses a message of the user after tool results.
+const MISTRAL: &[&str] = &["mistral", "ministral", "devstral", "codestral", "magistral", "mixtral", "pixtral"];
 
 impl CallIds {
     /// Returns the kind of ids that the model of `endpoint` accepts. `length` is the limit of the
     /// protocol.
     pub(crate) fn new(endpoint: &Endpoint, length: usize) -> CallIds {
-        let model = endpoint.model.to_lowercase();
-        match endpoint.provider() == "mistral" || NINE.iter().any(|name| model.contains(name)) {
+        match is_mistral(endpoint) {
             true => CallIds::Nine,
-            false if endpoint.protocol == Protocol::OpenaiChat && model.contains("kimi") => CallIds::Kimi,
+            false if endpoint.protocol == Protocol::OpenaiChat && endpoint.model.to_lowercase().contains("kimi") => CallIds::Kimi,
             false => CallIds::Plain(length),
         }
     }
@@ -56,6 +56,12 @@ impl CallIds {
         });
         letters.collect()
     }
+}
+
+/// Returns whether the provider or the model is Mistral's.
+pub(super) fn is_mistral(endpoint: &Endpoint) -> bool {
+    let model = endpoint.model.to_lowercase();
+    endpoint.provider() == "mistral" || MISTRAL.iter().any(|name| model.contains(name))
 }
 
 fn is_plain(id: &str, length: usize) -> bool {

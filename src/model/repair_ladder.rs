@@ -4,19 +4,18 @@
 
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::adapt::{AdaptedTools, Adapter};
 use super::answer::Chunk;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
+use super::fingerprint::fingerprint;
 use super::observations::Observations;
 use super::repair::{self, Repair};
 use super::request::{Request, ToolSpec};
 use super::send::{OutgoingRequest, SendError};
 use super::wire::EncodedRequest;
-use crate::hex::hex;
 
 /// Maximum number of parts of a request that are left out one by one.
 const MODEL_REPAIRS_MAX: usize = 8;
@@ -129,7 +128,7 @@ impl<'a> RepairLadder<'a> {
             self.observed.add_refused(self.endpoint, &self.fields, &self.tools);
         }
         let notice = |(what, why): (String, String)| Chunk::Notice {
-            title: format!("{} refused {what}: later requests do not contain it", self.endpoint.id),
+            title: format!("{} refused {what}: left out from now on", self.endpoint.id),
             description: self.endpoint.masked(&why),
         };
         let mut reports: Vec<Chunk> = self.repaired.into_iter().map(notice).collect();
@@ -166,5 +165,5 @@ fn is_repairable(refused: &SendError) -> bool {
 
 /// Returns a digest of the name and the schema of a tool.
 fn tool_digest(tool: &ToolSpec) -> String {
-    hex(&digest(&SHA256, format!("{}\n{}", tool.name, tool.input_schema).as_bytes()).as_ref()[..12])
+    fingerprint(&[&tool.name, &tool.input_schema.to_string()])
 }

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::traits::ProviderTraits;
 use crate::content::Part;
+use crate::workspace::image_type;
 
 /// Length of the start of an image that shows its type, in bytes of base64.
 const START: usize = 32;
@@ -59,7 +60,7 @@ fn image<'a>(part: &'a Part, mime_type: &str, data: &str, traits: ProviderTraits
     let Some(start) = data.get(..START.min(data.len()) / 4 * 4).and_then(|start| STANDARD.decode(start).ok()) else {
         return text("its data are damaged");
     };
-    let Some(found) = image_type(&start) else { return text("its type is not known") };
+    let Some(found) = image_type(&start).or_else(|| heif_type(&start)) else { return text("its type is not known") };
     if !traits.image_types.contains(&found) {
         return text("the provider does not accept this type");
     }
@@ -81,15 +82,11 @@ fn png_edge(start: &[u8]) -> Option<u32> {
     Some(edge(16)?.max(edge(20)?))
 }
 
-/// Returns the media type of an image by its first bytes.
-fn image_type(start: &[u8]) -> Option<&'static str> {
-    match start {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i', ..] => Some("image/heic"),
-        [_, _, _, _, b'f', b't', b'y', b'p', b'm', b'i', b'f', b'1', ..] => Some("image/heif"),
+/// Returns the media type of an image of HEIF (ISO/IEC 23008-12), which only Gemini accepts.
+fn heif_type(start: &[u8]) -> Option<&'static str> {
+    match start.get(4..)?.strip_prefix(b"ftyp")? {
+        [b'h', b'e', b'i', ..] => Some("image/heic"),
+        [b'm', b'i', b'f', b'1', ..] => Some("image/heif"),
         _ => None,
     }
 }

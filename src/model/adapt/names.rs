@@ -4,9 +4,7 @@
 
 use std::borrow::Cow;
 
-use ring::digest::{SHA256, digest};
-
-use crate::hex::hex;
+use crate::model::fingerprint::fingerprint;
 
 /// Maximum length of a name, in characters.
 const MODEL_NAME_CHARS_MAX: usize = 64;
@@ -45,7 +43,7 @@ fn fitting<'a>(name: &'a str, is_first: fn(char) -> bool, prefix: &str) -> Cow<'
     if is_allowed(name) && name.starts_with(is_first) {
         return name.into();
     }
-    let hash = hex(digest(&SHA256, name.as_bytes()).as_ref());
+    let hash = fingerprint(&[name]);
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     let mut fitting: String = name.chars().map(plain).collect();
     if !fitting.starts_with(is_first) {

@@ -5,49 +5,35 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ring::digest::{Context, SHA256};
-
 use crate::content::{Part, plain_text};
-use crate::hex::hex;
+use crate::model::fingerprint::fingerprint;
 use crate::model::message::{Block, Message, ToolResult};
-
-/// Length of a digest, in bytes before hexadecimal encoding.
-const DIGEST_BYTES: usize = 12;
-
-fn digest(pieces: &[&str]) -> String {
-    let mut all = Context::new(&SHA256);
-    for piece in pieces {
-        all.update(&(piece.len() as u64).to_le_bytes());
-        all.update(piece.as_bytes());
-    }
-    hex(&all.finish().as_ref()[..DIGEST_BYTES])
-}
 
 /// Returns the digest of a part.
 pub(in crate::model) fn part_digest(part: &Part) -> String {
     match part {
-        Part::Text { text } => digest(&["text", text]),
-        Part::Image { data, .. } | Part::Audio { data, .. } | Part::Document { data, .. } => digest(&["media", data]),
-        Part::Resource { uri, text, .. } => digest(&["resource", uri, text]),
-        Part::ResourceLink { uri, .. } => digest(&["link", uri]),
+        Part::Text { text } => fingerprint(&["text", text]),
+        Part::Image { data, .. } | Part::Audio { data, .. } | Part::Document { data, .. } => fingerprint(&["media", data]),
+        Part::Resource { uri, text, .. } => fingerprint(&["resource", uri, text]),
+        Part::ResourceLink { uri, .. } => fingerprint(&["link", uri]),
     }
 }
 
 /// Returns the digest of a block. The digest of a call also stands for its result.
 pub(in crate::model) fn block_digest(block: &Block) -> String {
     match block {
-        Block::Text { text, .. } => digest(&["text", text]),
+        Block::Text { text, .. } => fingerprint(&["text", text]),
         Block::Thinking { text, state } => {
-            digest(&["thinking", text, &state.as_ref().map(|state| state.value.to_string()).unwrap_or_default()])
+            fingerprint(&["thinking", text, &state.as_ref().map(|state| state.value.to_string()).unwrap_or_default()])
         }
-        Block::ToolCall { id, .. } => digest(&["call", id.as_str()]),
+        Block::ToolCall { id, .. } => fingerprint(&["call", id.as_str()]),
     }
 }
 
 /// Returns the digest of the provider state of a call.
 pub(in crate::model) fn state_digest(block: &Block) -> Option<String> {
     let Block::ToolCall { id, state: Some(state), .. } = block else { return None };
-    Some(digest(&["state", id.as_str(), &state.value.to_string()]))
+    Some(fingerprint(&["state", id.as_str(), &state.value.to_string()]))
 }
 
 /// Returns a conversation in which the refused parts are text, or are left out.
@@ -64,7 +50,7 @@ pub(super) fn apply(messages: &[Arc<Message>], refused: &HashSet<String>) -> Vec
                 out.push(Arc::new(Message::Assistant(blocks)));
             }
             Message::ToolResults(results) => {
-                let is_text = |result: &&ToolResult| refused.contains(&digest(&["call", result.id.as_str()]));
+                let is_text = |result: &&ToolResult| refused.contains(&fingerprint(&["call", result.id.as_str()]));
                 let (texts, results): (Vec<&ToolResult>, Vec<&ToolResult>) = results.iter().partition(is_text);
                 let kept = |result: &ToolResult| ToolResult { output: apply_to_parts(&result.output, refused), ..result.clone() };
                 if !results.is_empty() {

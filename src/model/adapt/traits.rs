@@ -1,5 +1,6 @@
 //! The properties in which providers differ, beyond the format of their requests.
 
+use crate::model::call_ids::is_mistral;
 use crate::model::catalog::bare_name;
 use crate::model::endpoint::{Endpoint, Protocol};
 use crate::model::providers::provider;
@@ -37,9 +38,8 @@ pub(super) struct ProviderTraits {
     pub image_bytes_max: usize,
 }
 
-/// Families of models whose chat templates refuse a user message after tool results.
-const SEPARATED: &[&str] = &["mistral", "ministral", "devstral", "codestral", "magistral", "mixtral", "pixtral"];
-/// Further families of models on Amazon Bedrock that do.
+/// Families of models on Amazon Bedrock, besides Mistral's, that refuse a message of the user after
+/// tool results.
 const SEPARATED_ON_BEDROCK: &[&str] = &["llama", "writer", "palmyra"];
 
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -73,13 +73,13 @@ impl ProviderTraits {
             reads_images: endpoint.images != Some(false) && !is("deepseek", "api.deepseek.com"),
             separates_results: match protocol {
                 Protocol::Gemini => is_vertex,
-                Protocol::Bedrock => has(SEPARATED) || has(SEPARATED_ON_BEDROCK),
-                Protocol::OpenaiChat | Protocol::Ollama => endpoint.provider() == "mistral" || has(SEPARATED),
+                Protocol::Bedrock => is_mistral(endpoint) || has(SEPARATED_ON_BEDROCK),
+                Protocol::OpenaiChat | Protocol::Ollama => is_mistral(endpoint),
                 Protocol::Anthropic | Protocol::OpenaiResponses => false,
             },
             moves_images: match protocol {
                 Protocol::Gemini => true,
-                Protocol::Bedrock => has(SEPARATED) || has(&["gpt-", "kimi", "qwen"]),
+                Protocol::Bedrock => is_mistral(endpoint) || has(&["gpt-", "kimi", "qwen"]),
                 // The formats of these have no images in results, and move them themselves.
                 Protocol::OpenaiChat | Protocol::Ollama => false,
                 Protocol::Anthropic | Protocol::OpenaiResponses => false,
