@@ -25,6 +25,7 @@ pub mod endpoint;
 mod error;
 mod event_stream;
 mod extra_fields;
+mod fingerprint;
 mod frames;
 mod gemini;
 mod google;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-/// Maximum size of a frontmatter, in bytes.
+/// Maximum size of the front matter of a file, in bytes.
 const FRONTMATTER_BYTES_MAX: usize = 64 << 10;
 
 /// A file with frontmatter.

@@ -55,7 +55,8 @@ pub(crate) struct FileSnapshot {
     plain: bool,
     /// The content on disk.
     disk: Option<ContentHash>,
-    /// The content of `bytes`, before line endings of a client's text are converted.
+    /// A hash of the file's content, of which `bytes` may have other line endings. `None`: there is
+    /// no file.
     seen: Option<ContentHash>,
 }
 

@@ -1,4 +1,5 @@
-//! Files that ignore files exclude from a search that found nothing else.
+//! Counts the files that a search without result would have found if ignore files (such as
+//! `.gitignore`) did not exclude them.
 
 use std::io::{self, Read};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Names, number and descriptions of tools.
+//! Requests that break the rules about the names, the number and the descriptions of tools.
 
 use harness::rules::Platform;
 use serde_json::{Value, json};

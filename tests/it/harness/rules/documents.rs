@@ -1,4 +1,4 @@
-//! Rule 32: documents.
+//! Rule 32: the names and the places of documents in requests.
 
 use std::collections::BTreeSet;
 
