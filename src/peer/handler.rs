@@ -22,7 +22,7 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::{HELLO, Hello, PROTOCOL_VERSION, common_version};
 use crate::rpc::{Connection, Handler};
-use crate::session::{REGISTER, REGISTERED, Register, Session, is_not_owner};
+use crate::session::{REGISTER, REGISTERED, Register, Session, is_closed_before_call, is_not_owner};
 
 /// Handles the requests of one connection.
 pub(super) struct PeerHandler {
@@ -147,7 +147,9 @@ impl PeerHandler {
                 report_started(&connection, number, &turn);
             }
             match outcome {
-                Err(error) if is_not_owner(&error) => encode(ForwardedReply::NotOwner { accepted: true }),
+                Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => {
+                    encode(ForwardedReply::NotOwner { accepted: true })
+                }
                 outcome => encode(ForwardedReply::new(outcome)),
             }
         }))

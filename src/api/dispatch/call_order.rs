@@ -2,12 +2,16 @@
 //! read, and keeps it until it has its effect: until its turn or its entry of the queue is decided,
 //! until it was sent to the owner of the session, or until it has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+use crate::limits;
+use crate::local_socket::PeerConnection;
 
 /// The calls of this process to one session.
 #[derive(Default)]
@@ -24,6 +28,9 @@ struct CallOrder {
     last: u64,
     /// Numbers of the calls that are not decided.
     undecided: BTreeSet<u64>,
+    /// Numbers and connections of the calls whose message was sent to an owner that has not answered.
+    /// An owner that ends refuses them.
+    sent: BTreeMap<u64, Arc<PeerConnection>>,
 }
 
 impl SessionCalls {
@@ -35,7 +42,7 @@ impl SessionCalls {
             number = order.last;
             order.undecided.insert(number);
         });
-        CallPlace { calls: self.clone(), number }
+        CallPlace { calls: self.clone(), number, refused: AtomicBool::new(false) }
     }
 }
 
@@ -43,6 +50,8 @@ impl SessionCalls {
 pub struct CallPlace {
     calls: Arc<SessionCalls>,
     number: u64,
+    /// True once an owner has refused the call.
+    refused: AtomicBool,
 }
 
 impl CallPlace {
@@ -55,7 +64,29 @@ impl CallPlace {
 
     /// Records that the call is decided. Later calls can start.
     pub(crate) fn set_decided(&self) {
-        self.calls.order.send_if_modified(|order| order.undecided.remove(&self.number));
+        self.calls.order.send_if_modified(|order| order.undecided.remove(&self.number) | order.sent.remove(&self.number).is_some());
+    }
+
+    /// Records that the message of the call is sent to an owner. Later calls can start, and send their
+    /// messages to this owner only.
+    pub(in crate::api) fn set_sent(&self, connection: Arc<PeerConnection>) {
+        self.calls.order.send_modify(|order| {
+            order.undecided.remove(&self.number);
+            order.sent.insert(self.number, connection);
+        });
+    }
+
+    /// Waits until each earlier message has arrived. A message that was sent on `connection` precedes
+    /// the next one there, unless the owner is refusing them. The time is limited, because an owner
+    /// may hang.
+    pub(in crate::api) async fn earlier_messages_arrived(&self, connection: Option<&Arc<PeerConnection>>) {
+        let connection = connection.filter(|_| !self.refused.load(Ordering::Acquire));
+        let mut order = self.calls.order.subscribe();
+        let arrived = order.wait_for(|order| {
+            order.undecided.range(..self.number).next().is_none()
+                && order.sent.range(..self.number).all(|(_, sent)| connection.is_some_and(|own| Arc::ptr_eq(own, sent)))
+        });
+        let _ = tokio::time::timeout(limits::FORWARD_SEARCH, arrived).await;
     }
 
     /// Registers the call as a prompt until it has ended. `cancel` cancels it.
@@ -80,7 +111,9 @@ impl CallPlace {
     /// Records that the owner refused the call, which looks for the next owner. Later calls that
     /// have not started wait for it.
     pub(in crate::api) fn set_refused(&self) {
+        self.refused.store(true, Ordering::Release);
         self.calls.order.send_modify(|order| {
+            order.sent.remove(&self.number);
             order.undecided.insert(self.number);
         });
     }

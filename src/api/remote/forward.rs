@@ -142,9 +142,12 @@ impl Attempt {
 /// Runs the call once.
 async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &SessionId, params: &Value) -> Result<Attempt> {
     place.is_next().await;
-    let run_here = async || match row.run_here(cx.clone(), params.clone()).await {
-        Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => Ok(Attempt::NOT_OWNER),
-        outcome => outcome.map(Attempt::done),
+    let run_here = async || {
+        earlier_messages_arrived(row, cx, None).await;
+        match row.run_here(cx.clone(), params.clone()).await {
+            Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => Ok(Attempt::NOT_OWNER),
+            outcome => outcome.map(Attempt::done),
+        }
     };
     // The method checks the access.
     if cx.opened(id).is_some_and(|session| session.is_owned()) {
@@ -184,6 +187,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
             return Err(Error::new(Kind::SessionBusy, message).hint("retry when its turn has ended, or omit the flags"));
         }
     }
+    earlier_messages_arrived(row, cx, Some(&connection)).await;
     let before = session.log.head();
     let call = Call { row, cx, session: &session, connection };
     match call.exchange(params).await {
@@ -195,6 +199,16 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
             Ok(recovered.map_or(Attempt::NotOwner { accepted: true }, Attempt::done))
         }
         Outcome::Failed(failure) => Err(call.failed(failure)),
+    }
+}
+
+/// Waits, if the call adds a message, until the earlier messages of this process have arrived, except
+/// on `connection`: an owner that ends refuses messages in any order.
+async fn earlier_messages_arrived(row: &MethodRow, cx: &CallContext, connection: Option<&Arc<PeerConnection>>) {
+    let Some(place) = cx.place.as_ref().filter(|_| row.adds_message) else { return };
+    tokio::select! {
+        () = place.earlier_messages_arrived(connection) => {}
+        () = cx.cancel.cancelled() => {}
     }
 }
 
@@ -256,7 +270,10 @@ impl Call<'_> {
             repeated_after: self.cx.repeated_after,
         };
         let mut answered = pin!(self.connection.request(CALL, call));
-        self.cx.decided();
+        match &self.cx.place {
+            Some(place) if self.row.adds_message => place.set_sent(self.connection.clone()),
+            _ => self.cx.decided(),
+        }
         self.report_answered(notifications.call);
         // A call may run for any time while the owner responds; a turn ends soon after the client
         // has cancelled it.

@@ -33,7 +33,10 @@ pub(in crate::api) async fn outcome(
         let taken = session.is_owned() || sessions.other_owner(id).await?.is_some_and(|owner| owner != *called);
         session.catch_up(Seq::MAX).await?;
         match find(cx, &session, before).await? {
-            Some(turn) => break (session, turn),
+            Some(turn) => {
+                cx.decided();
+                break (session, turn);
+            }
             None if taken => return Ok(None),
             None if Instant::now() >= deadline => {
                 let message = format!("the owner of session {id} ended the connection during the call");

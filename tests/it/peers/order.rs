@@ -1,12 +1,16 @@
 //! Order across processes: requests on one connection take effect in the order in which they were
 //! sent, and a response follows the last update of its turn.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::{assert_complete, editor, endless, kinds, prompt, says};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::{assert_complete, editor, endless, kinds, prompt, says, sockets};
 use harness::frame;
 use harness::steps::asks;
-use harness::{Agent, Home, session_updates, text};
+use harness::{Agent, Home, bounded, session_updates, text};
 
 /// An editor that owns a session, and an editor of another process that loaded it.
 async fn two_editors(steps: Value) -> (Home, Agent, Agent, String) {
@@ -197,4 +201,122 @@ async fn rest_prompt_to_a_busy_session_of_another_process_is_refused() {
     assert_eq!(owner.answer(&running).await.unwrap()["stopReason"], "cancelled");
     server.stop().await;
     owner.finish().await;
+}
+
+/// The socket of an owner, taken by the test: it receives the calls of another process and answers
+/// them in any order.
+struct PosedOwner {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    output: OwnedWriteHalf,
+}
+
+impl PosedOwner {
+    /// Accepts the connection of the other process, and answers its greeting.
+    async fn accept(listener: tokio::net::UnixListener) -> PosedOwner {
+        loop {
+            let (input, output) = listener.accept().await.unwrap().0.into_split();
+            let mut owner = PosedOwner { lines: BufReader::new(input).lines(), output };
+            // A connection without a message checks whether the owner listens.
+            if let Some(greeting) = owner.next().await {
+                owner.answer(&greeting["id"], json!({"pid": std::process::id()})).await;
+                tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+                return owner;
+            }
+        }
+    }
+
+    /// The next request, without the notifications.
+    async fn next(&mut self) -> Option<Value> {
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            let request: Value = serde_json::from_str(&line).unwrap();
+            if request.get("id").is_some() {
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    /// The id and the text of the next message.
+    async fn message(&mut self) -> (Value, String) {
+        let call = self.next().await.unwrap();
+        let params = &call["params"]["params"];
+        let parts = if params["prompt"].is_array() { &params["prompt"] } else { &params["parts"] };
+        (call["id"].clone(), parts[0]["text"].as_str().unwrap_or_else(|| panic!("{call}")).into())
+    }
+
+    async fn answer(&mut self, id: &Value, result: Value) {
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        self.output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn refuse(&mut self, id: &Value, accepted: bool) {
+        self.answer(id, json!({"notOwner": {"accepted": accepted}})).await;
+    }
+}
+
+/// An owner that ends refuses the messages that wait in it and those that arrive, in any order.
+#[tokio::test]
+async fn messages_that_an_ending_owner_refuses_keep_their_order() {
+    for accepted in [true, false] {
+        let home = Home::new();
+        let mut owner = editor(&home, &home.script(json!([])), &[]).await;
+        let session = owner.new_session(&home).await;
+        let [path] = &sockets(&home)[..] else { panic!("one process has a socket") };
+        let kept = path.with_extension("kept");
+        std::fs::rename(path, &kept).unwrap();
+        let listener = tokio::net::UnixListener::bind(path).unwrap();
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let mut other = editor(&home, &home.script(json!([])), &[]).await;
+        let one = other.prompt(&session, "one").await;
+        let mut posed = bounded("the connection", PosedOwner::accept(listener)).await;
+        let two =
+            other.send("_nuncio/session/message", json!({"sessionId": session, "parts": [{"type": "text", "text": "two"}]})).await;
+        let three = other.prompt(&session, "three").await;
+        let mut calls = Vec::new();
+        for text in ["one", "two", "three"] {
+            let (id, sent) = bounded("a call", posed.message()).await;
+            assert_eq!(sent, text);
+            calls.push(id);
+        }
+        posed.refuse(&calls[2], accepted).await;
+        posed.refuse(&calls[1], accepted).await;
+        let early = tokio::time::timeout(Duration::from_millis(300), posed.message()).await;
+        assert!(early.is_err(), "{early:?} was sent again before the message in front of it was answered");
+        posed.refuse(&calls[0], true).await;
+        for text in ["one", "two", "three"] {
+            let (id, sent) = bounded("a repeated call", posed.message()).await;
+            assert_eq!(sent, text);
+            let result = if text == "two" { json!({"messageId": "msg_two"}) } else { json!({"stopReason": "end_turn"}) };
+            posed.answer(&id, json!({"reply": {"result": result, "error": null, "after": null, "follow": null}})).await;
+        }
+        for id in [one, two, three] {
+            other.answer(&id).await.unwrap_or_else(|error| panic!("{error}"));
+        }
+        std::fs::remove_file(path).unwrap();
+        std::fs::rename(&kept, path).unwrap();
+        other.finish().await;
+        owner.finish().await;
+    }
+}
+
+/// A client may open a session again before the answer to its close, also in another process.
+#[tokio::test]
+async fn closed_session_can_be_used_again_at_once() {
+    for reopens in [true, false] {
+        let (home, owner, mut other, session) = two_editors(json!([says("one")])).await;
+        let load = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+        let mut requests = frame(1001, "session/close", json!({"sessionId": session}));
+        if reopens {
+            requests += &frame(1002, "session/load", load);
+        }
+        requests += &frame(1003, "_nuncio/session/message", super::message(&session, "later"));
+        requests += &frame(1004, "session/prompt", prompt(&session, "again"));
+        other.raw(requests.as_bytes()).await;
+        for id in [1001, 1002, 1003, 1004].into_iter().filter(|id| reopens || *id != 1002) {
+            other.answer(&json!(id)).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+        }
+        other.finish().await;
+        owner.finish().await;
+        assert_complete(&home.log(&session).await);
+    }
 }
