@@ -274,6 +274,8 @@ pub(crate) const READER_BYTES_MAX: u64 = 256 << 20;
 pub(crate) const READERS_MAX: usize = 4;
 /// Maximum size of the extracted text of a document, in bytes.
 pub(crate) const DOCUMENT_TEXT_BYTES_MAX: usize = 256 << 10;
+/// Maximum size of the smaller copy of an image, in bytes: in base64, less than 4 MB.
+pub(crate) const IMAGE_COPY_BYTES_MAX: usize = 2_900_000;
 /// Maximum number of empty columns, and of spaces, that an office document repeats in the text.
 pub(crate) const DOCUMENT_COLUMNS_MAX: usize = 100;
 /// Maximum number of files of slash commands, and of skills.

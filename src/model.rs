@@ -62,6 +62,7 @@ mod wire;
 pub(crate) mod wire_formats;
 
 pub use crate::options::Thinking;
+pub use adapt::ImageConverter;
 pub use answer::{Chunk, ChunkStream, Model, ModelProvider};
 pub use aws::AwsKeys;
 pub use error::{Cause, ModelError, Retry};

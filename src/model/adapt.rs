@@ -3,7 +3,8 @@
 //! by their start.
 
 mod conversation;
-mod media;
+mod document_names;
+mod images;
 mod names;
 pub(super) mod repaired;
 mod schema;
@@ -20,6 +21,8 @@ use super::answer::Chunk;
 use super::endpoint::Endpoint;
 use super::request::Request;
 use crate::content::ProviderState;
+use images::FittedImages;
+pub use images::ImageConverter;
 pub(super) use tools::AdaptedTools;
 use traits::ProviderTraits;
 
@@ -31,9 +34,20 @@ pub(super) struct Adapter {
     last: Mutex<Option<Arc<AdaptedTools>>>,
     /// The tools whose omission was reported.
     named: Mutex<HashSet<String>>,
+    images: FittedImages,
 }
 
 impl Adapter {
+    pub(super) fn new(converter: ImageConverter) -> Adapter {
+        Adapter { images: FittedImages::new(converter), ..Adapter::default() }
+    }
+
+    /// Replaces the images that the provider of `endpoint` does not accept, before
+    /// [`Adapter::adapt`]. Returns notices for people.
+    pub(super) async fn fit_images(&self, endpoint: &Endpoint, request: &mut Request) -> Vec<Chunk> {
+        self.images.fit(ProviderTraits::new(endpoint), &endpoint.id, &mut request.messages).await
+    }
+
     /// Adapts a request to the provider of `endpoint`. Returns the tools too, which translate the
     /// calls in the answer.
     pub(super) fn adapt(&self, endpoint: &Endpoint, mut request: Request) -> (Request, Arc<AdaptedTools>) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::adapt::{self, Adapter};
+use super::adapt::{self, Adapter, ImageConverter};
 use super::answer::{Chunk, ChunkStream, Model};
 use super::answer_stream::AnswerStream;
 use super::endpoint::{Endpoint, Protocol};
@@ -22,10 +22,11 @@ use super::wire_formats::wire_format;
 use super::{output_limit, single_calls};
 use crate::web::HttpClients;
 
-/// Opens a model that retries failed requests. `servers` keeps what servers report and reveal.
-pub fn open(endpoint: Endpoint, clients: &HttpClients, servers: &LocalServers) -> Arc<dyn Model> {
+/// Opens a model that retries failed requests. `servers` keeps what servers report and reveal;
+/// `converter` converts images that the provider does not accept.
+pub fn open(endpoint: Endpoint, clients: &HttpClients, servers: &LocalServers, converter: ImageConverter) -> Arc<dyn Model> {
     let wait = endpoint.wait;
-    Arc::new(RetryModel::new(HttpModel::new(endpoint, clients, servers), wait))
+    Arc::new(RetryModel::new(HttpModel::new(endpoint, clients, servers, converter), wait))
 }
 
 /// The model of an endpoint, without retries: each stream is one attempt.
@@ -42,13 +43,13 @@ struct HttpModel {
 }
 
 impl HttpModel {
-    fn new(endpoint: Endpoint, clients: &HttpClients, servers: &LocalServers) -> HttpModel {
+    fn new(endpoint: Endpoint, clients: &HttpClients, servers: &LocalServers, converter: ImageConverter) -> HttpModel {
         let single_calls = Arc::new(AtomicBool::new(!endpoint.parallel_tool_calls));
         HttpModel {
             endpoint: Arc::new(endpoint),
             clients: clients.clone(),
             servers: servers.clone(),
-            adapter: Arc::default(),
+            adapter: Arc::new(Adapter::new(converter)),
             single_calls,
             unlimited: Arc::default(),
         }
@@ -91,13 +92,14 @@ impl HttpModel {
 
     /// Adapts the request to the provider, sends it, and translates the answer. If the provider
     /// refuses a part of the request, sends the request without the part.
-    async fn adapted(&self, endpoint: &Endpoint, reported: &Properties, request: Request) -> Result<ChunkStream, SendError> {
+    async fn adapted(&self, endpoint: &Endpoint, reported: &Properties, mut request: Request) -> Result<ChunkStream, SendError> {
+        let mut first = self.adapter.fit_images(endpoint, &mut request).await;
         let mut ladder = RepairLadder::new(endpoint, &self.servers.observed, request);
         loop {
             let (outgoing, tools) = ladder.outgoing(&self.adapter);
             match self.variants(endpoint, reported, &outgoing).await {
                 Ok(sent) => {
-                    let mut first = self.adapter.notices(endpoint, &tools);
+                    first.extend(self.adapter.notices(endpoint, &tools));
                     first.extend(ladder.finish());
                     let id = endpoint.id.clone();
                     let answer = sent.stream().map_ok(move |chunk| adapt::original(chunk, &tools, &id));

@@ -20,18 +20,29 @@ impl ProcessLauncher {
     /// Returns the text of a document. The error says why it cannot be read. Dropping the future
     /// ends the process that reads it. Must be called within a tokio runtime.
     pub async fn read_document(&self, kind: DocumentKind, bytes: &[u8]) -> Result<String, String> {
+        let text = self.read_in_process(kind, bytes).await?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Returns a smaller copy of an image, as [`ProcessLauncher::read_document`] returns a text.
+    pub async fn shrink_image(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        self.read_in_process(DocumentKind::Image, bytes).await
+    }
+
+    async fn read_in_process(&self, kind: DocumentKind, bytes: &[u8]) -> Result<Vec<u8>, String> {
         let permit = timeout(READER_WAIT, self.readers().acquire()).await;
         let _permit = permit.map_err(|_| "too many other documents are being read; try again later")?;
         let (child, mut input) = self.spawn_reader(kind).map_err(|error| format!("its reader cannot be started: {error}"))?;
         let Child { mut output, mut ending } = child;
-        let mut text = Vec::new();
+        let mut content = Vec::new();
         let read = async {
             let feed = async move {
                 // Fails if the reader has ended, which its status explains.
                 let _ = input.write_all(bytes).await;
             };
             // A reader that writes more than it should runs out of time.
-            let take = async { while text.len() <= 2 * kind.text_bytes_max() && output.read(&mut text).await.unwrap_or(0) > 0 {} };
+            let most = 2 * kind.output_bytes_max();
+            let take = async { while content.len() <= most && output.read(&mut content).await.unwrap_or(0) > 0 {} };
             tokio::join!(feed, take);
             ending.wait().await
         };
@@ -40,8 +51,7 @@ impl ProcessLauncher {
             Ok(Err(_)) => return Err(NO_REPORT.into()),
             Err(_) => OUT_OF_TIME,
         };
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if code == 0 { Ok(text) } else { Err(reason(code, &text)) }
+        if code == 0 { Ok(content) } else { Err(reason(code, &String::from_utf8_lossy(&content))) }
     }
 }
 

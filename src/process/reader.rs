@@ -1,6 +1,6 @@
 //! A reader: a process, forked by the fork server, that reads one document. It has no files, no
 //! network and no other processes, and its memory, time and stack are limited, so a hostile
-//! document can end only the reader. Its stdin is the document, its stdout the text. The fork
+//! document can end only the reader. Its stdin is the document, its stdout the text or the image. The fork
 //! server reports how it ended.
 
 use std::fs::File;
@@ -26,7 +26,7 @@ pub(super) const NO_TEXT: i32 = 1;
 /// Exit code of a reader whose parser panicked.
 pub(super) const PANICKED: i32 = 2;
 
-/// Reads a document of this kind from `input`, writes its text to `output`, and exits.
+/// Reads a document of this kind from `input`, writes what it reads to `output`, and exits.
 pub(super) fn reader_main(kind: DocumentKind, input: OwnedFd, output: OwnedFd, mark: CommandMark) -> ! {
     let ended = prepare(input, output, mark).and_then(|()| {
         // A stack that is bounded in the same way on all systems.
@@ -64,11 +64,11 @@ fn work(kind: DocumentKind) -> i32 {
         io::stdin().lock().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         documents::read(kind, &bytes)
     };
-    let (code, text) = match catch_unwind(read) {
-        Ok(Ok(text)) => (0, text),
-        Ok(Err(why)) => (NO_TEXT, why),
+    let (code, output) = match catch_unwind(read) {
+        Ok(Ok(output)) => (0, output),
+        Ok(Err(why)) => (NO_TEXT, why.into_bytes()),
         Err(_) => return PANICKED,
     };
-    let written = io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+    let written = io::stdout().lock().write_all(&output).and_then(|()| io::stdout().flush());
     if written.is_ok() { code } else { FAILED }
 }

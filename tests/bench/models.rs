@@ -109,7 +109,7 @@ fn deltas(format: &Format) {
         let _ = stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes());
     });
     let endpoint = Endpoint::new("bench/m", format.protocol, base_url);
-    let model = nuncio::internal::model::open(endpoint, &HttpClients::default(), &LocalServers::default());
+    let model = nuncio::internal::model::open(endpoint, &HttpClients::default(), &LocalServers::default(), Default::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {

@@ -6,6 +6,7 @@ mod empty_answers;
 mod endless_answers;
 mod fallback;
 mod faults;
+mod images;
 mod incomplete_turns;
 mod interrupted_answers;
 mod list_formats;

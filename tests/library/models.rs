@@ -6,6 +6,7 @@ mod catalog;
 mod errors;
 mod failures;
 mod faults;
+mod images;
 mod json_lines;
 mod local;
 mod long_calls;
@@ -62,7 +63,12 @@ fn open(wire: &Wire, base_url: &str) -> Arc<dyn Model> {
 
 /// Opens a model of the provider with this name.
 fn open_as(provider: &str, wire: &Wire, base_url: &str) -> Arc<dyn Model> {
-    nuncio::internal::model::open(endpoint(provider, wire, base_url), &HttpClients::default(), &LocalServers::default())
+    nuncio::internal::model::open(
+        endpoint(provider, wire, base_url),
+        &HttpClients::default(),
+        &LocalServers::default(),
+        Default::default(),
+    )
 }
 
 fn endpoint(provider: &str, wire: &Wire, base_url: &str) -> Endpoint {

@@ -22,7 +22,7 @@ use crate::model::local::{self, Candidate, LocalServer, LocalServers};
 use crate::model::providers::{self, KnownProvider};
 use crate::model::scripted::{self, Script};
 use crate::model::wire_formats::wire_format;
-use crate::model::{self, Media, Model, ModelError, ModelProvider, Retry};
+use crate::model::{self, ImageConverter, Media, Model, ModelError, ModelProvider, Retry};
 use crate::process::ProcessLauncher;
 use crate::web::{ClientOptions, HttpClients};
 use crate::workspace::{self, real_path};
@@ -222,7 +222,16 @@ impl Models {
         if let Some(base_url) = self.local_address(id, settings).await {
             endpoint.base_url = base_url;
         }
-        Ok(model::open(endpoint, &self.clients, &self.servers))
+        Ok(model::open(endpoint, &self.clients, &self.servers, self.image_converter()))
+    }
+
+    /// Returns a converter that reads images in processes of their own.
+    fn image_converter(&self) -> ImageConverter {
+        let launcher = self.launcher.clone();
+        ImageConverter::new(move |image| {
+            let launcher = launcher.clone();
+            Box::pin(async move { launcher.shrink_image(&image).await })
+        })
     }
 
     /// Reads a regular file of at most [`limits::SCRIPT_BYTES_MAX`]; other file types are errors.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::media;
+use super::document_names;
 use super::names::tool_name;
 use super::tools::AdaptedTools;
 use super::traits::ProviderTraits;
@@ -227,10 +227,10 @@ impl ConversationWriter<'_> {
         }
     }
 
-    /// Returns the parts without blank text, and with the images that the model reads.
+    /// Returns the parts without blank text, and with names of documents that the provider accepts.
     fn parts<'b>(&mut self, parts: &'b [Part]) -> Cow<'b, [Part]> {
         let is_blank = |part: &Part| matches!(part, Part::Text { text } if text.trim().is_empty());
-        let adapted = parts.iter().map(|part| media::adapt(part, self.traits, &mut self.document_names));
+        let adapted = parts.iter().map(|part| document_names::adapt(part, self.traits, &mut self.document_names));
         let adapted: Vec<Cow<'b, Part>> = adapted.filter(|part| !is_blank(part)).collect();
         match adapted.len() == parts.len() && adapted.iter().all(|part| matches!(part, Cow::Borrowed(_))) {
             true => Cow::Borrowed(parts),

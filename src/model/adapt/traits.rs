@@ -36,7 +36,16 @@ pub(super) struct ProviderTraits {
     pub image_types: &'static [&'static str],
     /// Maximum size of an image in base64, in bytes.
     pub image_bytes_max: usize,
+    /// A request with many images has a lower limit of their width and height.
+    pub limits_many_images: bool,
 }
+
+/// Maximum width and height of an image, in pixels.
+const IMAGE_EDGE_MAX: u32 = 8000;
+/// Number of images above which Claude accepts only [`MANY_IMAGES_EDGE_MAX`].
+const MANY_IMAGES: usize = 20;
+/// Maximum width and height of each of many images, in pixels.
+const MANY_IMAGES_EDGE_MAX: u32 = 2000;
 
 /// Families of models on Amazon Bedrock, besides Mistral's, that refuse a message of the user after
 /// tool results.
@@ -47,6 +56,11 @@ const GEMINI_IMAGES: &[&str] = &["image/jpeg", "image/png", "image/webp", "image
 const PHOTOS: &[&str] = &["image/jpeg", "image/png"];
 
 impl ProviderTraits {
+    /// Returns the maximum width and height of an image, in pixels, in a request with so many images.
+    pub(super) fn image_edge_max(&self, images: usize) -> u32 {
+        if self.limits_many_images && images > MANY_IMAGES { MANY_IMAGES_EDGE_MAX } else { IMAGE_EDGE_MAX }
+    }
+
     /// Returns the properties of the provider and the model of `endpoint`.
     pub(super) fn new(endpoint: &Endpoint) -> ProviderTraits {
         let model = bare_name(&endpoint.model).to_lowercase();
@@ -92,6 +106,7 @@ impl ProviderTraits {
                 _ if is_xai => PHOTOS,
                 _ => IMAGES,
             },
+            limits_many_images: matches!(protocol, Protocol::Bedrock | Protocol::Anthropic),
             image_bytes_max: match protocol {
                 Protocol::Anthropic if is_vertex => 5_242_880,
                 Protocol::Bedrock => 5_000_000,

@@ -11,6 +11,7 @@ mod editor;
 mod events;
 mod home;
 mod http;
+pub mod images;
 #[allow(dead_code)]
 #[path = "../../../src/limits.rs"]
 pub mod limits;

@@ -6,7 +6,7 @@ mod calls;
 mod documents;
 mod fields;
 mod images;
-mod magic;
+pub mod magic;
 mod media;
 mod model;
 mod names;

@@ -142,7 +142,7 @@ async fn assert_bodies(to: Protocol) {
         context_window: 100_000,
         ..Endpoint::new(format!("test/{model}"), configured(to), &provider.base_url)
     };
-    let model = open(endpoint, &HttpClients::default(), &LocalServers::default());
+    let model = open(endpoint, &HttpClients::default(), &LocalServers::default(), Default::default());
     let mut sent = 0;
     for (number, from) in PROTOCOLS.into_iter().enumerate() {
         for seed in 0..SESSIONS {

@@ -47,7 +47,11 @@ async fn answer(wire: &Wire, provider: &Provider) -> Answer {
         max_output_tokens: Some(500),
         ..endpoint("test", wire, &provider.base_url)
     };
-    ask(nuncio::internal::model::open(endpoint, &HttpClients::default(), &Default::default()).as_ref(), request(text())).await
+    ask(
+        nuncio::internal::model::open(endpoint, &HttpClients::default(), &Default::default(), Default::default()).as_ref(),
+        request(text()),
+    )
+    .await
 }
 
 /// The cause of the error, or of the first retry's error.

@@ -66,7 +66,12 @@ async fn every_cut(wire: &'static Wire) {
         let first = answer(&whole[..at]);
         let provider = Provider::start(wire.protocol, vec![if incomplete { first.cut() } else { first }]).await;
         provider.otherwise(answer(whole));
-        let model = nuncio::internal::model::open(endpoint("test", wire, &provider.base_url), clients, &LocalServers::default());
+        let model = nuncio::internal::model::open(
+            endpoint("test", wire, &provider.base_url),
+            clients,
+            &LocalServers::default(),
+            Default::default(),
+        );
         let answer = ask(model.as_ref(), request(hi())).await;
         let what = format!("{} cut at byte {at} of {}, incomplete: {incomplete}", wire.model, whole.len());
         assert_received_once(answer, expected, &what);

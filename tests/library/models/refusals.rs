@@ -162,7 +162,7 @@ async fn refusing(wire: &'static Wire, needles: &'static [&'static str], words: 
 }
 
 fn opened(endpoint: &Endpoint, servers: &LocalServers) -> Arc<dyn Model> {
-    nuncio::internal::model::open(endpoint.clone(), &HttpClients::default(), servers)
+    nuncio::internal::model::open(endpoint.clone(), &HttpClients::default(), servers, Default::default())
 }
 
 #[tokio::test]
