@@ -28,8 +28,8 @@ struct CallOrder {
     last: u64,
     /// Numbers of the calls that are not decided.
     undecided: BTreeSet<u64>,
-    /// Numbers and connections of the calls whose message was sent to an owner that has not answered.
-    /// An owner that ends refuses them.
+    /// Numbers and connections of the calls whose message was sent to an owner that has not
+    /// answered. An owner that ends refuses them.
     sent: BTreeMap<u64, Arc<PeerConnection>>,
 }
 
@@ -67,8 +67,8 @@ impl CallPlace {
         self.calls.order.send_if_modified(|order| order.undecided.remove(&self.number) | order.sent.remove(&self.number).is_some());
     }
 
-    /// Records that the message of the call is sent to an owner. Later calls can start, and send their
-    /// messages to this owner only.
+    /// Records that the message of the call is sent to an owner. Later calls can start, and send
+    /// their messages to this owner only.
     pub(in crate::api) fn set_sent(&self, connection: Arc<PeerConnection>) {
         self.calls.order.send_modify(|order| {
             order.undecided.remove(&self.number);
@@ -76,9 +76,9 @@ impl CallPlace {
         });
     }
 
-    /// Waits until each earlier message has arrived. A message that was sent on `connection` precedes
-    /// the next one there, unless the owner is refusing them. The time is limited, because an owner
-    /// may hang.
+    /// Waits until each earlier message has arrived. A message that was sent on `connection`
+    /// precedes the next one there, unless the owner is refusing them. The time is limited, because
+    /// an owner may hang.
     pub(in crate::api) async fn earlier_messages_arrived(&self, connection: Option<&Arc<PeerConnection>>) {
         let connection = connection.filter(|_| !self.refused.load(Ordering::Acquire));
         let mut order = self.calls.order.subscribe();
