@@ -1,7 +1,7 @@
 //! A reader: a process, forked by the fork server, that reads one document. It has no files, no
 //! network and no other processes, and its memory, time and stack are limited, so a hostile
-//! document can end only the reader. Its stdin is the document, its stdout the text or the image. The fork
-//! server reports how it ended.
+//! document can end only the reader. Its stdin is the document, its stdout the text or the image.
+//! The fork server reports how it ended.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

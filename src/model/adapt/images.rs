@@ -75,8 +75,8 @@ impl FittedImages {
         FittedImages { converter, last: Mutex::default() }
     }
 
-    /// Replaces the images of a conversation that the provider does not accept. Returns a notice for
-    /// each reason for which an image became text and that no earlier notice named.
+    /// Replaces the images of a conversation that the provider does not accept. Returns a notice
+    /// for each reason for which an image became text and that no earlier notice named.
     pub(super) async fn fit(&self, traits: ProviderTraits, model: &str, messages: &mut [Arc<Message>]) -> Vec<Chunk> {
         let edge_max = traits.image_edge_max(messages.iter().map(|message| images(message)).sum());
         let mut last = self.last.lock().await;

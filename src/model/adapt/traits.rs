@@ -56,7 +56,8 @@ const GEMINI_IMAGES: &[&str] = &["image/jpeg", "image/png", "image/webp", "image
 const PHOTOS: &[&str] = &["image/jpeg", "image/png"];
 
 impl ProviderTraits {
-    /// Returns the maximum width and height of an image, in pixels, in a request with so many images.
+    /// Returns the maximum width and height of an image, in pixels, in a request with so many
+    /// images.
     pub(super) fn image_edge_max(&self, images: usize) -> u32 {
         if self.limits_many_images && images > MANY_IMAGES { MANY_IMAGES_EDGE_MAX } else { IMAGE_EDGE_MAX }
     }
