@@ -1,6 +1,7 @@
 //! Finds instruction files, such as AGENTS.md: the user's own file, the files of the project from
 //! the repository root down to the session's directory, and in directories below it.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::project_dirs::{ProjectDirs, read};
@@ -26,6 +27,15 @@ pub(crate) struct FoundInstructions {
     pub taken: Vec<Instruction>,
     /// Files and directories that were ignored because another user owns them.
     pub foreign: Vec<PathBuf>,
+    /// Imported files that were skipped.
+    pub skipped: Vec<SkippedImport>,
+}
+
+/// A file that an instruction file imports and that is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SkippedImport {
+    pub path: PathBuf,
+    pub why: String,
 }
 
 /// Where instruction files are searched.
@@ -59,7 +69,7 @@ impl InstructionSearch<'_> {
 
     fn read(&self) -> Reader<'_> {
         let project = ProjectDirs::new(self.cwd, self.trust);
-        let found = FoundInstructions { taken: Vec::new(), foreign: project.foreign.clone() };
+        let found = FoundInstructions { foreign: project.foreign.clone(), ..FoundInstructions::default() };
         let left = INSTRUCTIONS_BYTES_MAX;
         let mut reader = Reader { search: self, dirs: project.dirs.clone(), project, seen: Vec::new(), left, found };
         let own = self.config.map(|config| config.join(USER_FILE));
@@ -131,32 +141,52 @@ impl Reader<'_> {
         self.left -= text.len().min(self.left);
         let dir = real.parent().map(PathBuf::from).unwrap_or_default();
         self.seen.push(real);
-        let imports: Vec<String> = if depth < IMPORT_DEPTH_MAX { imports(&text) } else { Vec::new() };
+        let imports = imports(&text);
         self.found.taken.push(Instruction { path, text });
         for name in imports {
             let path = match (name.strip_prefix("~/"), self.search.home) {
                 (Some(rest), Some(home)) => home.join(rest),
                 _ => dir.join(&name),
             };
-            if let Some((real, owner)) = self.importable(&path, importer) {
-                self.take(real.clone(), real, owner, depth + 1);
+            match self.importable(&path, importer, depth + 1) {
+                Ok((real, owner)) => self.take(real.clone(), real, owner, depth + 1),
+                // Other words, such as a name of a package, also begin with `@`.
+                Err(_) if !path.exists() && path.extension().is_none_or(|extension| extension != "md") => {}
+                Err(why) => self.found.skipped.push(SkippedImport { path, why: why.to_string() }),
             }
         }
     }
 
     /// Returns the real path of a file that may be imported: one of the repository, or a Markdown
     /// file of the user's configuration. The latter only if the user imports it or trusts the
-    /// project.
-    fn importable(&self, path: &Path, importer: Importer) -> Option<(PathBuf, Importer)> {
-        let real = path.canonicalize().ok().filter(|real| real.is_file())?;
+    /// project. The error says why it is skipped.
+    fn importable(&self, path: &Path, importer: Importer, depth: usize) -> Result<(PathBuf, Importer), Cow<'static, str>> {
+        let real = path.canonicalize().map_err(|_| "it does not exist")?;
+        if !real.is_file() {
+            return Err("it is no file".into());
+        }
+        if depth > IMPORT_DEPTH_MAX {
+            return Err(format!("imports are followed {IMPORT_DEPTH_MAX} levels deep").into());
+        }
+        if self.seen.len() >= INSTRUCTION_FILES_MAX && !self.seen.contains(&real) {
+            return Err(format!("there are more than {INSTRUCTION_FILES_MAX} instruction files").into());
+        }
         if importer == Importer::Project && real.starts_with(&self.project.root) {
-            return (!self.project.is_foreign(&self.project.root, &real, &real)).then_some((real, Importer::Project));
+            return match self.project.is_foreign(&self.project.root, &real, &real) {
+                true => Err("another user owns it".into()),
+                false => Ok((real, Importer::Project)),
+            };
         }
         let home = self.search.home.into_iter().flat_map(|home| [home.join(".claude"), home.join(".agents")]);
         let mut own = home.chain(self.search.config.map(Into::into)).filter_map(|dir| dir.canonicalize().ok());
-        let readable = real.extension().is_some_and(|extension| extension == "md") && own.any(|dir| real.starts_with(dir));
+        if real.extension().is_none_or(|extension| extension != "md") || !own.any(|dir| real.starts_with(dir)) {
+            return Err("it is outside of the project, and no Markdown file of your configuration".into());
+        }
         let is_trusted = || self.search.trust.is_none_or(|places| Trust::load(places).covers(self.search.cwd));
-        (readable && (importer == Importer::User || is_trusted())).then_some((real, Importer::User))
+        match importer == Importer::User || is_trusted() {
+            true => Ok((real, Importer::User)),
+            false => Err("it is a file of your configuration, and the project is not trusted: run `nuncio trust`".into()),
+        }
     }
 }
 

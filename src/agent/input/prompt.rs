@@ -2,6 +2,7 @@
 //! unchanged, because providers cache the start of requests. A changed instruction file takes
 //! effect when the session is opened again or its model, system prompt or directories change.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -11,7 +12,7 @@ use crate::agent::calls::hooks::RequestHooks;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::services::Services;
 use crate::config::owner_name;
-use crate::context::instructions::{FoundInstructions, InstructionSearch};
+use crate::context::instructions::{FoundInstructions, InstructionSearch, SkippedImport};
 use crate::context::{skills, system_prompt};
 use crate::error::Result;
 use crate::event::{Body, Severity};
@@ -22,8 +23,8 @@ use crate::workspace::one_line;
 #[derive(Default)]
 pub(in crate::agent) struct SystemPrompt {
     kept: Mutex<Option<(Inputs, Arc<str>)>>,
-    /// Files owned by other users that were already reported in a notice.
-    reported: Mutex<Vec<PathBuf>>,
+    /// Skipped files that were already reported in a notice.
+    reported: Mutex<HashSet<PathBuf>>,
 }
 
 /// The inputs of a system prompt. The files that it contains are read once for the same inputs.
@@ -57,8 +58,8 @@ impl SystemPrompt {
         if let Some(text) = self.kept(&inputs) {
             return Ok(text);
         }
-        let (text, skipped) = assemble(&inputs, environment)?;
-        self.report_skipped(turn, skipped).await;
+        let (text, found) = assemble(&inputs, environment)?;
+        self.report_skipped(turn, found).await;
         let (text, complete) = RequestHooks { host: turn, environment, model }.system(text).await?;
         if complete {
             *self.kept.lock() = Some((inputs, text.clone()));
@@ -85,25 +86,29 @@ impl SystemPrompt {
         kept.as_ref().filter(|(known, _)| known == inputs).map(|(_, text)| text.clone())
     }
 
-    /// Emits one notice for the files and directories that were skipped because another user owns
-    /// them.
-    async fn report_skipped(&self, turn: &Turn, mut skipped: Vec<PathBuf>) {
-        {
-            let mut reported = self.reported.lock();
-            skipped.retain(|path| !reported.contains(path));
-            reported.extend(skipped.iter().cloned());
-        }
-        if !skipped.is_empty() {
-            let named = |path: &PathBuf| one_line(format!("{} (owner: {})", path.display(), owner_name(path)));
-            let names: Vec<String> = skipped.iter().map(named).collect();
+    /// Emits a notice for the files and directories that were skipped because another user owns
+    /// them, and one for skipped imports. Each file is named once.
+    async fn report_skipped(&self, turn: &Turn, found: FoundInstructions) {
+        let is_new = |path: &PathBuf| self.reported.lock().insert(path.clone());
+        let foreign: Vec<&PathBuf> = found.foreign.iter().filter(|path| is_new(path)).collect();
+        if !foreign.is_empty() {
+            let named = |path: &&PathBuf| one_line(format!("{} (owner: {})", path.display(), owner_name(path)));
+            let names: Vec<String> = foreign.iter().map(named).collect();
             let description = format!("{}; `nuncio trust DIR` accepts a directory of another user", names.join(", "));
             turn.emit(Body::notice(Severity::Warning, "Project files owned by another user are ignored", description)).await;
+        }
+        let imports: Vec<&SkippedImport> = found.skipped.iter().filter(|import| is_new(&import.path)).collect();
+        if !imports.is_empty() {
+            let lines: Vec<String> =
+                imports.iter().map(|import| one_line(format!("{}: {}", import.path.display(), import.why))).collect();
+            let title = "Files that instruction files import are skipped";
+            turn.emit(Body::notice(Severity::Warning, title, lines.join("\n"))).await;
         }
     }
 }
 
-/// Assembles the system prompt. Also returns the files that were skipped.
-fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<str>, Vec<PathBuf>)> {
+/// Assembles the system prompt. Also returns the instruction files.
+fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<str>, FoundInstructions)> {
     let settings = &environment.loaded.settings;
     let mut base = match inputs.own.as_ref().or(environment.services.overrides.system_prompt.as_ref()) {
         Some(prompt) => prompt.clone(),
@@ -118,7 +123,7 @@ fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<st
         FoundInstructions::default()
     };
     let skills = skills::find(&environment.services.prompt_dirs(&environment.workspace.cwd));
-    Ok((system_prompt::whole(&base, &environment.workspace, &found.taken, &skills).into(), found.foreign))
+    Ok((system_prompt::whole(&base, &environment.workspace, &found.taken, &skills).into(), found))
 }
 
 impl Services {

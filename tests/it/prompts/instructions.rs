@@ -1,6 +1,6 @@
 //! Instruction files of the user, imports, and files of directories below the session's directory.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::bodies;
 use harness::Home;
@@ -65,6 +65,40 @@ async fn imports_are_followed_within_their_limits() {
         wrong.extend((system_prompt_contains(&home, SECRET).await != expected).then_some(name));
     }
     assert_eq!(wrong, Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn skipped_imports_are_named_with_the_reason() {
+    let home = Home::new();
+    home.put(".git/HEAD", "ref: refs/heads/main\n");
+    home.put("AGENTS.md", "@missing.md @../secret.md @../secret.txt @docs @1 @~/.claude/own.md @taken.md\n");
+    home.put("taken.md", "Use @types/node and @scope/package, and ask @someone.\n");
+    for (file, text) in [("1", "@2"), ("2", "@3"), ("3", "@4"), ("4", "@5"), ("5", "@6"), ("6", "words")] {
+        home.put(file, text);
+    }
+    for file in ["docs/a.md", "../secret.md", "../secret.txt", "../.claude/own.md"] {
+        home.put(file, "words\n");
+    }
+    let (mut agent, session) = home.session(json!([{"text": "ok"}, {"text": "ok"}]), &[]).await;
+    agent.turn(&session, "go").await;
+    agent.turn(&session, "go on").await;
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let skipped: Vec<&Value> = log.iter().filter(|event| event.to_string().contains("import are skipped")).collect();
+    let [notice] = skipped[..] else { panic!("{skipped:#?}") };
+    let description = notice["body"]["description"].as_str().unwrap();
+    let lines: Vec<&str> = description.lines().map(|line| line.rsplit_once('/').unwrap().1).collect();
+    assert_eq!(
+        lines,
+        [
+            "missing.md: it does not exist",
+            "secret.md: it is outside of the project, and no Markdown file of your configuration",
+            "secret.txt: it is outside of the project, and no Markdown file of your configuration",
+            "docs: it is no file",
+            "6: imports are followed 5 levels deep",
+            "own.md: it is a file of your configuration, and the project is not trusted: run `nuncio trust`",
+        ]
+    );
 }
 
 #[tokio::test]
