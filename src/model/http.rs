@@ -94,20 +94,29 @@ impl HttpModel {
     /// refuses a part of the request, sends the request without the part.
     async fn adapted(&self, endpoint: &Endpoint, reported: &Properties, mut request: Request) -> Result<ChunkStream, SendError> {
         let mut first = self.adapter.fit_images(endpoint, &mut request).await;
+        let encode_again =
+            |outgoing: &OutgoingRequest| encode(endpoint, reported, outgoing, self.single_calls.load(Ordering::Relaxed));
         let mut ladder = RepairLadder::new(endpoint, &self.servers.observed, request);
         loop {
             let (outgoing, tools) = ladder.outgoing(&self.adapter);
             match self.variants(endpoint, reported, &outgoing).await {
                 Ok(sent) => {
+                    let mut answer = sent.stream();
+                    let begun = beginning(&mut answer).await;
+                    if let Some(Err(error)) = begun.last() {
+                        if ladder.repair(&SendError::in_answer(error), &outgoing, || encode_again(&outgoing)) {
+                            continue;
+                        }
+                        return Ok(stream::iter(begun).boxed());
+                    }
                     first.extend(self.adapter.notices(endpoint, &tools));
                     first.extend(ladder.finish());
                     let id = endpoint.id.clone();
-                    let answer = sent.stream().map_ok(move |chunk| adapt::original(chunk, &tools, &id));
+                    let answer = stream::iter(begun).chain(answer).map_ok(move |chunk| adapt::original(chunk, &tools, &id));
                     return Ok(stream::iter(first.into_iter().map(Ok)).chain(answer).boxed());
                 }
                 Err(refused) => {
-                    let single = self.single_calls.load(Ordering::Relaxed);
-                    if refused.lacks_path || !ladder.repair(&refused, &outgoing, || encode(endpoint, reported, &outgoing, single)) {
+                    if refused.lacks_path || !ladder.repair(&refused, &outgoing, || encode_again(&outgoing)) {
                         return Err(refused);
                     }
                 }
@@ -147,6 +156,20 @@ impl HttpModel {
     fn window(&self, reported: Option<u64>) -> u64 {
         self.servers.observed.window(&self.endpoint, self.endpoint.window(reported))
     }
+}
+
+/// Reads an answer until it shows something or fails. Some providers refuse a request with an error
+/// in the stream.
+async fn beginning(answer: &mut ChunkStream) -> Vec<Result<Chunk, ModelError>> {
+    let mut begun = Vec::new();
+    while let Some(chunk) = answer.next().await {
+        let shows_nothing = matches!(chunk, Ok(Chunk::Usage(_) | Chunk::UsageSoFar(_)));
+        begun.push(chunk);
+        if !shows_nothing {
+            break;
+        }
+    }
+    begun
 }
 
 /// Returns the endpoint with the protocol of chat completions.

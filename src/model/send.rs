@@ -30,6 +30,13 @@ pub(super) struct SendError {
     pub body: String,
 }
 
+impl SendError {
+    /// Creates the error of an answer that fails before it has shown something.
+    pub(super) fn in_answer(error: &ModelError) -> SendError {
+        SendError { status: StatusCode::BAD_REQUEST.as_u16(), ..error.clone().into() }
+    }
+}
+
 impl From<ModelError> for SendError {
     fn from(error: ModelError) -> SendError {
         SendError { error, lacks_path: false, status: 0, body: String::new() }

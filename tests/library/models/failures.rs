@@ -118,7 +118,7 @@ async fn http_errors_have_message_and_hint() {
             // If the Responses API may be missing, the request is also sent as a chat completion.
             // After a bad request, one without the image is sent.
             let is_chat_too = status == 404 && wire.protocol == harness::provider::Protocol::OpenaiResponses;
-            let requests = if is_chat_too || status == 400 { 2 } else { 1 };
+            let requests = if is_chat_too || matches!(status, 200 | 400) { 2 } else { 1 };
             let (answer, _) = exchange(wire, vec![Exchange::error(status, body); requests]).await;
             let error = answer.error.expect("an error");
             assert_eq!(answer.chunks, []);

@@ -134,23 +134,37 @@ const REFUSALS: &[Refusal] = &[
     },
 ];
 
+/// How a provider refuses a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Status,
+    /// As an event of an answer with the status 200.
+    Event,
+}
+
 /// The error of a provider in its own shape.
-fn error(protocol: Protocol, words: &str) -> Exchange {
+fn error(protocol: Protocol, words: &str, way: Way) -> Exchange {
     let body = match protocol {
         Protocol::Anthropic => json!({ "type": "error", "error": { "type": "invalid_request_error", "message": words } }),
         Protocol::Gemini => json!({ "error": { "code": 400, "message": words, "status": "INVALID_ARGUMENT" } }),
         Protocol::Ollama => json!({ "error": words }),
+        Protocol::OpenaiResponses if way == Way::Event => {
+            json!({ "type": "error", "code": "invalid_request_error", "message": words, "param": null })
+        }
         _ => json!({ "error": { "message": words, "type": "invalid_request_error", "param": null, "code": null } }),
     };
-    Exchange::error(400, &body.to_string())
+    match (way, protocol) {
+        (Way::Status, _) => Exchange::error(400, &body.to_string()),
+        (Way::Event, _) => Exchange::events(&[&body.to_string()]),
+    }
 }
 
-async fn refusing(wire: &'static Wire, needles: &'static [&'static str], words: &'static str) -> Provider {
+async fn refusing(wire: &'static Wire, needles: &'static [&'static str], words: &'static str, way: Way) -> Provider {
     let provider = Provider::start(wire.protocol, Vec::new()).await;
     provider.respond(move |received| match needles.iter().find(|needle| received.text.contains(**needle)) {
         Some(needle) => {
             let place = place(&received.body, needle, wire.protocol == Protocol::Anthropic);
-            error(wire.protocol, &words.replace("{place}", &place))
+            error(wire.protocol, &words.replace("{place}", &place), way)
         }
         None if wire.protocol == Protocol::Ollama => {
             let lines = wire.plain.iter().map(|line| format!("{line}\n")).collect();
@@ -168,14 +182,17 @@ fn opened(endpoint: &Endpoint, servers: &LocalServers) -> Arc<dyn Model> {
 #[tokio::test]
 async fn refused_parts_are_left_out_at_once_and_in_later_requests() {
     let mut wrong = Vec::new();
-    for wire in WIRES {
+    // Ollama refuses a request before its answer.
+    let has_events = |wire: &&Wire| wire.protocol != Protocol::Ollama;
+    let statuses = WIRES.iter().map(|wire| (wire, Way::Status));
+    for (wire, way) in statuses.chain(WIRES.iter().filter(has_events).map(|wire| (wire, Way::Event))) {
         for refusal in REFUSALS {
             // Gemini's requests name their tools by `functionDeclarations` and have no ids of calls.
             let is_id = refusal.needles.iter().any(|needle| needle.starts_with("call"));
             if wire.protocol == Protocol::Gemini && is_id {
                 continue;
             }
-            let provider = refusing(wire, refusal.needles, refusal.words).await;
+            let provider = refusing(wire, refusal.needles, refusal.words, way).await;
             let (endpoint, servers) = (endpoint("test", wire, &provider.base_url), LocalServers::default());
             let mut asked = conversation();
             let answer = ask(opened(&endpoint, &servers).as_ref(), asked.clone()).await;
@@ -189,7 +206,7 @@ async fn refused_parts_are_left_out_at_once_and_in_later_requests() {
             asked.refused = Arc::new(parts);
             let again = ask(opened(&endpoint, &servers).as_ref(), asked).await;
             let received = provider.finish_unchecked().await;
-            let what = format!("{:?} {:?} {}", wire.protocol, refusal.needles, refusal.words);
+            let what = format!("{:?} {way:?} {:?} {}", wire.protocol, refusal.needles, refusal.words);
             let last = received.last().map(|received| received.text.clone()).unwrap_or_default();
             let missing: Vec<_> = refusal.kept.iter().filter(|kept| !last.contains(**kept)).collect();
             if answer.error.is_some() || again.error.is_some() || received.len() != refusal.requests + 1 || notices == 0 {
@@ -221,7 +238,7 @@ async fn refused_fields_are_left_out() {
     ] {
         let wire = WIRES.iter().find(|wire| wire.protocol == protocol).expect("a wire");
         let needles: &'static [&'static str] = Box::leak(Box::new([field]));
-        let provider = refusing(wire, needles, words).await;
+        let provider = refusing(wire, needles, words, Way::Status).await;
         let (endpoint, servers) = (endpoint("test", wire, &provider.base_url), LocalServers::default());
         let model = opened(&endpoint, &servers);
         assert_eq!(ask(model.as_ref(), conversation()).await.error, None, "{words}");
@@ -236,7 +253,7 @@ async fn refused_fields_are_left_out() {
 async fn refusals_that_no_change_repairs_fail_with_the_words_of_the_provider() {
     for wire in WIRES {
         let provider = Provider::start(wire.protocol, Vec::new()).await;
-        provider.otherwise(error(wire.protocol, "We do not like you."));
+        provider.otherwise(error(wire.protocol, "We do not like you.", Way::Status));
         let (endpoint, servers) = (endpoint("test", wire, &provider.base_url), LocalServers::default());
         let answer = ask(opened(&endpoint, &servers).as_ref(), conversation()).await;
         let failed = answer.error.expect("an error");
