@@ -69,6 +69,7 @@ impl Adapter {
         let notice = |(name, why): &(String, String)| Chunk::Notice {
             title: format!("{} does not get the tool {name}", endpoint.id),
             description: format!("{why}; the other tools work"),
+            code: Some("tool_left_out".to_owned()),
         };
         new.map(notice).collect()
     }

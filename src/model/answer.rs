@@ -66,6 +66,8 @@ pub enum Chunk {
         title: String,
         /// The text below the title.
         description: String,
+        /// The subject: `image_replaced`, `tool_left_out` or `request_repaired`; `None` for others.
+        code: Option<String>,
     },
     /// A provider refused these parts of the conversation, and accepted the request without them.
     /// Later requests contain their digests in `refused`.

@@ -81,6 +81,7 @@ impl HttpModel {
                         endpoint.base_url,
                         endpoint.provider()
                     ),
+                    code: None,
                 };
                 Ok(stream::iter([Ok(notice)]).chain(sent).boxed())
             }

@@ -130,6 +130,7 @@ impl<'a> RepairLadder<'a> {
         let notice = |(what, why): (String, String)| Chunk::Notice {
             title: format!("{} refused {what}: left out from now on", self.endpoint.id),
             description: self.endpoint.masked(&why),
+            code: Some("request_repaired".to_owned()),
         };
         let mut reports: Vec<Chunk> = self.repaired.into_iter().map(notice).collect();
         if !self.parts.is_empty() {

@@ -198,7 +198,10 @@ impl<'a> Steps<'a> {
                     let description = format!("truncated at {bound}; its tool calls are not run");
                     turn.emit(Body::notice(Severity::Warning, "The model's answer is too long", description)).await;
                 }
-                Some(Ok(Chunk::Notice { title, description })) => turn.emit(Body::notice(Severity::Info, title, description)).await,
+                Some(Ok(Chunk::Notice { title, description, code })) => {
+                    let (severity, description) = (Severity::Info, Some(description));
+                    turn.emit(Body::Notice { severity, title, description, code, note: None }).await;
+                }
                 Some(Ok(Chunk::Refused { parts })) => turn.emit(Body::RequestRepaired { parts }).await,
                 Some(Ok(Chunk::UsageSoFar(usage))) => self.usage_so_far = Some(usage),
                 Some(Ok(Chunk::Usage(usage))) => {

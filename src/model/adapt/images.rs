@@ -104,6 +104,7 @@ impl FittedImages {
         let notice = |why: String| Chunk::Notice {
             title: format!("{model} does not get an image"),
             description: format!("{why}; the model gets a text instead"),
+            code: Some("image_replaced".to_owned()),
         };
         new.map(notice).collect()
     }

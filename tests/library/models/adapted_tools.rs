@@ -293,7 +293,11 @@ async fn tools_that_cannot_be_adapted_are_left_out_with_one_notice() {
         let (answer, received) = send(Protocol::OpenaiChat, provider, tools).await;
         assert_eq!(answer.error, None);
         assert_eq!(sent(&received.body).len(), count);
-        let notices = answer.chunks.iter().filter(|chunk| matches!(chunk, Chunk::Notice { .. })).count();
+        let notices = answer
+            .chunks
+            .iter()
+            .filter(|chunk| matches!(chunk, Chunk::Notice { code: Some(code), .. } if code == "tool_left_out"))
+            .count();
         assert_eq!(notices, given - count, "{provider}");
     }
 }

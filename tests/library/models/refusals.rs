@@ -175,6 +175,10 @@ async fn refusing(wire: &'static Wire, needles: &'static [&'static str], words: 
     provider
 }
 
+fn is_repair(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Notice { code: Some(code), .. } if code == "request_repaired")
+}
+
 fn opened(endpoint: &Endpoint, servers: &LocalServers) -> Arc<dyn Model> {
     nuncio::internal::model::open(endpoint.clone(), &HttpClients::default(), servers, Default::default())
 }
@@ -201,7 +205,7 @@ async fn refused_parts_are_left_out_at_once_and_in_later_requests() {
                 _ => Vec::new(),
             });
             let parts: HashSet<String> = parts.collect();
-            let notices = answer.chunks.iter().filter(|chunk| matches!(chunk, Chunk::Notice { .. })).count();
+            let notices = answer.chunks.iter().filter(|chunk| is_repair(chunk)).count();
             // A later request of the session, also of another process.
             asked.refused = Arc::new(parts);
             let again = ask(opened(&endpoint, &servers).as_ref(), asked).await;
