@@ -60,6 +60,8 @@ pub mod sse;
 mod variables;
 mod wire;
 pub(crate) mod wire_formats;
+#[cfg(debug_assertions)]
+mod written_requests;
 
 pub use crate::options::Thinking;
 pub use adapt::ImageConverter;

@@ -2,6 +2,8 @@
 //! a session in this process starts again at the first step.
 
 use std::num::NonZeroUsize;
+#[cfg(debug_assertions)]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ use super::error::{ModelError, Retry};
 use super::message::{Block, Message};
 use super::request::Request;
 use super::retry::RetryModel;
+#[cfg(debug_assertions)]
+use super::written_requests::RequestWriter;
 use crate::content::{StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
 use crate::id::ToolCallId;
@@ -94,13 +98,35 @@ impl Script {
 
 /// Opens the model for one session, at the first step.
 pub fn open(id: impl Into<String>, script: Script) -> Arc<dyn Model> {
-    Arc::new(RetryModel::new(ScriptedModel { id: id.into(), script: Arc::new(script), position: Arc::default() }, MODEL_WAIT))
+    Arc::new(RetryModel::new(ScriptedModel::new(id.into(), script), MODEL_WAIT))
+}
+
+/// Opens the model like [`open`], and writes each request to `file` as the providers would receive
+/// it.
+#[cfg(debug_assertions)]
+pub(crate) fn open_written(id: impl Into<String>, script: Script, file: PathBuf) -> Arc<dyn Model> {
+    let writer = Some(Arc::new(RequestWriter::new(file)));
+    Arc::new(RetryModel::new(ScriptedModel { writer, ..ScriptedModel::new(id.into(), script) }, MODEL_WAIT))
 }
 
 struct ScriptedModel {
     id: String,
     script: Arc<Script>,
     position: Arc<Mutex<Position>>,
+    #[cfg(debug_assertions)]
+    writer: Option<Arc<RequestWriter>>,
+}
+
+impl ScriptedModel {
+    fn new(id: String, script: Script) -> ScriptedModel {
+        ScriptedModel {
+            id,
+            script: Arc::new(script),
+            position: Arc::default(),
+            #[cfg(debug_assertions)]
+            writer: None,
+        }
+    }
 }
 
 /// The next step, and the number of failures returned for it.
@@ -124,7 +150,13 @@ impl Model for ScriptedModel {
 
     fn stream(&self, request: Request) -> ChunkStream {
         let (script, position) = (self.script.clone(), self.position.clone());
+        #[cfg(debug_assertions)]
+        let writer = self.writer.clone();
         let answer = async move {
+            #[cfg(debug_assertions)]
+            if let Some(writer) = writer {
+                writer.write(&request).await;
+            }
             let answer = match next(&script, &position) {
                 Ok(number) => perform(number, script.steps.get(number), &request),
                 Err(error) => Err(error),

@@ -8,6 +8,7 @@ mod parameters;
 mod reasoning;
 mod responses;
 mod schemas;
+mod scripted;
 mod tools;
 mod turns;
 

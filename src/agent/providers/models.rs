@@ -27,6 +27,10 @@ use crate::process::ProcessLauncher;
 use crate::web::{ClientOptions, HttpClients};
 use crate::workspace::{self, real_path};
 
+/// Names the file to which debug builds write the requests to scripted models, for tests.
+#[cfg(debug_assertions)]
+const WRITTEN_REQUESTS_VARIABLE: &str = "NUNCIO_TEST_REQUESTS";
+
 /// Opens models by id, with the keys and base URLs from the environment and the settings.
 pub struct Models {
     pub(in crate::agent) environment: Environment,
@@ -210,6 +214,10 @@ impl Models {
             let text = self.read_script(&path).map_err(|error| permanent(format!("reading script {}: {error}", path.display())))?;
             let script =
                 Script::parse(&text).map_err(|error| permanent(format!("reading script {}: {}", path.display(), error.message)))?;
+            #[cfg(debug_assertions)]
+            if let Some(file) = self.variable(WRITTEN_REQUESTS_VARIABLE) {
+                return Ok(scripted::open_written(id, script, file.into()));
+            }
             return Ok(scripted::open(id, script));
         }
         if let Some(provider) = self.registered(id) {

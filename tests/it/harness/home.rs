@@ -16,12 +16,14 @@ use tokio::process::Command;
 use super::store::PostgresDatabase;
 use super::{Agent, POSIX, Watch, WatchFlags, bounded};
 use crate::marker::marker;
+use crate::written_requests::WrittenRequests;
 
 pub struct Home {
     dir: TempDir,
     scripts: AtomicU32,
     environment: Mutex<Vec<(String, String)>>,
     database: OnceLock<Option<Arc<PostgresDatabase>>>,
+    requests: Mutex<WrittenRequests>,
 }
 
 /// The output and exit code of a command.
@@ -47,7 +49,8 @@ impl Home {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
-        let home = Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default(), database: OnceLock::new() };
+        let requests = Mutex::new(WrittenRequests::new(dir.path()));
+        let home = Home { dir, scripts: AtomicU32::new(0), environment: Mutex::default(), database: OnceLock::new(), requests };
         if !UNCONFINED.is_empty() {
             home.config("");
         }
@@ -126,13 +129,30 @@ impl Home {
     /// Another home with the same database of PostgreSQL.
     pub fn another_node(&self) -> Home {
         self.database();
-        Home { database: self.database.clone(), ..Home::new() }
+        let mut home = Home::new();
+        home.database = self.database.clone();
+        home
     }
 
-    /// The environment variables that name the directory and the store of the home to nuncio.
+    /// The environment variables that name the directory and the store of the home to nuncio, and
+    /// the file of the requests to scripted models.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let store = self.database().map(|database| ("NUNCIO_STORE", database.url().into()));
-        [("NUNCIO_HOME", self.data().into_os_string())].into_iter().chain(store).collect()
+        let (requests, file) = self.requests.lock().unwrap().variable();
+        [("NUNCIO_HOME", self.data().into_os_string()), (requests, file.into())].into_iter().chain(store).collect()
+    }
+
+    /// Turns off rules of [`rules::RULES`](crate::rules::RULES) for the requests to scripted
+    /// models, whose steps are what no provider sends: `reason`.
+    pub fn lax(&self, rules: &[u8], reason: &str) {
+        assert!(!reason.is_empty(), "a reason");
+        self.requests.lock().unwrap().lax(rules);
+    }
+
+    /// The requests to scripted models so far, as the providers would receive them: an object per
+    /// line.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().lines()
     }
 
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
@@ -215,6 +235,17 @@ impl Home {
         let ran = self.run(&["sessions", "show", session, "--json"], "").await;
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.lines()
+    }
+}
+
+/// Fails the test if a provider would refuse a request to a scripted model.
+impl Drop for Home {
+    fn drop(&mut self) {
+        // A second panic would end the process and hide the first.
+        if !std::thread::panicking() {
+            let refused = self.requests.get_mut().unwrap().refusals();
+            assert!(refused.is_empty(), "providers would refuse these requests:\n{}", refused.join("\n"));
+        }
     }
 }
 

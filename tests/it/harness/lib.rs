@@ -38,6 +38,7 @@ mod updates;
 pub mod verdict;
 mod watch;
 pub mod wires;
+mod written_requests;
 
 use std::future::Future;
 use std::time::Duration;

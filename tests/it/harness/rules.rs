@@ -113,6 +113,17 @@ pub fn refusals(request: &JudgedRequest<'_>) -> Vec<Refusal> {
     refused.into_sorted()
 }
 
+/// Judges a request that is written as a line: an object with `path` and `body`, and `provider` if
+/// the path does not tell it.
+pub fn judge_line(line: &str) -> serde_json::Result<Vec<Refusal>> {
+    let request: Value = serde_json::from_str(&without_surrogates(line))?;
+    let (path, body) = (request["path"].as_str().unwrap_or_default(), &request["body"]);
+    let Some((protocol, platform, model)) = recognize(path, body) else { return Ok(Vec::new()) };
+    let platform = request["provider"].as_str().and_then(Platform::from_name).unwrap_or(platform);
+    // The line contains the body with its escapes.
+    Ok(refusals(&JudgedRequest { protocol, platform, model: &model, path, body, text: line }))
+}
+
 /// Returns protocol, platform and model of a request to a path, as far as path and body tell.
 /// Returns `None` for a request that is not for an answer of a model.
 pub fn recognize(path: &str, body: &Value) -> Option<(Protocol, Platform, String)> {
