@@ -95,8 +95,9 @@ impl ProviderTraits {
             moves_images: match protocol {
                 Protocol::Gemini => true,
                 Protocol::Bedrock => is_mistral(endpoint) || has(&["gpt-", "kimi", "qwen"]),
-                // The formats of these have no images in results, and move them themselves.
-                Protocol::OpenaiChat | Protocol::Ollama => false,
+                // The formats of these have no images in results, and move them directly after the
+                // results, where Mistral's models refuse them.
+                Protocol::OpenaiChat | Protocol::Ollama => is_mistral(endpoint),
                 Protocol::Anthropic | Protocol::OpenaiResponses => false,
             },
             needs_called_tools: matches!(protocol, Protocol::Bedrock | Protocol::Anthropic),

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use super::{ask, image, open_as, request};
 
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 fn user(text: &str) -> Message {
     Message::User(vec![Part::text(text)])
 }
@@ -146,12 +148,17 @@ async fn user_messages_after_results_are_separated_where_templates_require_it() 
     ] {
         let body = sent(protocol, provider, model, messages.clone()).await;
         assert_eq!(body.to_string().contains("\"OK.\""), is_separated, "{model}: {body}");
+        // The images of a result are in a message of the user.
+        let mut with_image = messages[..3].to_vec();
+        with_image[2] = Message::ToolResults(vec![result("abcdefgh1", vec![Part::text("found"), image(PNG)])]);
+        let body = sent(protocol, provider, model, with_image).await;
+        assert_eq!(body.to_string().contains("\"OK.\""), is_separated, "{model}: {body}");
+        assert!(body.to_string().contains(PNG), "{model}: {body}");
     }
 }
 
 #[tokio::test]
 async fn images_that_a_provider_refuses_are_text() {
-    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     // 20,000 pixels wide.
     const WIDE: &str = "iVBORw0KGgoAAAANSUhEUgAATiAAAAABCAYAAAA=";
     const HEIC: &str = "AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljAAAAAAAA";
@@ -161,6 +168,9 @@ async fn images_that_a_provider_refuses_are_text() {
         ("a type that does not exist", named("image/jpg", PNG), Protocol::Gemini, "image/png"),
         ("no type", named("", PNG), Protocol::OpenaiChat, "image/png"),
         ("damaged data", image("%%%"), Protocol::Anthropic, "cannot be shown"),
+        ("a PNG that ends in its header", image("iVBORw0KGgoAAAANSUhEUg=="), Protocol::Anthropic, "damaged"),
+        ("a GIF that ends in its header", named("image/gif", "R0lGODlh"), Protocol::OpenaiChat, "damaged"),
+        ("a WebP that ends in its header", named("image/webp", "UklGRiQAAABXRUJQVlA4"), Protocol::Gemini, "damaged"),
         ("text as data", image("aGVsbG8gd29ybGQsIGhlbGxvIHdvcmxk"), Protocol::OpenaiResponses, "cannot be shown"),
         ("empty data", image(""), Protocol::OpenaiChat, "cannot be shown"),
         ("letters beyond base64", image(&format!("{PNG}ä")), Protocol::Anthropic, "cannot be shown"),
