@@ -5,6 +5,7 @@
 pub mod answers;
 mod exchange;
 mod judge;
+mod place;
 mod protocol;
 pub mod session;
 
@@ -23,6 +24,7 @@ use judge::{Judge, RefusalGuard};
 use crate::rules::{self, Platform};
 
 pub use exchange::Exchange;
+pub use place::place;
 pub use protocol::Protocol;
 
 pub const KEY: &str = "sk-test-secret";
@@ -96,7 +98,7 @@ impl Provider {
         Provider { base_url, protocol, log, task, stop, refusals }
     }
 
-    /// Turns off these rules of [`rules::RULES`].
+    /// Turns off these rules of [`rules::RULES`] and [`rules::RULES_OF_SEVERAL_REQUESTS`].
     pub fn lax(&self, rules: &[u8]) {
         self.log.lock().expect("no panic").judge.lax(rules);
     }
@@ -249,7 +251,7 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
                 None => received.path == known,
             };
             let page = log.pages.iter().find(|(path, _)| matches(path)).map(|(_, page)| page.clone());
-            if page.is_some() || received.method == "GET" || received.path == "/api/show" {
+            if page.is_some() || received.method == "GET" || path.ends_with("/api/show") {
                 log.asked.push(format!("{} {}", received.method, received.path));
                 (page.unwrap_or_else(|| Exchange::error(404, "")), true)
             } else {
@@ -258,9 +260,10 @@ async fn serve(mut stream: TcpStream, connection: usize, log: Arc<Mutex<Log>>, m
                 let rejection = refusal.or(too_large.map(|(_, rejection)| rejection));
                 let next = rejection.or_else(|| log.exchanges.pop_front());
                 let next = next.or_else(|| log.responder.as_mut().map(|respond| respond(&received)));
-                let next = next.or_else(|| log.otherwise.clone());
+                let next = next.or_else(|| log.otherwise.clone()).expect("an exchange for every request");
+                log.judge.add_answer(&received, next.status);
                 log.received.push(received);
-                (next.expect("an exchange for every request"), false)
+                (next, false)
             }
         };
         let writes = writes(&exchange);

@@ -33,8 +33,8 @@ pub use refusal::{Refusal, Refusals};
 pub use response::response;
 pub use surrogates::without_surrogates;
 
-/// The rules: number and subject. The numbers 39 (forms of streams) and 40 (repairs of refusals)
-/// concern more than one request.
+/// The rules of a request: number and subject. Number 39, the forms of streams, is about answers:
+/// tests/it/providers/stream_forms.rs has them.
 pub const RULES: &[(u8, &str)] = &[
     (1, "names of tools: pattern, length, unique"),
     (2, "names of tools in calls and results of the history"),
@@ -75,6 +75,9 @@ pub const RULES: &[(u8, &str)] = &[
     (37, "signatures of Gemini's calls"),
     (38, "parameters: effort, sampling, caching, unknown ones"),
 ];
+
+/// Rules that concern more than one request. Only a scripted provider checks them.
+pub const RULES_OF_SEVERAL_REQUESTS: &[(u8, &str)] = &[(40, "no request that was refused before")];
 
 /// A request as a provider judges it.
 #[derive(Clone, Copy)]

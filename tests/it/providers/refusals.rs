@@ -46,3 +46,17 @@ async fn session_with_a_refused_image_goes_on() {
         assert!(home.log(&session).await.iter().any(|event| event.to_string().contains(PNG)));
     }
 }
+
+/// Rule 40, in the harness itself: a provider reports a request that it has refused before.
+#[tokio::test]
+async fn provider_reports_a_refused_request_that_is_sent_again() {
+    let wire = WIRES.iter().find(|wire| wire.protocol == Protocol::OpenaiChat).expect("a wire");
+    let (home, provider, _) = home(wire, Vec::new()).await;
+    provider.otherwise(Exchange::error(400, r#"{"error":{"message":"We do not like you."}}"#));
+    for _ in 0..2 {
+        assert_eq!(home.run(&["run", "hi"], "").await.code, 1);
+    }
+    let failed = tokio::spawn(provider.finish_unchecked()).await.expect_err("the same request twice").into_panic();
+    let words = failed.downcast_ref::<String>().expect("a message");
+    assert!(words.contains("rule 40"), "{words}");
+}

@@ -43,6 +43,29 @@ async fn events_of_proxies_between_events_do_not_end_the_answer() {
     }
 }
 
+/// The frames of an answer in other forms: with the line ends of Windows, byte by byte, which cuts
+/// characters, and without the last event of Chat Completions.
+#[tokio::test]
+async fn frames_are_read_in_every_form() {
+    for wire in WIRES {
+        let (start, end) = if wire.protocol == Ollama { ("", "\n") } else { ("data: ", "\n\n") };
+        let events = wire.plain.iter().filter(|event| **event != "[DONE]");
+        let body: String = events.map(|event| format!("{start}{}{end}", event.replace("Hel", "Hél→"))).collect();
+        let kind = if wire.protocol == Ollama { "application/x-ndjson" } else { "text/event-stream" };
+        let answer = |pieces: Vec<Vec<u8>>| Exchange::bytes(200, kind, pieces).drip();
+        let forms = [
+            ("with CRLF", answer(vec![body.replace('\n', "\r\n").into_bytes()])),
+            ("byte by byte", answer(body.bytes().map(|byte| vec![byte]).collect())),
+        ];
+        let (home, provider, name) = home(wire, forms.iter().map(|(_, form)| form.clone()).collect()).await;
+        for (what, _) in forms {
+            let ran = home.run(&["run", "hi"], "").await;
+            assert_eq!((ran.code, ran.stdout.as_str()), (0, "Hél→lo\n"), "{name}: {what}: {ran:?}");
+        }
+        provider.finish().await;
+    }
+}
+
 /// The entries of `tool_calls`, one event each, and the lines that the calls append.
 const PIECES: &[(&str, &[&str], &str)] = &[
     (

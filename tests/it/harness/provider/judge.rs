@@ -12,13 +12,34 @@ pub struct Judge {
     pub platform: Option<Platform>,
     lax: BTreeSet<u8>,
     refused: Vec<String>,
+    /// Path and body of the requests that were answered with a status of [`FINAL`].
+    answered: BTreeSet<(String, String)>,
 }
+
+/// Statuses after which the same request would be refused again.
+const FINAL: &[u16] = &[400, 413, 422];
+/// Number of the rule that a refused request is not sent again.
+const REPEATED: u8 = 40;
 
 impl Judge {
     pub fn lax(&mut self, rules: &[u8]) {
-        let known = |number: &u8| rules::RULES.iter().any(|(known, _)| known == number);
+        let all = rules::RULES.iter().chain(rules::RULES_OF_SEVERAL_REQUESTS);
+        let known = |number: &u8| all.clone().any(|(known, _)| known == number);
         assert!(rules.iter().all(known), "unknown rules in {rules:?}");
         self.lax.extend(rules);
+    }
+
+    /// Adds the status of the answer to a request, which must not have been refused before.
+    pub fn add_answer(&mut self, received: &ReceivedRequest, status: u16) {
+        let request = (received.path.clone(), received.text.clone());
+        if self.answered.contains(&request) && !self.lax.contains(&REPEATED) {
+            let words = format!("rule {REPEATED}, {}: this request was refused before", received.path);
+            eprintln!("{words}: {}", received.text);
+            self.refused.push(words);
+        }
+        if FINAL.contains(&status) {
+            self.answered.insert(request);
+        }
     }
 
     /// Returns the answer to a request that the provider refuses.
