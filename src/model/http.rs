@@ -105,7 +105,7 @@ impl HttpModel {
                     let mut answer = sent.stream();
                     let begun = beginning(&mut answer).await;
                     if let Some(Err(error)) = begun.last() {
-                        if ladder.repair(&SendError::in_answer(error), &outgoing, || encode_again(&outgoing)) {
+                        if ladder.repair(&self.adapter, &SendError::in_answer(error), &outgoing, encode_again) {
                             continue;
                         }
                         return Ok(stream::iter(begun).boxed());
@@ -117,7 +117,7 @@ impl HttpModel {
                     return Ok(stream::iter(first.into_iter().map(Ok)).chain(answer).boxed());
                 }
                 Err(refused) => {
-                    if refused.lacks_path || !ladder.repair(&refused, &outgoing, || encode_again(&outgoing)) {
+                    if refused.lacks_path || !ladder.repair(&self.adapter, &refused, &outgoing, encode_again) {
                         return Err(refused);
                     }
                 }

@@ -37,6 +37,9 @@ const REQUIRED_FIELDS: &[&str] = &[
     "max_tokens",
 ];
 
+/// The name of a field that Google does not accept, and the path to the object that has it.
+const GOOGLE_FIELD: &str = r#"unknown name \\?"(\w+)\\?" at \\?'([\w.]+)\\?'"#;
+
 /// Patterns of the name of a field that a provider does not accept.
 const FIELDS: &[&str] = &[
     r#"unknown name \\?"([\w.]+)\\?""#,
@@ -70,7 +73,11 @@ const REASONING: &[&str] = &["signature", "thinking", "encrypted_content", "encr
 pub(super) fn find(error: &str, body: &Value, request: &Request) -> Option<Repair> {
     let lower = error.to_lowercase();
     let names_place = PLACES.iter().take(2).any(|pattern| captured(pattern, &lower).is_some());
-    let field = || FIELDS.iter().find_map(|pattern| field(&captured(pattern, &lower)?, body));
+    let google_field = || {
+        let found = Regex::new(GOOGLE_FIELD).expect("a valid pattern").captures(&lower)?;
+        field(&format!("{}.{}", &found[2], &found[1]), body)
+    };
+    let field = || google_field().or_else(|| FIELDS.iter().find_map(|pattern| field(&captured(pattern, &lower)?, body)));
     let parameter = || field_of_param(error, body);
     tool(error, &lower, request)
         .or_else(|| parameter().or_else(field).filter(|_| !names_place))
@@ -151,9 +158,15 @@ fn place(lower: &str, body: &Value, request: &Request) -> Option<Repair> {
     };
     let text = |block: &Block| matches!(block, Block::Text { text, .. } if has(text));
     let text_part = |part: &Part| matches!(part, Part::Text { text } if has(text));
-    parts("an image or a document", digests(request, |_| false, is_media))
+    let reasoning = || parts("reasoning", digests(request, thinking, |_| false));
+    // A message of Chat Completions has reasoning and calls at the same place.
+    let is_about_reasoning = REASONING.iter().any(|word| lower.contains(word));
+    is_about_reasoning
+        .then(reasoning)
+        .flatten()
+        .or_else(|| parts("an image or a document", digests(request, |_| false, is_media)))
         .or_else(|| parts("a tool call", digests(request, call, |_| false)))
-        .or_else(|| parts("reasoning", digests(request, thinking, |_| false)))
+        .or_else(reasoning)
         .or_else(|| parts("a text", digests(request, text, text_part)))
 }
 

@@ -60,21 +60,31 @@ impl<'a> RepairLadder<'a> {
         (OutgoingRequest { request, refused_fields: self.fields.clone() }, tools)
     }
 
-    /// Changes the request after a refusal. Returns false if nothing is left to change.
+    /// Changes the request after a refusal. Returns false if nothing is left to change. The refused
+    /// request is never sent again.
     pub(super) fn repair(
         &mut self,
+        adapter: &Adapter,
         refused: &SendError,
         outgoing: &OutgoingRequest,
-        encode: impl Fn() -> Result<EncodedRequest, ModelError>,
+        encode: impl Fn(&OutgoingRequest) -> Result<EncodedRequest, ModelError>,
     ) -> bool {
         if self.is_plain || !is_repairable(refused) {
             return false;
         }
-        let body = encode().ok().and_then(|encoded| serde_json::from_slice::<Value>(&encoded.body).ok()).unwrap_or_default();
+        let sent = encode(outgoing).map(|encoded| encoded.body).unwrap_or_default();
+        let body = serde_json::from_slice::<Value>(&sent).unwrap_or_default();
         let text = if refused.body.is_empty() { &refused.error.message } else { &refused.body };
         let found = repair::find(text, &body, &outgoing.request).filter(|_| self.repaired.len() < MODEL_REPAIRS_MAX);
-        let is_new = found.is_some_and(|repair| self.apply(repair, outgoing, &refused.error.message));
-        is_new || self.make_plain(outgoing, &refused.error.message)
+        let differs = |ladder: &Self| encode(&ladder.outgoing(adapter).0).is_ok_and(|next| next.body != sent);
+        if found.is_some_and(|repair| self.apply(repair, outgoing, &refused.error.message)) {
+            if differs(self) {
+                return true;
+            }
+            // The part is not in the request, so nothing was left out.
+            self.repaired.pop();
+        }
+        self.make_plain(outgoing, &refused.error.message) && differs(self)
     }
 
     /// Applies a repair. Returns false if it was applied before.

@@ -4,14 +4,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use harness::provider::{Exchange, Protocol, Provider};
+use harness::provider::{Exchange, Protocol, Provider, place};
 use harness::wires::{WIRES, Wire};
 use nuncio::content::Part;
 use nuncio::internal::model::endpoint::Endpoint;
 use nuncio::internal::model::local::LocalServers;
 use nuncio::internal::model::{Block, Chunk, Message, Model, Request, ToolResult, ToolSpec};
 use nuncio::internal::web::HttpClients;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ask, endpoint, image, request};
 
@@ -40,33 +40,6 @@ fn conversation() -> Request {
     let tool = |name: &str| ToolSpec { name: name.into(), description: "It.".into(), input_schema: json!({ "type": "object" }) };
     request.tools = vec![tool("read"), tool("mcp__server__odd"), tool("mcp__server__even")].into();
     request
-}
-
-/// Returns the path to the deepest value of a body that has the text, as providers write it.
-fn place(body: &Value, needle: &str, dotted: bool) -> String {
-    fn find(value: &Value, needle: &str, dotted: bool, path: &mut String) -> bool {
-        let length = path.len();
-        let fields: Vec<(String, &Value)> = match value {
-            Value::String(text) => return text.contains(needle),
-            Value::Array(values) => {
-                let index = |index| if dotted { format!(".{index}") } else { format!("[{index}]") };
-                values.iter().enumerate().map(|(at, value)| (index(at), value)).collect()
-            }
-            Value::Object(fields) => fields.iter().map(|(name, value)| (format!(".{name}"), value)).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) => return false,
-        };
-        for (step, value) in fields {
-            path.push_str(&step);
-            if find(value, needle, dotted, path) {
-                return true;
-            }
-            path.truncate(length);
-        }
-        false
-    }
-    let mut path = String::new();
-    find(body, needle, dotted, &mut path);
-    path.trim_start_matches('.').to_owned()
 }
 
 /// A refusal: what the provider does not accept, and its words. `{place}` is the place of the text.
@@ -123,6 +96,13 @@ const REFUSALS: &[Refusal] = &[
     Refusal {
         needles: &["callone11"],
         words: "Request contains an invalid argument.",
+        requests: 2,
+        kept: &["output one", "look at this"],
+    },
+    // The place is not that of the refused part, and nothing of the request is there.
+    Refusal {
+        needles: &["callone11"],
+        words: "messages.90.content.7: contents[90]: input[90]: is not valid",
         requests: 2,
         kept: &["output one", "look at this"],
     },
@@ -238,6 +218,11 @@ async fn refused_fields_are_left_out() {
             Protocol::Gemini,
             "thinkingConfig",
             "Invalid JSON payload received. Unknown name \"generation_config.thinking_config\": Cannot find field.",
+        ),
+        (
+            Protocol::Gemini,
+            "thinkingConfig",
+            "Invalid JSON payload received. Unknown name \"thinkingConfig\" at 'generation_config': Cannot find field.",
         ),
     ] {
         let wire = WIRES.iter().find(|wire| wire.protocol == protocol).expect("a wire");
