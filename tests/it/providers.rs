@@ -14,6 +14,7 @@ pub mod lists;
 mod overflow;
 mod overload;
 mod prefix;
+mod refusal_table;
 mod refusals;
 mod repetition;
 mod secrets;
