@@ -410,6 +410,13 @@ class Check:
         terminal.check(self.nuncio, self.name, self.home, self.work, self.environment, key, poll, fail)
         self.gone()
 
+    def requests(self):
+        """No provider would refuse a request of nuncio. Those of other agents are reported."""
+        if self.mock.broken:
+            rules = ", ".join(f"{rule} ({count} times)" for rule, count in sorted(self.mock.broken.items()))
+            print(f"note {self.name}: its requests break the rules {rules}", flush=True)
+        expect(self.mock.faults, [], "what providers refuse in requests of nuncio")
+
     def gone(self):
         if not poll(lambda: not processes(self.home), PROCESS_END):
             raise Failure(f"still running: {processes(self.home)}")
@@ -418,7 +425,7 @@ class Check:
         names = ["prepare", "allow", "deny", "rule", "hook", "auto", "cancel", "budget", "second", "resume"]
         names += ["prompts"] * self.agent.get("prompts", False) + ["compact"] * self.agent.get("compacts", False)
         names += ["end", "changes", "sandbox", "repository"]
-        names += ["refused"] * ("refused" in self.agent) + ["terminal"] * self.agent.get("terminal", False)
+        names += ["refused"] * ("refused" in self.agent) + ["terminal"] * self.agent.get("terminal", False) + ["requests"]
         for name in names:
             started = time.monotonic()
             try:

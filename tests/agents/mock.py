@@ -7,15 +7,23 @@ The last line of the prompts that begins with one of these words decides the ans
 
 A request without tools is for a title or a summary, and gets a fixed text. `python3 mock.py [PORT]`
 serves on its own and prints each request.
+
+JUDGE names the program of tests/it/judge.rs. A request of nuncio that a provider would refuse is
+refused, and is a fault of the check. Those of other agents are only counted.
 """
 
 import gzip
 import json
+import os
 import re
 import sys
 import threading
 import time
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import judge  # noqa: E402
 
 INSTRUCTION = re.compile(r"^(RUN|SAY) (.*)$", re.MULTILINE)
 
@@ -227,6 +235,9 @@ class Mock:
 
     def __init__(self, port=0, verbose=False, arguments=None):
         self.prompts, self.bodies, self.arguments = [], [], arguments or {}
+        # What providers would refuse: the faults of nuncio, and the rules that other agents break.
+        self.faults, self.broken = [], Counter()
+        self.judge = judge.Judge()
         self.lock = threading.Lock()
         self.verbose = verbose
         mock = self
@@ -300,6 +311,15 @@ class Mock:
             counting = path.endswith("/count_tokens") or path.endswith(":countTokens")
             handler.reply(200 if counting else 404, counts if counting else {"error": {"message": "unknown path"}})
             return
+        refusals = self.judge.refusals(path, body)
+        if handler.headers.get("User-Agent", "").startswith("nuncio/"):
+            if refusals:
+                self.faults += map(judge.shown, refusals)
+                message = refusals[0]["message"]
+                handler.reply(400, {"type": "error", "error": {"type": "invalid_request_error", "code": 400, "message": message}})
+                return
+        else:
+            self.broken.update(refusal["rule"] for refusal in refusals)
         body = json.loads(body)
         model = body.get("model", "mock-model")
         with self.lock:

@@ -2,7 +2,7 @@
 
 Usage: replay.py NUNCIO HOME PACKAGE…
 
-If JUDGE names the program of tests/it/judge.rs, nuncio's requests are judged by the rules of the
+JUDGE names the program of tests/it/judge.rs: nuncio's requests are judged by the rules of the
 providers, too.
 """
 
@@ -17,10 +17,13 @@ from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
-import readers
-from recordings import load, protocol_of
-
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import judge  # noqa: E402
+import readers  # noqa: E402
+from recordings import load, protocol_of  # noqa: E402
+
 RECORDINGS_MIN, PROVIDERS_MIN = 100, 6
 WORKERS = 2
 # An answer arrives in pieces of these sizes.
@@ -44,22 +47,6 @@ def done(protocol):
     return f"{DONE[protocol]}\n".encode() if protocol == "ollama" else f"data: {DONE[protocol]}\n\n".encode()
 
 
-class Judge:
-    """Judges requests by the rules of the providers. Safe to share between threads."""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.lock = threading.Lock()
-
-    def refusals(self, path, body):
-        line = b'{"path":%b,"body":%b}\n' % (json.dumps(path).encode(), body.replace(b"\n", b" "))
-        with self.lock:
-            self.process.stdin.write(line)
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-        return [f"rule {it['rule']}, {it['place']}: {it['message']}" for it in json.loads(answer)["refusals"]]
-
-
 class Server(http.server.ThreadingHTTPServer):
     """Sends a recording in pieces. The path starts with /CLIENT/SIZE/NUMBER."""
 
@@ -70,7 +57,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.recordings = recordings
         self.requests = Counter()
         self.refusals = defaultdict(list)
-        self.judge = Judge(os.environ["JUDGE"]) if os.environ.get("JUDGE") else None
+        self.judge = judge.Judge()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def url(self, client, size, number):
@@ -93,9 +80,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         _, client, size, number, *_ = self.path.split("/")
         recording = self.server.recordings[int(number)]
         self.server.requests[client, size, number] += 1
-        if self.server.judge and client == "nuncio":
+        if client == "nuncio":
             path = self.path.removeprefix(f"/{client}/{size}/{number}")
-            self.server.refusals[number] += self.server.judge.refusals(path, request)
+            self.server.refusals[number] += map(judge.shown, self.server.judge.refusals(path, request))
         first = self.server.requests[client, size, number] == 1
         body = recording.body if first else done(recording.protocol)
         pieces = (body[at : at + int(size)] for at in range(0, len(body), int(size)))
