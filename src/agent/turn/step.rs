@@ -198,10 +198,7 @@ impl<'a> Steps<'a> {
                     let description = format!("truncated at {bound}; its tool calls are not run");
                     turn.emit(Body::notice(Severity::Warning, "The model's answer is too long", description)).await;
                 }
-                Some(Ok(Chunk::Notice { title, description, code })) => {
-                    let (severity, description) = (Severity::Info, Some(description));
-                    turn.emit(Body::Notice { severity, title, description, code, note: None }).await;
-                }
+                Some(Ok(Chunk::Notice { title, description, code })) => turn.emit(notice(title, description, code)).await,
                 Some(Ok(Chunk::Refused { parts })) => turn.emit(Body::RequestRepaired { parts }).await,
                 Some(Ok(Chunk::UsageSoFar(usage))) => self.usage_so_far = Some(usage),
                 Some(Ok(Chunk::Usage(usage))) => {
@@ -266,6 +263,11 @@ impl<'a> Steps<'a> {
 pub(in crate::agent) fn empty_twice(model: &str) -> Error {
     let message = format!("{model}: the model answered twice without text");
     Error::new(Kind::ModelError, message).hint("choose another model with --model")
+}
+
+/// Returns a notice of a model.
+fn notice(title: String, description: String, code: Option<String>) -> Body {
+    Body::Notice { severity: Severity::Info, title, description: Some(description), code, note: None }
 }
 
 /// Adds a note to the last message of the user, or after the last message.
