@@ -136,6 +136,8 @@ async fn retried_prompt_is_sent_once() {
         let (failed, plain) = (Exchange::error(400, r#"{"error":{"message":"no"}}"#), Exchange::events(wire.plain));
         let answers = vec![plain.clone(), failed.clone(), failed, plain.clone(), plain];
         let (home, provider, name) = home(wire, answers).await;
+        // A person repeats the refused request.
+        provider.lax(&[40]);
         let mut agent = connect(&home).await;
         let session = agent.new_session(&home).await;
         agent.turn(&session, "the first request").await;
