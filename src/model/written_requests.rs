@@ -70,13 +70,19 @@ impl RequestWriter {
         RequestWriter { file, receivers: receivers.collect(), state: Mutex::default() }
     }
 
-    /// Appends a request in the form of each receiver. A list of tools is written once; later
-    /// requests have its first tool only. Does nothing if the file cannot be written.
+    /// Appends a request in the form of each receiver. A list of tools, which is most of a request,
+    /// is written once and for one receiver, which differs between processes; the others get its
+    /// first tool only. Does nothing if the file cannot be written.
     pub(super) async fn write(&self, request: &Request) {
-        let Some(request) = self.next(request) else { return };
+        let Some((request, has_new_tools)) = self.next(request) else { return };
+        let with_tools = std::process::id() as usize % self.receivers.len();
         let mut lines = Vec::new();
-        for (provider, endpoint, adapter) in &self.receivers {
-            let Ok(encoded) = encoded(endpoint, adapter, request.clone()).await else { continue };
+        for (index, (provider, endpoint, adapter)) in self.receivers.iter().enumerate() {
+            let mut request = request.clone();
+            if !has_new_tools || index != with_tools {
+                request.tools = request.tools.iter().take(1).cloned().collect();
+            }
+            let Ok(encoded) = encoded(endpoint, adapter, request).await else { continue };
             if encoded.body.len() > BODY_BYTES_MAX {
                 return;
             }
@@ -90,18 +96,14 @@ impl RequestWriter {
         let _ = file.and_then(|mut file| file.write_all(&lines));
     }
 
-    /// Counts a request. Returns it with the tools to write, unless it is not written.
-    fn next(&self, request: &Request) -> Option<Request> {
+    /// Counts a request. Returns it, and whether its tools are new, unless it is not written.
+    fn next(&self, request: &Request) -> Option<(Request, bool)> {
         let mut state = self.state.lock();
         state.requests += 1;
         if state.requests > ALL_WRITTEN && !state.requests.is_power_of_two() {
             return None;
         }
-        let mut request = request.clone();
-        if !state.tools.insert(tools_digest(&request)) {
-            request.tools = request.tools.iter().take(1).cloned().collect();
-        }
-        Some(request)
+        Some((request.clone(), state.tools.insert(tools_digest(request))))
     }
 }
 
