@@ -71,11 +71,12 @@ impl RequestWriter {
     }
 
     /// Appends a request in the form of each receiver. A list of tools, which is most of a request,
-    /// is written once and for one receiver, which differs between processes; the others get its
-    /// first tool only. Does nothing if the file cannot be written.
+    /// is written once and for one receiver, which depends on the message; the others get its first
+    /// tool only. Does nothing if the file cannot be written.
     pub(super) async fn write(&self, request: &Request) {
         let Some((request, has_new_tools)) = self.next(request) else { return };
-        let with_tools = std::process::id() as usize % self.receivers.len();
+        let message = format!("{:?}", request.messages.last());
+        let with_tools = message.bytes().map(usize::from).sum::<usize>() % self.receivers.len();
         let mut lines = Vec::new();
         for (index, (provider, endpoint, adapter)) in self.receivers.iter().enumerate() {
             let mut request = request.clone();
