@@ -1,6 +1,7 @@
 //! Durability: killed processes, two processes on one data directory, logs without deltas.
 
 mod artifacts;
+mod first_start;
 mod full_disk;
 mod lists;
 mod locked_store;

@@ -1,6 +1,7 @@
 //! The database file and its connections.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
@@ -12,6 +13,9 @@ use super::read_only::{self, ReadAccess};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::workspace::create_private_dir;
+
+/// Pause between two attempts to set the mode of a database that another process uses.
+const WAL_PAUSE: Duration = Duration::from_millis(2);
 
 /// An SQLite database in WAL mode. Readers use a connection pool and never wait for the writer. All
 /// functions block.
@@ -127,11 +131,22 @@ fn open(path: &Path) -> rusqlite::Result<Option<Connection>> {
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         return Ok(None);
     }
-    db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;",
-    )?;
+    use_wal(&db)?;
+    db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;")?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(Some(db))
+}
+
+/// Sets the mode WAL, which a new database does not have. SQLite does not wait for the lock that
+/// the change needs, so the change is repeated while other processes open the database.
+fn use_wal(db: &Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + limits::STORE_BUSY;
+    loop {
+        match db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
+            Err(error) if is_busy(error.sqlite_error_code()) && Instant::now() < until => std::thread::sleep(WAL_PAUSE),
+            set => return set,
+        }
+    }
 }
 
 /// The connection that appends events.
