@@ -34,14 +34,21 @@ impl Method for Prompt {
     const SCOPE: Scope = Scope::Owner;
     const ADDS_MESSAGE: bool = true;
 
+    /// Converts a text to a block. A blank text is an empty prompt.
     fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
         into_meta(params, &["budget"]);
+        if let Some(prompt) = params.get_mut("prompt")
+            && let Some(text) = prompt.as_str()
+        {
+            *prompt = if text.trim().is_empty() { json!([]) } else { json!([{ "type": "text", "text": text }]) };
+        }
     }
 
     fn rest_schema(params: &mut Schema, result: &mut Schema) {
         budget::add_to_schema(params);
         if let Some(prompt) = params.pointer_mut("/properties/prompt") {
             prompt["minItems"] = 1.into();
+            *prompt = json!({ "anyOf": [prompt.take(), { "type": "string", "description": "The text of the prompt." }] });
         }
         // A REST response has no `usage`: REST reads the end of the turn from the log and returns
         // only the stop reason.

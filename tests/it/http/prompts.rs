@@ -37,6 +37,22 @@ async fn started() -> (Home, Server, String) {
 }
 
 #[tokio::test]
+async fn prompt_may_be_a_text() {
+    let (home, server, session) = started().await;
+    let path = format!("/v1/sessions/{session}/prompt");
+    assert_eq!(server.post(&path, &json!({"prompt": "a\nb"})).expect(200).await, json!({"stopReason": "end_turn"}));
+    for refused in [json!(""), json!(" \n"), json!(7), json!({"text": "a"}), json!(["a"]), json!(null)] {
+        let answer = server.post(&path, &json!({ "prompt": refused })).send().await;
+        assert_eq!(answer.status, 400, "{refused}: {}", answer.body);
+    }
+    server.stop().await;
+    let log = home.log(&session).await;
+    let parts: Vec<&Value> =
+        log.iter().filter(|event| event["body"]["role"] == "user").map(|event| &event["body"]["parts"]).collect();
+    assert_eq!(parts, [&json!([{"type": "text", "text": "a\nb"}])]);
+}
+
+#[tokio::test]
 async fn prompt_waits_responds_async_or_streams() {
     let (home, server, session) = started().await;
     assert_eq!(server.prompt(&session, "a").expect(200).await, json!({"stopReason": "end_turn"}));
