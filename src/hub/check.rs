@@ -14,7 +14,7 @@ use super::protocols::LoginStatus;
 use super::registry;
 use crate::agent::Services;
 use crate::config::HostedAgent;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 use crate::workspace::create_private_dir;
@@ -43,10 +43,12 @@ pub(crate) struct AgentCheck {
     pub hint: Option<String>,
 }
 
-/// Checks an agent of the settings.
-pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck> {
-    let agents = &services.user.settings.agents.agents;
-    let agent = agents.get(name).ok_or_else(|| Error::invalid_params(format!("agent {name} is unknown")))?;
+/// Checks an agent.
+pub(crate) async fn check(services: &Services, name: &str) -> AgentCheck {
+    let Some(agent) = services.user.settings.agents.agents.get(name) else {
+        let error = registry::unknown(services, name);
+        return AgentCheck { name: name.into(), problem: Some(error.message), hint: error.hint, ..AgentCheck::default() };
+    };
     let mut report =
         AgentCheck { name: name.into(), kind: agent.kind.id(), command: agent.command_line(), ..AgentCheck::default() };
     let started = Instant::now();
@@ -69,7 +71,7 @@ pub(crate) async fn check(services: &Services, name: &str) -> Result<AgentCheck>
     if report.version.is_none() && report.problem.is_none() {
         report.version = version(&services.launcher, agent).await;
     }
-    Ok(report)
+    report
 }
 
 /// Starts the agent. Returns what it reports. Fails also if the agent reports that it is not logged

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::KNOWN;
 use super::conversation::OpenInput;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
@@ -24,19 +25,21 @@ use crate::toolkit::git::quoted;
 /// Returns the settings of an agent that may be used.
 pub(super) fn allowed(services: &Services, name: &str) -> Result<HostedAgent> {
     let agents = &services.user.settings.agents;
-    let Some(agent) = agents.agents.get(name) else {
-        let known: Vec<&str> = agents.agents.keys().map(String::as_str).collect();
-        let hint = match known.is_empty() {
-            true => "the settings have no agents: nuncio agents add NAME".into(),
-            false => format!("the settings have: {}", known.join(", ")),
-        };
-        return Err(Error::invalid_params(format!("agent: {name} is unknown")).hint(hint));
-    };
+    let agent = agents.agents.get(name).ok_or_else(|| unknown(services, name))?;
     if !agents.allowed.iter().any(|allowed| allowed == name) {
         let message = format!("agent: {name} is not allowed");
         return Err(Error::new(Kind::Forbidden, message).hint(format!("add \"{name}\" to allowed in [agents]")));
     }
     Ok(agent.clone())
+}
+
+/// Creates the error for an agent without settings.
+pub(super) fn unknown(services: &Services, name: &str) -> Error {
+    let own: Vec<&str> = services.user.settings.agents.agents.keys().map(String::as_str).collect();
+    let own = if own.is_empty() { "no agents".into() } else { own.join(", ") };
+    let command = if KNOWN.iter().any(|known| known.name == name) { "" } else { " -- COMMAND" };
+    let hint = format!("the settings have {own}; to add it: nuncio agents add {name}{command}");
+    Error::invalid_params(format!("agent: {name} is unknown")).hint(hint)
 }
 
 /// Checks that an agent may start in a directory. Several agents run programs that the directory's

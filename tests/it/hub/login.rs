@@ -30,6 +30,28 @@ async fn check_reports_the_login() {
 }
 
 #[tokio::test]
+async fn check_reports_each_agent_also_beside_unknown_ones() {
+    let home = home_of("codex", CODEX, &["logged-in"], "").await;
+    let config = home.config_text();
+    let unknown = [("gone", "nuncio agents add gone -- COMMAND"), ("gemini", "nuncio agents add gemini")];
+    for (name, hint) in unknown {
+        let ran = home.run(&["agents", "check", name, "other"], "").await;
+        assert!(ran.code == 1 && ran.stdout.lines().count() == 2, "{name:?}: {ran:?}");
+        assert!(ran.stdout.contains("ok   other") && ran.stdout.contains("is unknown") && ran.stdout.contains(hint), "{ran:?}");
+    }
+    // Allowed, and without a table.
+    let allowed = config.replace(r#"allowed = ["other"]"#, r#"allowed = ["gone", "other", "lost"]"#);
+    assert_ne!(allowed, config);
+    home.config(&allowed);
+    let ran = home.run(&["agents", "check", "--json"], "").await;
+    let mut problems: Vec<(String, bool)> =
+        ran.lines().iter().map(|row| (row["name"].as_str().unwrap().into(), row["problem"].is_string())).collect();
+    problems.sort();
+    assert_eq!(problems, [("gone".into(), true), ("lost".into(), true), ("other".into(), false)], "{ran:?}");
+    assert_eq!(ran.code, 1);
+}
+
+#[tokio::test]
 async fn turn_of_codex_without_a_login_fails_at_once() {
     let home = home_of("codex", CODEX, &["logged-out"], "").await;
     let (mut agent, session) = session(&home, &[]).await;

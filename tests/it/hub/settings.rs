@@ -20,7 +20,7 @@ async fn agent_must_be_known_allowed_and_its_directory_trusted() {
     let unknown = new_session_error(&home, "other").await;
     assert_eq!(
         (&unknown["data"]["code"], &unknown["data"]["hint"]),
-        (&json!("invalid_params"), &json!("the settings have no agents: nuncio agents add NAME"))
+        (&json!("invalid_params"), &json!("the settings have no agents; to add it: nuncio agents add other -- COMMAND"))
     );
     home.config(&setting("other", &[]).replace("allowed = [\"other\"]", "allowed = []"));
     let forbidden = new_session_error(&home, "other").await;
