@@ -1,6 +1,6 @@
-//! Answers of models in the four wire formats, from a server in this process: deltas per second of
-//! the reader, and the time that nuncio adds to the first token. Prints a table. Arguments select
-//! the parts by name.
+//! Models in four wire formats, with a server in this process: deltas per second of the reader, the
+//! time that a large request needs, and the time that nuncio adds to the first token. Prints a table.
+//! Arguments select the parts by name.
 
 #![allow(clippy::print_stdout)]
 
@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use nuncio::content::Part;
 use nuncio::internal::model::endpoint::{Endpoint, Protocol};
 use nuncio::internal::model::local::LocalServers;
-use nuncio::internal::model::{Chunk, Message, Request, Thinking};
+use nuncio::internal::model::{Block, Chunk, Message, Request, Thinking, ToolResult, ToolSpec};
 use nuncio::internal::web::HttpClients;
 use serde_json::json;
 
@@ -90,6 +90,9 @@ fn main() {
     if selects("deltas") {
         FORMATS.iter().for_each(deltas);
     }
+    if selects("large-request") {
+        FORMATS.iter().for_each(large_request);
+    }
     if selects("first-token") {
         FORMATS.iter().for_each(first_token);
     }
@@ -128,6 +131,61 @@ fn deltas(format: &Format) {
         .collect();
     let median = median(&mut times);
     println!("{:18} {:12.0} deltas/s", format.protocol.as_str(), DELTAS as f64 / median.as_secs_f64());
+}
+
+/// Time until an empty answer to a request of 500 kB with 100 tools, and to a small request. The
+/// difference is the time in which the request is adapted, written, sent and received.
+fn large_request(format: &Format) {
+    let body: Arc<str> = [events(format.start), events(format.end)].concat().into();
+    let base_url = serve(move |stream| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length";
+        let _ = stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes());
+    });
+    let endpoint = Endpoint::new("bench/m", format.protocol, base_url);
+    let model = nuncio::internal::model::open(endpoint, &HttpClients::default(), &LocalServers::default(), Default::default());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let large = large_conversation();
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS * 3 {
+        for (request, times) in [request(), large.clone()].into_iter().zip(&mut times) {
+            let started = Instant::now();
+            runtime.block_on(async {
+                let mut stream = model.stream(request);
+                while let Some(chunk) = stream.next().await {
+                    chunk.expect("no failure");
+                }
+            });
+            times.push(started.elapsed());
+        }
+    }
+    let [small, large] = times.each_mut().map(|times| median(times).as_secs_f64() * 1000.0);
+    println!("{:18} request of 500 kB with 100 tools: {:.2} ms more than a small one", format.protocol.as_str(), large - small);
+}
+
+/// Returns a request of 500 kB with 100 tools.
+fn large_conversation() -> Request {
+    let text = "fn main() { println!(\"hello\"); }\n".repeat(28);
+    let mut messages = vec![Arc::new(Message::User(vec![Part::text("go")]))];
+    for number in 0..500 {
+        let id = format!("callid{number:03}");
+        let input = json!({ "file_path": format!("src/{number}.rs") });
+        let call = Block::ToolCall { id: id.as_str().into(), name: "tool_1".into(), input, input_text: None, state: None };
+        messages.push(Arc::new(Message::Assistant(vec![call])));
+        let result =
+            ToolResult { id: id.as_str().into(), name: "tool_1".into(), output: vec![Part::text(text.clone())], failed: false };
+        messages.push(Arc::new(Message::ToolResults(vec![result])));
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "file_path": { "type": "string", "description": "The path.", "pattern": "^[a-z]+$" },
+            "range": { "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/range" }] },
+        },
+        "required": ["file_path"],
+        "$defs": { "range": { "type": "object", "properties": { "from": { "type": "integer" }, "to": { "type": "integer" } } } },
+    });
+    let tool = |number| ToolSpec { name: format!("tool_{number}"), description: "A tool.".into(), input_schema: schema.clone() };
+    Request { messages, tools: (0..100).map(tool).collect(), ..request() }
 }
 
 /// Time between the moment when the server writes the first token and the moment when the ACP client
