@@ -57,7 +57,7 @@ fn examples_conform_to_their_schemas() {
     // The check is not vacuous.
     let prompt =
         &document["paths"]["/v1/sessions/{sessionId}/prompt"]["post"]["requestBody"]["content"]["application/json"]["schema"];
-    for wrong in [json!({}), json!({"prompt": []}), json!({"prompt": "text"}), json!({"prompt": [{"type": "text"}]})] {
+    for wrong in [json!({}), json!({"prompt": []}), json!({"prompt": 7}), json!({"prompt": [{"type": "text"}]})] {
         assert!(check(&document, prompt, &wrong).is_err(), "{wrong} passed");
     }
 }
