@@ -73,7 +73,7 @@ async fn errors_have_a_common_envelope() {
         ("GET", "/v1/sessions/nobody/events", &[], "", 404, "not_found", "nobody"),
         ("POST", "/v1/sessions/{s}/prompt", JSON, "{}", 400, "invalid_params", "prompt"),
         ("POST", "/v1/sessions/{s}/prompt", JSON, "{\"prompt\":[]}", 400, "invalid_params", "prompt: is empty"),
-        ("POST", "/v1/sessions/{s}/prompt", JSON, "{\"prompt\":\"text\"}", 400, "invalid_params", "prompt"),
+        ("POST", "/v1/sessions/{s}/prompt", JSON, "{\"prompt\":\" \\n\"}", 400, "invalid_params", "prompt: is empty"),
         ("POST", "/v1/sessions/{s}/prompt", JSON, "{\"prompt\":[{\"type\":\"text\"}]}", 400, "invalid_params", "prompt[0]"),
         ("PUT", "/v1/sessions/{s}/mode", JSON, "{\"modeId\":\"wild\"}", 400, "invalid_params", "modeId"),
         ("PUT", "/v1/sessions/{s}/config/nothing", JSON, "{\"value\":\"x\"}", 400, "invalid_params", "configId"),
