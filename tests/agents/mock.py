@@ -25,6 +25,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import judge  # noqa: E402
 
+# nuncio's own requests. Codex begins with the name of its client, too, and adds the system and its terminal.
+NUNCIO = re.compile(r"nuncio/[\w.+-]+")
 INSTRUCTION = re.compile(r"^(RUN|SAY) (.*)$", re.MULTILINE)
 
 # The shell tools of the agents, with the argument for the command.
@@ -312,7 +314,7 @@ class Mock:
             handler.reply(200 if counting else 404, counts if counting else {"error": {"message": "unknown path"}})
             return
         refusals = self.judge.refusals(path, body)
-        if handler.headers.get("User-Agent", "").startswith("nuncio/"):
+        if NUNCIO.fullmatch(handler.headers.get("User-Agent", "")):
             if refusals:
                 self.faults += map(judge.shown, refusals)
                 message = refusals[0]["message"]
@@ -368,6 +370,8 @@ def answer(protocol, body, more):
 
 
 if __name__ == "__main__":
+    if "JUDGE" not in os.environ:
+        sys.exit("JUDGE must name the program of tests/it/judge.rs, which tests/judge.sh builds")
     mock = Mock(int(sys.argv[1]) if len(sys.argv) > 1 else 0, verbose=True)
     print(f"http://127.0.0.1:{mock.port}", flush=True)
     threading.Event().wait()
