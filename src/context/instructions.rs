@@ -137,7 +137,12 @@ impl Reader<'_> {
         if self.seen.contains(&real) || self.seen.len() >= INSTRUCTION_FILES_MAX {
             return;
         }
-        let Some(text) = read(&real, self.left.min(limits::INSTRUCTION_BYTES_MAX)) else { return };
+        let Some(text) = read(&real, self.left.min(limits::INSTRUCTION_BYTES_MAX)) else {
+            if depth > 0 {
+                self.found.skipped.push(SkippedImport { path, why: "it is blank, or cannot be read".into() });
+            }
+            return;
+        };
         self.left -= text.len().min(self.left);
         let dir = real.parent().map(PathBuf::from).unwrap_or_default();
         self.seen.push(real);

@@ -71,7 +71,8 @@ async fn imports_are_followed_within_their_limits() {
 async fn skipped_imports_are_named_with_the_reason() {
     let home = Home::new();
     home.put(".git/HEAD", "ref: refs/heads/main\n");
-    home.put("AGENTS.md", "@missing.md @../secret.md @../secret.txt @docs @1 @~/.claude/own.md @taken.md\n");
+    home.put("AGENTS.md", "@missing.md @../secret.md @../secret.txt @docs @1 @~/.claude/own.md @taken.md @blank.md\n");
+    home.put("blank.md", " \n");
     home.put("taken.md", "Use @types/node and @scope/package, and ask @someone.\n");
     for (file, text) in [("1", "@2"), ("2", "@3"), ("3", "@4"), ("4", "@5"), ("5", "@6"), ("6", "words")] {
         home.put(file, text);
@@ -97,6 +98,7 @@ async fn skipped_imports_are_named_with_the_reason() {
             "docs: it is no file",
             "6: imports are followed 5 levels deep",
             "own.md: it is a file of your configuration, and the project is not trusted: run `nuncio trust`",
+            "blank.md: it is blank, or cannot be read",
         ]
     );
 }
