@@ -23,7 +23,7 @@ const QUALITY: u8 = 85;
 pub(super) fn shrink(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|error| error.to_string())?;
     let is_photo = reader.format() == Some(ImageFormat::Jpeg);
-    let image = decode(reader).map_err(|error| describe(&error))?;
+    let image = decode(reader)?;
     for edge in EDGES {
         let copy = if image.width().max(image.height()) > edge { image.thumbnail(edge, edge) } else { image.clone() };
         let copies = [(!is_photo).then(|| png(&copy)), Some(jpeg(&copy))];
@@ -37,24 +37,24 @@ pub(super) fn shrink(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Err("no copy of it is small enough".into())
 }
 
-fn decode(mut reader: ImageReader<Cursor<&[u8]>>) -> Result<DynamicImage, ImageError> {
+fn decode(mut reader: ImageReader<Cursor<&[u8]>>) -> Result<DynamicImage, String> {
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODER_BYTES_MAX);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder()?;
+    let mut decoder = reader.into_decoder().map_err(|error| describe(&error))?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > PIXELS_MAX {
-        return Err(ImageError::Limits(image::error::LimitError::from_kind(image::error::LimitErrorKind::DimensionError)));
+        return Err(format!("it has more than {} million pixels", PIXELS_MAX / 1_000_000));
     }
-    let orientation = decoder.orientation()?;
-    let mut image = DynamicImage::from_decoder(decoder)?;
+    let orientation = decoder.orientation().map_err(|error| describe(&error))?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(|error| describe(&error))?;
     image.apply_orientation(orientation);
     Ok(image)
 }
 
 fn describe(error: &ImageError) -> String {
     match error {
-        ImageError::Limits(_) => "it has too many pixels".into(),
+        ImageError::Limits(_) => "its pixels need too much memory".into(),
         ImageError::Unsupported(_) => "its type cannot be converted".into(),
         error => format!("it is damaged: {error}"),
     }

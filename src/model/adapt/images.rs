@@ -66,7 +66,7 @@ struct FittedMessages {
 
 struct FittedMessage {
     original: Weak<Message>,
-    /// `None` if the original is sent.
+    /// The message that is sent instead; `None` if the original is sent.
     fitted: Option<Arc<Message>>,
 }
 
@@ -185,14 +185,14 @@ impl ImageFitter<'_> {
         if !self.traits.reads_images {
             return Fit::Text("the model does not read images");
         }
-        let start = |length: usize| data.get(..length.min(data.len()) / 4 * 4).and_then(|start| STANDARD.decode(start).ok());
-        let Some(found) = start(START).map(|start| image_type(&start).or_else(|| other_type(&start))) else {
-            return Fit::Text(DAMAGED);
-        };
-        let Some(found) = found else { return Fit::Text("its type is not known") };
-        if !data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')) {
+        if data.is_empty() || !data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')) {
             return Fit::Text(DAMAGED);
         }
+        let start = |length: usize| STANDARD.decode(&data[..length.min(data.len()) / 4 * 4]).ok();
+        let Some(type_start) = start(START) else { return Fit::Text(DAMAGED) };
+        let Some(found) = image_type(&type_start).or_else(|| other_type(&type_start)) else {
+            return Fit::Text("its type is not known");
+        };
         let edge = match is_heif(found) || found == BITMAP {
             true => None,
             false => start(HEADER).and_then(|header| imagesize::blob_size(&header).ok()).map(|size| size.width.max(size.height)),

@@ -105,9 +105,10 @@ async fn image_that_cannot_be_converted_is_described_once() {
     for (data, why) in [
         (empty.as_str(), "damaged"),
         (&header[..24], "damaged"),
-        (&huge, "it has too many pixels, and there is no smaller copy: it has too many pixels"),
+        (&huge, "it has too many pixels, and there is no smaller copy: it has more than 50 million pixels"),
         ("bm90IGFuIGltYWdl", "its type is not known"),
         ("%%%%", "damaged"),
+        ("!!", "damaged"),
     ] {
         let (body, notices) = sent(wire(Protocol::Anthropic), &[&[data], &[data]]).await;
         assert_eq!(images_of(&body).len(), 0, "{why}");
