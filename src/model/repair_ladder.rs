@@ -25,6 +25,7 @@ const MCP_TOOL: &str = "mcp__";
 const ALL_MCP_TOOLS: &str = "mcp";
 
 /// The repairs of one request.
+#[derive(Clone)]
 pub(super) struct RepairLadder<'a> {
     endpoint: &'a Endpoint,
     observed: &'a Observations,
@@ -77,12 +78,13 @@ impl<'a> RepairLadder<'a> {
         let text = if refused.body.is_empty() { &refused.error.message } else { &refused.body };
         let found = repair::find(text, &body, &outgoing.request).filter(|_| self.repaired.len() < MODEL_REPAIRS_MAX);
         let differs = |ladder: &Self| encode(&ladder.outgoing(adapter).0).is_ok_and(|next| next.body != sent);
+        let before = self.clone();
         if found.is_some_and(|repair| self.apply(repair, outgoing, &refused.error.message)) {
             if differs(self) {
                 return true;
             }
-            // The part is not in the request, so nothing was left out.
-            self.repaired.pop();
+            // The part is not in the request, so nothing was left out, and nothing is kept.
+            *self = before;
         }
         self.make_plain(outgoing, &refused.error.message) && differs(self)
     }
