@@ -159,7 +159,7 @@ fn place(lower: &str, body: &Value, request: &Request) -> Option<Repair> {
     let text = |block: &Block| matches!(block, Block::Text { text, .. } if has(text));
     let text_part = |part: &Part| matches!(part, Part::Text { text } if has(text));
     let reasoning = || parts("reasoning", digests(request, thinking, |_| false));
-    // A message of Chat Completions has reasoning and calls at the same place.
+    // In Chat Completions, the reasoning and the calls of an answer have the same index.
     let is_about_reasoning = REASONING.iter().any(|word| lower.contains(word));
     is_about_reasoning
         .then(reasoning)

@@ -31,7 +31,7 @@ pub(super) struct SendError {
 }
 
 impl SendError {
-    /// Creates the error of an answer that fails before it has shown something.
+    /// Creates the error for an answer that failed before any output.
     pub(super) fn in_answer(error: &ModelError) -> SendError {
         SendError { status: StatusCode::BAD_REQUEST.as_u16(), ..error.clone().into() }
     }

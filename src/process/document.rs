@@ -24,7 +24,7 @@ impl ProcessLauncher {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Returns a smaller copy of an image, as [`ProcessLauncher::read_document`] returns a text.
+    /// Returns a smaller copy of an image. Otherwise like [`ProcessLauncher::read_document`].
     pub async fn shrink_image(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
         self.read_in_process(DocumentKind::Image, bytes).await
     }

@@ -202,8 +202,8 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
     }
 }
 
-/// Waits, if the call adds a message, until the earlier messages of this process have arrived,
-/// except on `connection`: an owner that ends refuses messages in any order.
+/// Waits until the earlier messages of this process have arrived, except on `connection`: an owner
+/// that ends refuses messages in any order. Returns at once for a call that adds no message.
 async fn earlier_messages_arrived(row: &MethodRow, cx: &CallContext, connection: Option<&Arc<PeerConnection>>) {
     let Some(place) = cx.place.as_ref().filter(|_| row.adds_message) else { return };
     tokio::select! {

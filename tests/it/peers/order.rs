@@ -216,7 +216,7 @@ impl PosedOwner {
         loop {
             let (input, output) = listener.accept().await.unwrap().0.into_split();
             let mut owner = PosedOwner { lines: BufReader::new(input).lines(), output };
-            // A connection without a message checks whether the owner listens.
+            // A process also connects without sending anything, to check whether the owner listens.
             if let Some(greeting) = owner.next().await {
                 owner.answer(&greeting["id"], json!({"pid": std::process::id()})).await;
                 tokio::spawn(async move { while listener.accept().await.is_ok() {} });
@@ -299,7 +299,8 @@ async fn messages_that_an_ending_owner_refuses_keep_their_order() {
     }
 }
 
-/// A client may open a session again before the answer to its close, also in another process.
+/// A client may use a session again before it has the answer to `session/close`, also if another
+/// process owns the session.
 #[tokio::test]
 async fn closed_session_can_be_used_again_at_once() {
     for reopens in [true, false] {

@@ -1,5 +1,5 @@
-//! Refusals of providers as a table: each refusal, in a session whose history other dialects have
-//! written, at a prompt, at a compaction, and after the end of the process. No session is stuck.
+//! A table of refusals: each is tried in a session whose earlier answers came over other protocols,
+//! for a prompt, for a compaction, and after a restart. The session must work again each time.
 
 mod rows;
 

@@ -16,7 +16,7 @@ pub struct Judge {
     answered: BTreeSet<(String, String)>,
 }
 
-/// Statuses after which the same request would be refused again.
+/// HTTP statuses that mean that the provider would refuse the same request again.
 const FINAL: &[u16] = &[400, 413, 422];
 /// Number of the rule that a refused request is not sent again.
 const REPEATED: u8 = 40;
