@@ -433,8 +433,9 @@ export const CASES = {
   async "text of a model and a title is no link and no icon in the UI of VS Code"({ window, editor }) {
     const command = "echo ok # [Show the change](command:workbench.action.files.newUntitledFile) $(alert) \u202eesrever";
     const shown = "[Show the change] (command:workbench.action.files.newUntitledFile) $ (alert) esrever";
-    const title = "Titled [x](command:y) $(alert) \u202eesrever";
-    const shownTitle = "Titled [x] (command:y) $ (alert) esrever";
+    // The texts are compared without case, and a new session is "Untitled".
+    const title = "Labelled [x](command:y) $(alert) \u202eesrever";
+    const shownTitle = "Labelled [x] (command:y) $ (alert) esrever";
     editor.model([{ tool_calls: [{ name: "bash", input: { command } }] }, { text: "Done." }]);
     const frame = await window.fresh();
     // A notification is shown while the window has no focus.
@@ -450,11 +451,11 @@ export const CASES = {
     await focus(true);
     ok((await toast.innerText()).includes(shown), await toast.innerText());
     equal(await toast.locator(".notification-list-item-message a").count(), 0, "links in the notification");
-    const row = await window.tree("Titled");
+    const row = await window.tree("Labelled");
     ok((await row.innerText()).includes(shownTitle), await row.innerText());
     equal(await row.locator(".codicon-alert").count(), 0, "icons in the tree");
     await window.command("nuncio: Open Session…", async (timeout) => {
-      const entry = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Titled" }).first();
+      const entry = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Labelled" }).first();
       if (!(await succeeds(entry.waitFor({ timeout })))) return false;
       ok((await entry.innerText()).includes(shownTitle), await entry.innerText());
       equal(await entry.locator(".codicon-alert").count(), 0, "icons in the quick pick");
@@ -464,7 +465,7 @@ export const CASES = {
     await answer(frame, "Allow");
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
     await window.command("nuncio: Open Conversation in an Editor Tab");
-    const tab = window.page.locator(".tab.active", { hasText: "Titled" });
+    const tab = window.page.locator(".tab.active", { hasText: "Labelled" });
     await tab.waitFor();
     ok((await tab.innerText()).includes(shownTitle), await tab.innerText());
     await tab.locator(".tab-actions a").first().click();
