@@ -110,7 +110,7 @@ export class Editor {
       "files.autoSave": "off",
       "window.autoDetectColorScheme": false,
       "nuncio.command": command ? join(editor.dir, command) : nuncio,
-      "nuncio.args": ["--model", `scripted:${editor.script}`],
+      "nuncio.args": ["--model", `scripted:${editor.script}`, "--http", "127.0.0.1:0"],
       "nuncio.env": { NUNCIO_HOME: editor.data },
       ...settings,
     };

@@ -1,7 +1,7 @@
 // Cases of one window in a trusted folder: conversations, files, permission requests, sessions.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { Other } from "./agent.mjs";
 import { equal, ok, repeated, succeeds, until, WAIT_MS } from "./harness.mjs";
@@ -52,6 +52,13 @@ const shownText = (window) =>
 
 /** Places the caret in the active editor. */
 const focusEditor = (window) => window.page.locator(".editor-group-container.active .editor-instance .view-lines").first().click();
+
+/** A terminal writes its environment into a file of the project. JSON is formatted when it is saved. */
+export const SETTINGS = {
+  "terminal.integrated.profiles.linux": { environment: { path: "/bin/sh", args: ["-c", "env >terminal.new && mv terminal.new terminal.txt && exec sleep 600"] } },
+  "terminal.integrated.defaultProfile.linux": "environment",
+  "[json]": { "editor.formatOnSave": true },
+};
 
 /** The cases. Each starts with the page of a new session. */
 export const CASES = {
@@ -146,6 +153,91 @@ export const CASES = {
     await diffTab(window, "own.txt").waitFor({ state: "detached" });
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
     equal(editor.read("own.txt"), "roses\nare blueish\n", "the file");
+  },
+
+  async "own text in the diff tab is kept with a hunk that is rejected in the conversation"({ window, editor }) {
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`);
+    const text = (changes) => lines.map((line, index) => changes[index] ?? line).join("\r\n") + "\r\n";
+    writeFileSync(editor.file("both.txt"), text({}));
+    editor.model([read("both.txt"), { tool_calls: [{ name: "write", input: { file_path: "both.txt", content: text({ 2: "second", 25: "later" }) } }] }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await diffTab(window, "both.txt").click();
+    const right = (hasText) => window.page.locator(".editor-group-container.active .editor.modified .view-line", { hasText });
+    await right("second").click();
+    await window.page.keyboard.press("End");
+    await window.page.keyboard.type(" and MINE");
+    await right("second and MINE").waitFor();
+    await asks(frame);
+    const reject = (part) => frame.locator("#ask .part").nth(part).locator("input[value=reject]").check();
+    await reject(0);
+    const refusal = frame.locator("#toast", { hasText: "change the same lines" });
+    await repeated(async (timeout) => {
+      await succeeds(frame.locator("#ask button", { hasText: "Apply the choices" }).click({ timeout }));
+      return succeeds(refusal.waitFor({ timeout }));
+    }, "the refusal");
+    equal(editor.read("both.txt"), text({}), "after the refusal");
+    await frame.locator("#ask .part").nth(0).locator("input[value=accept]").check();
+    await reject(1);
+    await answer(frame, "Apply the choices");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("both.txt"), text({ 2: "second and MINE" }), "the file");
+  },
+
+  async "what a formatter makes of an open file as it is saved is kept, and undo restores the text"({ window, editor }) {
+    writeFileSync(editor.file("format.json"), '{"a": 1}\n');
+    await window.openFile("format.json");
+    editor.model([read("format.json"), edit("format.json", "1", '1,"b":2'), { expect: "the editor changed this as it saved it", ...edit("format.json", "2", "3") }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await answer(frame, "Allow");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    await window.rests(frame);
+    equal(editor.read("format.json"), '{\n    "a": 1,\n    "b": 3\n}', "the file");
+    equal(await frame.getByText("The client's files are not used").count(), 0, "notices");
+    await window.page.locator('.tab[data-resource-name="format.json"]').click();
+    await window.page.locator('.tab.active:not(.dirty)[data-resource-name="format.json"]').waitFor();
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+z");
+    await until(async () => (await shownText(window)).includes('"b": 2'), "undo");
+    await window.page.keyboard.press("Control+s");
+    await until(() => editor.read("format.json").includes('"b": 2'), "saved");
+  },
+
+  async "a terminal has the variables of the shown session"({ window, editor }) {
+    editor.model([{ text: "Short." }]);
+    const frame = await window.fresh();
+    /** Opens terminals until their variables are as `wanted`: the window shows a session earlier. */
+    const opened = (wanted, what) => until(async () => {
+      await window.command("Terminal: Create New Terminal");
+      await until(() => existsSync(editor.file("terminal.txt")), "the terminal");
+      const lines = editor.read("terminal.txt").split("\n").filter((line) => /^NUNCIO_(SESSION|WORKSPACE|HTTP)=/.test(line));
+      unlinkSync(editor.file("terminal.txt"));
+      const variables = Object.fromEntries(lines.map((line) => line.split(/=(.*)/)));
+      return wanted(variables) && variables;
+    }, what);
+    await opened((variables) => !Object.keys(variables).length, "a terminal without a session");
+    await window.prompt("Hello");
+    await window.rests(frame);
+    const { NUNCIO_SESSION: session, NUNCIO_WORKSPACE: workspace, NUNCIO_HTTP: url } = await opened((variables) => variables.NUNCIO_SESSION, "a terminal with a session");
+    ok(/^sess_/.test(session), `the session: ${session}`);
+    equal(workspace, editor.project, "the directory");
+    ok(await fetch(`${url}/health`).then((response) => response.ok), `the server ${url}`);
+    await window.command("Terminal: Kill All Terminals");
+  },
+
+  async "a byte order mark and mixed line ends survive the diff tab"({ window, editor }) {
+    const before = "\uFEFFroses\r\nare red\nviolets\r\nare blue";
+    writeFileSync(editor.file("mark.txt"), before);
+    editor.model([read("mark.txt"), edit("mark.txt", "red", "pink"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    await diffTab(window, "mark.txt").click();
+    await titleAction(window, "Allow This Change").click();
+    await diffTab(window, "mark.txt").waitFor({ state: "detached" });
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("mark.txt"), before.replace("red", "pink"), "the file");
   },
 
   async "one hunk is rejected and one accepted in the conversation"({ window, editor }) {

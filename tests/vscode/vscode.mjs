@@ -41,7 +41,7 @@ async function runCases(cases, options, before) {
   await editor.down();
 }
 
-await runCases(mainWindow.CASES, {}, (window) => window.nuncio());
+await runCases(mainWindow.CASES, { settings: mainWindow.SETTINGS }, (window) => window.nuncio());
 const trust = { "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never", "security.workspace.trust.enabled": true };
 await runCases(firstStart.CASES, { trust: true, command: "program", settings: { ...trust, "nuncio.args": [] } });
 await browser.close();

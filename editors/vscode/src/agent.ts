@@ -133,7 +133,7 @@ export class Agent implements vscode.Disposable {
       const initialize = connection.agent.request<unknown>("initialize" as string, {
         protocolVersion: acp.PROTOCOL_VERSION,
         clientInfo: { name: "nuncio-vscode", title: "nuncio for VS Code", version: "0.1.0" },
-        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, _meta: { nuncio: { updates: false } } },
+        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, _meta: { nuncio: { updates: false, exactText: true } } },
       });
       await Promise.race([initialize, ended, late]);
     } catch (error) {

@@ -13,6 +13,7 @@ import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
 import { Sessions } from "./sessions";
 import { StatusItem } from "./status";
+import { TerminalVariables } from "./terminals";
 import * as ui from "./ui";
 import { type Compose, type Conversation, Conversations } from "./view";
 
@@ -37,6 +38,7 @@ class Extension {
   private readonly proposals: Proposals;
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
+  private readonly terminals: TerminalVariables;
   private needsLogin = false;
   readonly parts: vscode.Disposable[];
 
@@ -62,6 +64,7 @@ class Extension {
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), { failed: (error) => this.failed(error), showRequest: (id) => this.open(id) });
     this.status = new StatusItem(this.agent, this.active, this.sessions);
     this.changes = new ChangedFiles(this.active);
+    this.terminals = new TerminalVariables(context.environmentVariableCollection, this.active);
     this.parts = [this.agent, this.sessions, this.active, this.conversations, this.proposals, this.status, this.changes];
   }
 
@@ -113,9 +116,11 @@ class Extension {
     const { state } = await this.agent.request<{ state: string }>("auth/status", {}).catch(() => ({ state: "unknown" }));
     this.needsLogin = state === "unauthenticated";
     void setContext("nuncio.hasModel", !this.needsLogin);
-    const { model = null } = await this.api.call("GET", "/v1/status").catch(() => ({}));
+    const { model = null, url = null } = await this.api.call("GET", "/v1/status").catch(() => ({}));
     this.status.defaultModel = model;
     this.status.draw();
+    this.terminals.url = url;
+    this.terminals.update();
   }
 
   /** Opens the walkthrough when nuncio cannot be used, once. */

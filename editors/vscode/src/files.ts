@@ -1,5 +1,5 @@
-// Files of the editor for nuncio: reads come from unsaved buffers, and writes are edits of
-// documents, so that undo, carets, encoding, line endings and format-on-save are kept.
+// Files of the editor for nuncio: reads come from open documents, and writes are edits of documents,
+// so that undo, carets, encoding, line endings and format-on-save are kept.
 
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
@@ -59,13 +59,14 @@ export class EditorFiles {
   private readonly writes = new Map<string, Promise<unknown>>();
 
   /**
-   * Returns the text of a document with unsaved changes. For other files the answer is "not found",
-   * and nuncio reads the disk: a document without changes may lag behind its file.
+   * Returns the text of an open document, which nuncio then changes through the editor. For other
+   * files the answer is "not found", and nuncio uses the disk, also if a document without changes
+   * lags behind its file.
    */
   async read({ path, line, limit }: acp.ReadTextFileRequest): Promise<acp.ReadTextFileResponse> {
     await this.writes.get(path);
     const document = openDocument(path);
-    if (!document?.isDirty || !(await pathInWorkspace(path))) throw acp.RequestError.resourceNotFound(path);
+    if (!document || !(await pathInWorkspace(path)) || !(document.isDirty || (await isCurrent(document)))) throw acp.RequestError.resourceNotFound(path);
     return { content: lines(document.getText(), line, limit) };
   }
 
@@ -90,10 +91,13 @@ async function diskText(uri: vscode.Uri): Promise<string | null> {
   }
 }
 
-/** Waits until the document has the text of its file. Returns whether it has. */
+/** Waits until the document has the text of its file, apart from line ends. Returns whether it has. */
 async function isCurrent(document: vscode.TextDocument): Promise<boolean> {
   const disk = await diskText(document.uri);
-  if (disk === null || disk === document.getText()) return true;
+  if (disk === null) return false;
+  const text = withLineEnding(disk, "\n");
+  const isSame = () => withLineEnding(document.getText(), "\n") === text;
+  if (isSame()) return true;
   return new Promise((resolve) => {
     const end = (value: boolean) => {
       clearTimeout(timer);
@@ -101,7 +105,7 @@ async function isCurrent(document: vscode.TextDocument): Promise<boolean> {
       resolve(value);
     };
     const timer = setTimeout(() => end(false), RELOAD_MS);
-    const listener = vscode.workspace.onDidChangeTextDocument((event) => event.document === document && document.getText() === disk && end(true));
+    const listener = vscode.workspace.onDidChangeTextDocument((event) => event.document === document && isSame() && end(true));
   });
 }
 

@@ -16,6 +16,8 @@ export interface FollowOptions {
   /** Follows one session; without it, all sessions. */
   sessionId?: string;
   after?: number;
+  /** A person answers the permission requests of the session. */
+  interactive?: boolean;
   /** Names and globs of event types, separated by commas. */
   types?: string;
 }
@@ -46,8 +48,8 @@ export class Follow {
 
   /** Returns the params of the call that starts the stream. */
   get params(): Params {
-    const { sessionId, types } = this.options;
-    return { after: this.cursor, ...(sessionId ? { sessionId } : {}), ...(types ? { types } : {}) };
+    const { sessionId, types, interactive } = this.options;
+    return { after: this.cursor, ...(sessionId ? { sessionId } : {}), ...(types ? { types } : {}), ...(interactive ? { interactive } : {}) };
   }
 
   started(subscription: unknown): void {

@@ -5,6 +5,7 @@
 import * as vscode from "vscode";
 import type { Api } from "./api";
 import type { NuncioEvent } from "./follow";
+import { userText } from "./lines";
 import type { Params } from "./rest";
 import { nameOf, notify, showDiff } from "./ui";
 
@@ -172,17 +173,21 @@ export class Proposals implements vscode.Disposable {
     return vscode.workspace.textDocuments.find((one) => one.uri.toString() === key && !one.isClosed)?.getText() ?? saved;
   }
 
-  /** Adds the texts that the user changed in the tabs to an answer that allows the change. */
+  /**
+   * Adds the texts that the user changed in the tabs to an answer that allows the change. nuncio merges
+   * them with choices about parts in the conversation, and refuses both about the same lines.
+   */
   private completed(permissionId: string, params: Params): Params {
     const proposal = this.open.get(permissionId);
     if (!proposal) return params;
     const option = proposal.options.find((one) => one.optionId === params.optionId);
     const allows = option ? !option.kind.startsWith("reject") : String(params.outcome ?? "").startsWith("allow");
-    // Choices about parts in the conversation precede the text in a tab.
-    const hasChoices = [params.hunks, params.edits].some((list) => Array.isArray(list) && list.length > 0);
-    if (!allows || hasChoices) return params;
-    const edits = proposal.changes.map((change) => ({ change, text: this.text(change) })).filter(({ change, text }) => text !== change.newText).map(({ change, text }) => ({ path: change.path, text }));
-    return edits.length ? { ...params, edits } : params;
+    if (!allows) return params;
+    const edits = proposal.changes.flatMap((change) => {
+      const text = userText(change.newText, this.text(change));
+      return text === null ? [] : [{ path: change.path, text }];
+    });
+    return edits.length ? { ...params, edits: [...((params.edits as unknown[] | undefined) ?? []), ...edits] } : params;
   }
 
   /** Returns the request of the active tab, or of the tab with this address. */

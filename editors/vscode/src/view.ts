@@ -158,7 +158,7 @@ ${page}
     let isHistory = true;
     const send = (message: unknown) => this.send(id, message, isHistory ? HISTORY_BATCH_MS : BATCH_MS);
     const stream = this.api.agent.follow(
-      { after, types, ...(session ? { sessionId: decodeURIComponent(session) } : {}) },
+      { after, types, ...(session ? { sessionId: decodeURIComponent(session), interactive: true } : {}) },
       {
         event: (event, cursor) => send({ event, cursor }),
         synced: (synced) => {
