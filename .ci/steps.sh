@@ -67,6 +67,7 @@ clangd clangd
 tmux tmux
 jq jq
 nginx nginx
+caddy caddy
 openssl openssl
 pgbouncer pgbouncer
 LIST

@@ -18,6 +18,7 @@ pub(crate) use dispatch::event_stream::{EVENT, SUBSCRIPTIONS_MAX, SubscriptionPa
 pub(crate) use dispatch::event_stream::{EventStream, FollowParams, StreamItem};
 pub(crate) use dispatch::method::{FollowChange, Method, MethodKind, MethodRow, Reply, Scope};
 pub(crate) use dispatch::route::Route;
+pub(crate) use environment::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopAgentsParams, StoppedAgents};
 pub(crate) use environment::agent_status::{AGENT_STATUS, StatusSnapshot};
 pub(crate) use environment::comparison::{ComparedAgent, Comparison, StartComparison, StartComparisonParams, title_of};
 pub(crate) use environment::model_list::{ModelList, ModelView, PriceView};
@@ -41,4 +42,4 @@ pub(crate) use turns::permission::{
     AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams, PermissionView,
 };
 pub(crate) use turns::prompt::{CancelTurn, Prompt};
-pub(crate) use turns::result::{GetResult, GetResultParams, SessionResult};
+pub(crate) use turns::result::{CheckOutcome, CheckView, GetResult, GetResultParams, SessionResult};

@@ -1,6 +1,7 @@
 //! The command line: dispatches commands. Each command prints its own output.
 
 mod agents;
+mod arguments;
 mod chat;
 mod completions;
 mod demo;
@@ -106,6 +107,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         options.add_to(&mut args.overrides)?;
     }
     let style = log_style(&command);
+    let names_cwd = args.cwd.is_some();
     let demo_start = (environment.clone(), CommonArgs { overrides: Overrides::default(), ..args.clone() });
     let bootstrap = app::bootstrap(environment, args)?;
     let _traces = logging::start(&bootstrap.environment, style, &bootstrap.loaded.settings.telemetry)?;
@@ -123,12 +125,15 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             app::acp(app::build(bootstrap)?, hint).await.map(|()| 0)
         }),
         CliCommand::Acp { http: Some(address), server, .. } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
-        CliCommand::Serve { http, server } => on_worker(serve::serve(bootstrap, http, server)),
+        CliCommand::Serve { http, wait_for_store, server } => on_worker(serve::serve(bootstrap, http, wait_for_store, server)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
-        CliCommand::Agents { command } => on_runtime(agents::command::run(bootstrap, command)),
+        CliCommand::Agents { command } => {
+            let cwd = names_cwd.then(|| bootstrap.cwd.clone());
+            on_runtime(agents::command::run(bootstrap, command, cwd))
+        }
         CliCommand::Mcp { command } => on_runtime(servers::command::run(bootstrap, command)),
         CliCommand::Login(options) => on_runtime(async { login::login(app::build(bootstrap)?, options).await }),
         CliCommand::Logout { provider } => on_runtime(async { login::logout(app::build(bootstrap)?, provider).await }),
@@ -159,7 +164,7 @@ fn run_without_settings(command: CliCommand, environment: &Environment, args: &C
         CliCommand::Completions { shell } => completions::print_script(shell),
         CliCommand::Man { dir } => man::write_pages(&dir),
         CliCommand::Demo { yes, keep } => {
-            let style = if demo::is_in_chat(yes) { LogStyle::Chat } else { LogStyle::Command };
+            let style = if demo::is_in_chat(yes, environment) { LogStyle::Chat } else { LogStyle::Command };
             let traces = logging::start(environment, style, &Telemetry::default());
             traces.and_then(|_traces| on_runtime(demo::run(environment.clone(), args.clone(), yes, keep)))
         }
@@ -186,7 +191,7 @@ fn start_chat(
     (environment, args): (Environment, CommonArgs),
     colours: Colours,
 ) -> Result<u8> {
-    chat::check_terminal(&options)?;
+    chat::check_terminal(&options, &environment)?;
     on_worker(async move {
         let app = app::build(bootstrap)?;
         let elsewhere = options.url.is_some() || options.session.continues();

@@ -104,6 +104,11 @@ fn host(url: &str, port: u16) -> Result<String> {
     Ok(if has_port { host.to_owned() } else { format!("{host}:{port}") })
 }
 
+/// Returns the host of `cluster.address`.
+pub(crate) fn host_name(url: &str) -> Option<String> {
+    Some(host(url, 443).ok()?.rsplit_once(':')?.0.to_owned())
+}
+
 /// Returns the digest of a certificate, in hexadecimal.
 pub(crate) fn fingerprint(certificate: &[u8]) -> String {
     hex(digest(&SHA256, certificate).as_ref())

@@ -18,6 +18,7 @@ mod notes;
 mod open_answer;
 pub(crate) mod project_dirs;
 pub(crate) mod prompt_files;
+pub(crate) mod request_record;
 pub(crate) mod size;
 pub(crate) mod skills;
 pub(crate) mod summary;

@@ -52,6 +52,8 @@ pub enum Kind {
     ModelError,
     /// A hosted agent cannot start, or has ended.
     AgentUnavailable,
+    /// A hosted agent no longer has the session.
+    AgentSessionLost,
     /// A file, the store or the system failed, or nuncio has a fault.
     Internal,
 }
@@ -95,6 +97,7 @@ pub const KINDS: &[Row] = &[
     row(Kind::Timeout, "timeout", -32014, 408, 1),
     row(Kind::ModelError, "model_error", -32020, 502, 1),
     row(Kind::AgentUnavailable, "agent_unavailable", -32021, 502, 1),
+    row(Kind::AgentSessionLost, "agent_session_lost", -32023, 502, 1),
     row(Kind::Internal, "internal", -32603, 500, 1),
 ];
 

@@ -1,6 +1,7 @@
 //! The event types. Their JSON encoding is used in the database, in SSE payloads and in JSON Lines
 //! output. Changes must be additive: a test compares the types with `schema/event.json`.
 
+mod agent;
 mod body;
 mod change;
 mod child;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::Role;
 use crate::id::{Seq, SessionId, TurnId};
 
+pub use agent::AgentEndReason;
 pub use body::Body;
 pub use change::SessionChange;
 pub use child::{ChildEnd, ChildLabel, ChildStatus, SessionParent};
@@ -29,7 +31,7 @@ pub use hook::{ChangedCall, HookEvent, HookOutcome};
 pub use message::{Delivery, MessageExtra, ReplacedMessage};
 pub use notice::Severity;
 pub(crate) use notice::{HOOK_FAILED, REPOSITORY};
-pub use permission::PermissionOutcome;
+pub use permission::{CancelCause, PermissionOutcome};
 pub use table::TYPES;
 pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED, ignored, subject};
 pub(crate) use timestamp::{date, timestamp};

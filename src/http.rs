@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::App;
-use crate::cluster::Cluster;
+use crate::cluster::{self, Cluster};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::task::TaskTracker;
@@ -124,7 +124,8 @@ impl HttpServer {
         app.services.listens_at(address, tls.is_some());
         let cluster = app.cluster(tls.as_ref().map(|tls| (address.port(), &*tls.certificate)))?;
         let tls = tls.map(|tls| tls.acceptor);
-        let auth = Auth::new(tokens, options.hosts, options.origins, options.roots.into());
+        let hosts = options.hosts.into_iter().chain(settings.cluster.address.as_deref().and_then(cluster::host_name)).collect();
+        let auth = Auth::new(tokens, hosts, options.origins, options.roots.into());
         let state = Arc::new(AppState::new(app, auth));
         let mut server = HttpServer { listener, tls, cluster, state, token, address_file: None };
         let created = server.url_here().and_then(|url| AddressFile::create(&server.state.app.places.data, &url));

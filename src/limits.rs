@@ -166,8 +166,8 @@ pub(crate) const DIAGRAM_DEPTH_MAX: usize = 20;
 /// Estimated number of bytes per token.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
 
-/// Maximum size of a `read` result, in bytes.
-pub(crate) const READ_BYTES_MAX: usize = 1 << 20;
+/// Maximum size of a text that is attached or shown whole, in bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Number of bytes at the start of a file that are searched for a NUL byte, which marks the file as
 /// binary.
 pub(crate) const BINARY_PROBE_BYTES: usize = 8 << 10;

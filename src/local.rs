@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
+use crate::session::permissions::broker::Responder;
 
 /// A client in this process, with the controller role and access to every directory.
 #[derive(Clone)]
@@ -108,15 +109,16 @@ impl LocalClient {
         row.run(cx, params).await?.result
     }
 
-    /// Follows the events of a session after seq `after`. If `answers` is true, the client counts
-    /// as able to answer the session's permission requests while the stream exists.
-    pub(crate) async fn follow(&self, session: &SessionId, after: Seq, answers: bool) -> Result<LocalEvents> {
-        let client = match answers {
-            true => self.client.clone(),
-            false => Arc::new(Client::limited(&self.client.principal, ClientRole::Observer, None)),
+    /// Follows the events of a session after seq `after`. With `responder`, the client counts as
+    /// able to answer the session's permission requests while the stream exists.
+    pub(crate) async fn follow(&self, session: &SessionId, after: Seq, responder: Option<Responder>) -> Result<LocalEvents> {
+        let client = match responder {
+            Some(_) => self.client.clone(),
+            None => Arc::new(Client::limited(&self.client.principal, ClientRole::Observer, None)),
         };
         let cx = CallContext::new(self.app.clone(), client, CancellationToken::new());
-        let params = FollowParams { session_id: Some(session.clone()), after, ..FollowParams::default() };
+        let interactive = responder == Some(Responder::Person);
+        let params = FollowParams { session_id: Some(session.clone()), after, interactive, ..FollowParams::default() };
         let ended = CancellationToken::new();
         ended.cancel();
         Ok(LocalEvents { stream: EventStream::open(&cx, params).await?, live: CancellationToken::new(), ended })

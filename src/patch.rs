@@ -18,4 +18,4 @@ mod splice;
 
 pub(crate) use diff::Diff;
 pub use diff::{Side, unified_diff};
-pub(crate) use hunks::{DiffHunk, HunkChoice, hunks, line_text, merge};
+pub(crate) use hunks::{DiffHunk, HunkChoice, hunks, line_text, merge, merge_texts};

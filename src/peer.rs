@@ -6,6 +6,8 @@ mod handler;
 use std::sync::{Arc, Weak};
 
 use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(feature = "http")]
+use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -68,8 +70,9 @@ async fn accept(app: Weak<App>, PeerListener { listener, stop, tasks }: PeerList
     }
 }
 
-/// Serves a connection of another node until it ends. Fails if the node does not prove the secret
-/// of the cluster in time; otherwise calls `admitted`.
+/// Serves a connection of another node until it ends, or passes it on to the process with this data
+/// directory that the node wants to reach. Fails if the node does not prove the secret of the
+/// cluster in time; otherwise calls `admitted`.
 #[cfg(feature = "http")]
 pub(crate) async fn serve_node<S>(app: &Arc<App>, cluster: &Cluster, mut stream: S, admitted: impl FnOnce()) -> Result<()>
 where
@@ -77,11 +80,29 @@ where
 {
     let greeted = tokio::time::timeout(limits::PEER_HELLO, answer_greeting(&mut stream, cluster)).await;
     let node = greeted.map_err(|_| Error::new(Kind::Timeout, "it did not introduce itself"))??;
-    tracing::debug!(node, "another node is connected");
+    tracing::debug!(node.name, node.socket, "another node is connected");
     admitted();
-    let (stop, tasks) = app.sessions().await?.peers().serving();
-    let served = tasks.spawn(serve_connection(app.clone(), stream, stop));
+    let peers = app.sessions().await?.peers();
+    let (stop, tasks) = peers.serving();
+    let served = match node.socket {
+        None => tasks.spawn(serve_connection(app.clone(), stream, stop)),
+        Some(socket) => tasks.spawn(pass_on(peers.open(&socket)?, stream, stop)),
+    };
     served.await.map_err(|_| Error::internal("serving a node panicked"))
+}
+
+/// Passes bytes on between another node and a process with this data directory, until one of them
+/// ends the connection or `stop` is cancelled.
+#[cfg(feature = "http")]
+async fn pass_on(mut process: UnixStream, mut node: impl AsyncRead + AsyncWrite + Unpin, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        ended = tokio::io::copy_bidirectional(&mut process, &mut node) => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a passed on connection ended");
+            }
+        }
+    }
 }
 
 /// Serves one connection until it ends or `stop` is cancelled. Turns of HTTP clients continue after

@@ -20,7 +20,7 @@ use crate::limits;
 use crate::model::limited_body::{self, LimitedBody, MissingPart};
 use crate::model::sse::Decoder;
 use crate::task;
-use crate::web::{Destination, HttpClients, causes};
+use crate::web::{Destination, HttpClients, causes, is_certificate_problem};
 
 /// Maximum time of a call.
 const CALL: Duration = Duration::from_secs(60);
@@ -117,7 +117,8 @@ impl RemoteServer {
     }
 
     fn unreachable(&self, why: &str) -> Error {
-        Error::new(Kind::AgentUnavailable, format!("{}: {why}", self.base)).hint("is nuncio serve running there?")
+        let error = Error::new(Kind::AgentUnavailable, format!("{}: {why}", self.base));
+        if is_certificate_problem(why) { error } else { error.hint("is nuncio serve running there?") }
     }
 }
 
@@ -184,7 +185,7 @@ impl RemoteEvents {
 
     async fn connect(&mut self) -> Result<()> {
         let RemoteServer { base, token, client } = &self.server;
-        let url = format!("{base}/v1/sessions/{}/events?after={}", self.session, self.after);
+        let url = format!("{base}/v1/sessions/{}/events?after={}&interactive=true", self.session, self.after);
         let sent = timeout(CALL, client.get(url).bearer_auth(token).send()).await;
         let response = match sent {
             Ok(Ok(response)) => response,

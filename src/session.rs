@@ -14,6 +14,7 @@ mod fork;
 mod open;
 mod owner;
 pub(crate) mod permissions;
+pub(crate) mod recorded_requests;
 mod sessions;
 pub(crate) mod shared_files;
 pub(crate) mod subagents;
@@ -22,7 +23,7 @@ pub mod work;
 
 pub use agent::{
     Agent, AgentChoice, AgentInfo, AgentOption, AgentSetup, Agents, BackgroundJob, CommandRequest, CommandResult,
-    ExternalTurnStarter, OfferedTool, SessionSetup,
+    ExternalTurnStarter, HostedProcess, OfferedTool, SessionSetup,
 };
 pub use agent_setting::AgentSetting;
 pub(crate) use events::follow::Follow;

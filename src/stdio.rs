@@ -75,7 +75,7 @@ pub(crate) async fn serve(
     for session in app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default() {
         session.remove_prompts_of(&client_id);
     }
-    presence.clear();
+    presence.end();
     reader.cancel_handlers();
     others.await;
     app.end_turns().await;

@@ -5,13 +5,16 @@ mod block;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::content::{Cost, Part, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, plain_text};
+use crate::content::{
+    Cost, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
+};
 use crate::event::{Body, Event, PermissionOutcome, Severity, ignored};
-use crate::id::{MessageId, ToolCallId};
+use crate::id::{MessageId, PermissionId, ToolCallId};
 
-pub use block::{PermissionQuestion, ToolEnd, ToolOutcome, TranscriptBlock, TurnEndReason};
+pub use block::{Denial, PermissionQuestion, ToolEnd, ToolOutcome, TranscriptBlock, TurnEndReason};
 
 /// The state that is folded from events. Events must be added in order, starting at any point of
 /// the log. The text of a message appears once, even if it arrives both in deltas and as a whole.
@@ -21,8 +24,14 @@ pub struct Transcript {
     received: HashMap<MessageId, usize>,
     /// Titles of the running tool calls.
     titles: HashMap<ToolCallId, String>,
+    /// The files that the running tool calls named at their start.
+    paths: HashMap<ToolCallId, Vec<PathBuf>>,
     /// Running tool calls whose content is shown by other blocks.
     shown: HashSet<ToolCallId>,
+    /// Changes that permission requests of the turn showed.
+    proposed: HashMap<ToolCallId, Vec<ToolContent>>,
+    /// Names of the options of the open permission requests that hold for the whole session.
+    lasting: HashMap<PermissionId, Vec<(PermissionOptionKind, String)>>,
     /// Running tool calls that were denied.
     denied: HashSet<ToolCallId>,
     /// Usage and cost of the running turn.
@@ -50,33 +59,24 @@ impl Transcript {
             Body::ToolInput { name, bytes, path } => {
                 Some(TranscriptBlock::ToolInput { name, bytes: *bytes, path: path.as_deref() })
             }
-            Body::ToolStarted { tool_call_id, name, title, kind, .. } => self.tool_started(tool_call_id, name, title, *kind),
+            Body::ToolStarted { tool_call_id, name, title, kind, locations, .. } => {
+                self.paths.insert(tool_call_id.clone(), locations.iter().map(|location| location.path.clone()).collect());
+                self.tool_started(tool_call_id, name, title, *kind)
+            }
             Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
                 let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
                 Some(self.tool_completed(tool_call_id, *status, code, content))
             }
             Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, review, .. } => {
-                if content.iter().any(|content| matches!(content, ToolContent::Diff { .. })) {
-                    self.shown.insert(tool_call_id.clone());
-                }
+                let is_done = tool.as_ref().is_some_and(|tool| tool.name == REVIEW);
+                let has_parts = review.is_some() && !is_done;
+                self.asked(permission_id, tool_call_id, content, options, has_parts);
                 // The title of a call of a subagent names the subagent.
                 let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
-                let is_done = tool.as_ref().is_some_and(|tool| tool.name == REVIEW);
-                Some(TranscriptBlock::Question(PermissionQuestion { id: permission_id, title, content, options, review, is_done }))
+                let (id, call) = (permission_id, tool_call_id);
+                Some(TranscriptBlock::Question(PermissionQuestion { id, call, title, content, options, review, is_done }))
             }
-            Body::PermissionResolved { tool_call_id, tool, outcome, by, reason, .. } => (!outcome.allows()).then(|| {
-                let cancelled = *outcome == PermissionOutcome::Cancelled;
-                if !cancelled {
-                    self.denied.insert(tool_call_id.clone());
-                }
-                let decided = || match by.as_str() {
-                    "rule" => "by a rule in the settings".into(),
-                    "mode" => "by the mode of the session".into(),
-                    by => format!("by {by}").into(),
-                };
-                let category = tool.as_ref().and_then(|tool| tool.category);
-                TranscriptBlock::Denied { cancelled, reason: reason.as_deref().map_or_else(decided, Cow::from), by, category }
-            }),
+            body @ Body::PermissionResolved { .. } => self.decided(body),
             Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),
             body if body.is_context() => None,
             Body::Notice { severity, title, description, .. } => {
@@ -108,9 +108,10 @@ impl Transcript {
                 (self.usage, self.cost, self.started_ms) = (None, None, Some(at_ms));
                 Some(TranscriptBlock::TurnStart)
             }
-            body @ (Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {}) => {
-                Some(self.turn_end(turn_end_reason(body), at_ms))
-            }
+            body @ (Body::TurnCompleted { .. }
+            | Body::TurnFailed { .. }
+            | Body::TurnCancelled { .. }
+            | Body::TurnInterrupted {}) => Some(self.turn_end(turn_end_reason(body), at_ms)),
             Body::StepStarted { model, .. } => Some(TranscriptBlock::Request { model }),
             Body::StepCompleted { retry_at_ms, .. } => retry_at_ms.map(|at_ms| TranscriptBlock::Retry { at_ms }),
             Body::CompactionStarted { context_tokens, .. } => {
@@ -134,7 +135,8 @@ impl Transcript {
             Body::MessageRemoved { message_id: id, .. } => Some(TranscriptBlock::Unqueued { id }),
             Body::ModeChanged { mode } => Some(TranscriptBlock::ModeChange(mode)),
             Body::VerifyStarted { .. } | Body::Unknown(_) => None,
-            ignored!(Session | Message | Replacement | Tool | Permission | Plan | Pruning | Hook | Budget | Notice) => None,
+            ignored!(Session | Message | Replacement | Tool | Permission | Plan | Pruning) => None,
+            ignored!(Agent | Hook | Budget | Notice) => None,
         }
     }
 
@@ -163,6 +165,73 @@ impl Transcript {
         rest.into_iter().chain([TranscriptBlock::MessageEnd { id, thought, text, discarded }]).collect()
     }
 
+    /// Handles the decision on a call: an answer, or the result of a rule or the mode.
+    fn decided<'a>(&mut self, body: &'a Body) -> Option<TranscriptBlock<'a>> {
+        let Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, by, reason, .. } = body else { return None };
+        let choice = permission_id.as_ref().and_then(|id| self.lasting_choice(id, *outcome));
+        let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
+        let title = title.unwrap_or_default();
+        if outcome.allows() {
+            return choice.map(|choice| TranscriptBlock::Granted { call: tool_call_id, title, choice });
+        }
+        let cancelled = *outcome == PermissionOutcome::Cancelled;
+        if !cancelled {
+            self.denied.insert(tool_call_id.clone());
+        }
+        let decided = || match by.as_str() {
+            "rule" => "by a rule in the settings".into(),
+            "mode" => "by the mode of the session".into(),
+            // The name of the program's own client.
+            "terminal" => "by you".into(),
+            by => format!("by {by}").into(),
+        };
+        let mut reason = reason.as_deref().map_or_else(decided, Cow::from);
+        if let Some(choice) = choice {
+            reason = format!("{reason} ({choice})").into();
+        }
+        let paths = self.paths.get(tool_call_id).cloned().unwrap_or_default();
+        let category = tool.as_ref().and_then(|tool| tool.category);
+        Some(TranscriptBlock::Denied(Denial { id: tool_call_id, title, cancelled, reason, by, paths, category }))
+    }
+
+    /// Records what a permission request showed and offered. `has_parts`: the answer may decide
+    /// about parts of the changes.
+    fn asked(
+        &mut self,
+        id: &PermissionId,
+        call: &ToolCallId,
+        content: &[ToolContent],
+        options: &[PermissionOption],
+        has_parts: bool,
+    ) {
+        let is_diff = |content: &&ToolContent| matches!(content, ToolContent::Diff { .. });
+        let diffs: Vec<ToolContent> = content.iter().filter(is_diff).cloned().collect();
+        if has_parts {
+            self.proposed.insert(call.clone(), diffs);
+        } else if !diffs.is_empty() {
+            self.shown.insert(call.clone());
+        }
+        let lasts = |option: &&PermissionOption| {
+            matches!(option.kind, PermissionOptionKind::AllowAlways | PermissionOptionKind::RejectAlways)
+        };
+        let lasting = options.iter().filter(lasts).map(|option| (option.kind, option.name.clone())).collect();
+        self.lasting.insert(id.clone(), lasting);
+    }
+
+    /// Returns the name of the chosen option if it holds for the whole session.
+    fn lasting_choice(&mut self, id: &PermissionId, outcome: PermissionOutcome) -> Option<String> {
+        let lasting = self.lasting.remove(id)?;
+        let kind = match outcome {
+            PermissionOutcome::AllowAlways => PermissionOptionKind::AllowAlways,
+            PermissionOutcome::RejectAlways => PermissionOptionKind::RejectAlways,
+            PermissionOutcome::AllowOnce
+            | PermissionOutcome::RejectOnce
+            | PermissionOutcome::Denied
+            | PermissionOutcome::Cancelled => return None,
+        };
+        lasting.into_iter().find_map(|(offered, name)| (offered == kind).then_some(name))
+    }
+
     fn tool_started<'a>(&mut self, id: &'a ToolCallId, name: &str, title: &'a str, kind: ToolKind) -> Option<TranscriptBlock<'a>> {
         if name == "plan" {
             self.shown.insert(id.clone());
@@ -180,14 +249,23 @@ impl Transcript {
         content: &'a [ToolContent],
     ) -> TranscriptBlock<'a> {
         let title = self.titles.remove(id).unwrap_or_default();
+        self.paths.remove(id);
         let outcome = match (status, code) {
             (ToolStatus::Failed, _) => ToolOutcome::Failed,
-            (_, Some(code)) if code != 0 => ToolOutcome::Exited(code),
+            (_, Some(code)) => ToolOutcome::Exited(code),
             _ => ToolOutcome::Completed,
         };
-        let shown = self.shown.remove(id) && status == ToolStatus::Completed;
-        let already_shown = shown | (self.denied.remove(id) && status == ToolStatus::Failed);
-        TranscriptBlock::ToolEnd(ToolEnd { id, title, outcome, content, already_shown })
+        let is_completed = status == ToolStatus::Completed;
+        let (proposed, is_denied) = (self.proposed.remove(id).unwrap_or_default(), self.denied.remove(id));
+        let has_all = is_completed && proposed.iter().all(|change| content.contains(change));
+        let content: Vec<&ToolContent> = content.iter().filter(|content| !(has_all && proposed.contains(content))).collect();
+        let is_shown = self.shown.remove(id);
+        let already_shown = match status {
+            ToolStatus::Completed => is_shown || (has_all && content.is_empty() && !proposed.is_empty()),
+            _ => is_denied,
+        };
+        let proposed = if has_all || !is_completed { Vec::new() } else { proposed };
+        TranscriptBlock::ToolEnd(ToolEnd { id, title, outcome, content, proposed, already_shown })
     }
 
     /// Updates the title of a call. Returns its content so far if that changed, unless other blocks
@@ -214,6 +292,8 @@ impl Transcript {
     }
 
     fn turn_end<'a>(&mut self, reason: TurnEndReason<'a>, at_ms: u64) -> TranscriptBlock<'a> {
+        self.proposed.clear();
+        self.lasting.clear();
         let duration = self.started_ms.take().map(|started| Duration::from_millis(at_ms.saturating_sub(started)));
         TranscriptBlock::TurnEnd { reason, usage: self.usage.take(), cost: self.cost.take(), duration }
     }
@@ -224,7 +304,8 @@ fn turn_end_reason(body: &Body) -> TurnEndReason<'_> {
     match body {
         Body::TurnCompleted { stop_reason } => TurnEndReason::Stopped(*stop_reason),
         Body::TurnFailed { message, hint, .. } => TurnEndReason::Failed { message, hint: hint.as_deref() },
-        Body::TurnCancelled {} => TurnEndReason::Cancelled,
+        Body::TurnCancelled { cause: Some(_) } => TurnEndReason::Unanswered,
+        Body::TurnCancelled { cause: None } => TurnEndReason::Cancelled,
         _ => TurnEndReason::Interrupted,
     }
 }

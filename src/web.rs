@@ -1,6 +1,7 @@
 //! HTTP clients, and GET requests that are restricted to the public web.
 
 mod address;
+mod certificates;
 mod client;
 mod get;
 #[cfg(feature = "postgres")]
@@ -11,6 +12,7 @@ mod streamable_http;
 pub(crate) use address::Address;
 pub(crate) use address::is_loopback;
 pub use address::is_public;
+pub(crate) use certificates::{certificate_problem, is_certificate_problem};
 pub use client::{ClientOptions, HttpClients};
 pub(crate) use client::{Destination, causes};
 pub(crate) use get::WebResponse;

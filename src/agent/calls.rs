@@ -5,4 +5,5 @@ pub(super) mod call_requests;
 pub(super) mod execute;
 pub(super) mod hooks;
 pub(super) mod model_query;
+mod order;
 pub(super) mod permission;

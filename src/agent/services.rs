@@ -151,9 +151,14 @@ impl Services {
         self.http.get().filter(|http| http.local).map(|http| http.url.as_str())
     }
 
+    /// Returns the base URL of this process, if it serves HTTP.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.http.get().map(|http| http.url.as_str())
+    }
+
     /// Returns the environment variables of the programs of a session.
     pub(crate) fn session_variables(&self, session: Option<&SessionId>, cwd: &Path) -> SessionVariables {
-        SessionVariables::new(session.map(SessionId::as_str), cwd, self.http.get().map(|http| http.url.as_str()))
+        SessionVariables::new(session.map(SessionId::as_str), cwd, self.url())
     }
 
     /// Adds a hook, which runs after the hooks of the settings, in sessions whose first turn starts

@@ -22,10 +22,14 @@ use crate::limits;
 use crate::local_socket::ServePeers;
 use crate::options::Mode;
 use crate::session::{Agents, Capacity, NodeOptions, Sessions};
+use crate::store::Store;
 
 /// The environment variable with an older version of the messages between nodes, for tests of
 /// updates.
 const VERSION_VARIABLE: &str = "NUNCIO_PEER_VERSION";
+
+/// Interval between attempts to open a store that is unavailable.
+const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// The application, shared by all transports. The first call that needs the store opens it.
 pub struct App {
@@ -43,6 +47,8 @@ pub struct App {
     capacity: Capacity,
     /// True once new turns are refused.
     refusing: AtomicBool,
+    /// True if the store could not be read by the last [`App::ready`].
+    store_missing: AtomicBool,
     /// When the application was created.
     pub started: std::time::Instant,
     sessions: OnceCell<Arc<Sessions>>,
@@ -80,6 +86,7 @@ impl App {
             mode,
             capacity,
             refusing: AtomicBool::new(false),
+            store_missing: AtomicBool::new(false),
             started: std::time::Instant::now(),
             sessions: OnceCell::new(),
             cluster: std::sync::OnceLock::new(),
@@ -106,6 +113,22 @@ impl App {
             sessions.refuse_turns();
         }
         Ok(sessions)
+    }
+
+    /// Opens the store as soon as that is possible. Fails if the URL is invalid.
+    pub(crate) fn open_store_later(&self) -> Result<()> {
+        self.services.user.settings.store.postgres().map_or(Ok(()), Store::check)?;
+        let this = self.this.clone();
+        crate::task::spawn(async move {
+            while let Some(app) = this.upgrade().filter(|app| !app.refusing.load(Ordering::Acquire)) {
+                if app.ready().await.is_ok() {
+                    return;
+                }
+                drop(app);
+                tokio::time::sleep(STORE_RETRY).await;
+            }
+        });
+        Ok(())
     }
 
     /// Returns the place of this process in its cluster. `server` is the HTTP server of this
@@ -164,14 +187,19 @@ impl App {
             return unready(Kind::StoreUnavailable, "lease");
         }
         let read = async { self.sessions().await?.store().last_event().await };
-        match tokio::time::timeout(limits::READY, read).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the server is not ready");
-                unready(Kind::StoreUnavailable, "store")
-            }
-            Err(_) => unready(Kind::StoreUnavailable, "store"),
+        let why = match tokio::time::timeout(limits::READY, read).await {
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!("no answer within {} s", limits::READY.as_secs())),
+        };
+        // One line for each change, because probes repeat.
+        let was_missing = self.store_missing.swap(why.is_some(), Ordering::AcqRel);
+        match &why {
+            Some(why) if !was_missing => tracing::warn!(why, "the store is unavailable: the server is not ready"),
+            None if was_missing => tracing::info!("the store is available: the server is ready"),
+            _ => {}
         }
+        if why.is_some() { unready(Kind::StoreUnavailable, "store") } else { Ok(()) }
     }
 
     /// Refuses new work and waits up to `timeout` for the running turns to end, then shuts down.

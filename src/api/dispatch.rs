@@ -7,5 +7,6 @@ pub(super) mod convert;
 pub(super) mod directories;
 pub(super) mod event_stream;
 pub(super) mod method;
+pub(super) mod params;
 pub(super) mod route;
 pub(super) mod schemas;

@@ -1,5 +1,6 @@
 //! Methods for models, agents, servers and workspaces.
 
+pub(super) mod agent_processes;
 pub(super) mod agent_status;
 pub(super) mod auth_status;
 pub(super) mod comparison;

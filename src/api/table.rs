@@ -1,6 +1,7 @@
 //! The method table. To add a method, add a struct to the file of its group and a row here.
 
 use super::dispatch::method::MethodRow;
+use super::environment::agent_processes;
 use super::environment::auth_status;
 use super::environment::comparison;
 use super::environment::initialize;
@@ -32,7 +33,7 @@ use super::turns::result;
 use super::turns::turn;
 
 /// All methods.
-pub const METHODS: &[MethodRow] = &[
+pub static METHODS: [MethodRow; 54] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
@@ -71,6 +72,7 @@ pub const METHODS: &[MethodRow] = &[
     MethodRow::new::<file_search::SearchFiles>(),
     MethodRow::new::<status::ListTools>(),
     MethodRow::new::<status::ListAgents>(),
+    MethodRow::new::<agent_processes::StopAgents>(),
     MethodRow::new::<model_list::ListModels>(),
     MethodRow::new::<status::GetStatus>(),
     MethodRow::new::<attachment::AddAttachment>(),

@@ -56,6 +56,7 @@ use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
 use crate::app::on_signal;
+use crate::config::Environment;
 use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
@@ -77,12 +78,20 @@ pub(crate) async fn run(app: Arc<App>, options: ChatOptions, colours: Colours) -
     Ok(0)
 }
 
-/// Returns an error if the chat has no terminal and needs one.
-pub(crate) fn check_terminal(options: &ChatOptions) -> Result<()> {
-    if options.plain || std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+/// Returns an error if the chat needs a terminal on which it can move the cursor, and has none.
+pub(crate) fn check_terminal(options: &ChatOptions, environment: &Environment) -> Result<()> {
+    if options.plain {
         return Ok(());
     }
-    Err(Error::invalid_params("chat: standard input and output must be a terminal").hint("nuncio run \"…\""))
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(Error::invalid_params("chat: standard input and output must be a terminal").hint("nuncio run \"…\""));
+    }
+    match environment.get("TERM") {
+        Some("dumb") => {
+            Err(Error::invalid_params("chat: the terminal cannot move its cursor (TERM=dumb)").hint("nuncio chat --plain"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs the chat. Returns the session that was shown last.

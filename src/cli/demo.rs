@@ -2,7 +2,6 @@
 //! tools. Needs neither a network nor a key.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,9 +39,9 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
     write(&script, SCRIPT)?;
     args.cwd = Some(dir.clone());
     args.overrides.model = Some(format!("scripted:{}", script.display()));
-    let colours = Colours::new(&environment);
+    let (colours, in_chat) = (Colours::new(&environment), is_in_chat(yes, &environment));
     let app = app::build(app::bootstrap(environment, args)?)?;
-    let (id, code) = match is_in_chat(yes) {
+    let (id, code) = match in_chat {
         true => {
             let options = ChatOptions { words: vec![PROMPT.into()], ..ChatOptions::default() };
             let id = chat::converse(&app, options, colours).await;
@@ -68,9 +67,10 @@ pub(crate) async fn run(environment: Environment, mut args: CommonArgs, yes: boo
     Ok(0)
 }
 
-/// Returns whether the demo runs in the chat: on a terminal, unless every call is allowed.
-pub(crate) fn is_in_chat(yes: bool) -> bool {
-    !yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+/// Returns whether the demo runs in the chat: on a terminal of the chat, unless every call is
+/// allowed.
+pub(crate) fn is_in_chat(yes: bool, environment: &Environment) -> bool {
+    !yes && chat::check_terminal(&ChatOptions::default(), environment).is_ok()
 }
 
 /// Runs the prompt. Returns the session, and exit code 4 if a tool call was denied.

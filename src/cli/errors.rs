@@ -1,6 +1,7 @@
 //! Exit codes, and errors on standard error.
 
-use super::flags::unknown_command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 use super::terminal::output::print_stderr;
 use crate::error::{Error, Kind};
 use crate::protocol::acp;
@@ -55,4 +56,13 @@ pub(crate) fn report_usage(error: &clap::Error) {
 pub(crate) fn is_broken_pipe(error: &Error) -> bool {
     let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
     source.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Returns the argument of an error for an unknown command.
+pub(super) fn unknown_command(error: &clap::Error) -> Option<String> {
+    let unknown = error.get(ContextKind::InvalidSubcommand).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
+    match unknown {
+        Some(ContextValue::String(unknown)) => Some(unknown.clone()),
+        _ => None,
+    }
 }

@@ -1,15 +1,12 @@
 //! Command-line arguments and their help texts. The types have no doc comments of their own: clap
 //! prints a doc comment as help.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::agents::command::AgentsCommand;
-use super::help;
 use super::login_flags::{AcpCommand, LoginOptions};
 use super::projects::config_flags::ConfigCommand;
 use super::projects::store_copy::StoreCommand;
@@ -78,47 +75,6 @@ pub(super) struct CommonFlags {
     store: Option<String>,
 }
 
-impl Flags {
-    /// Parses the arguments of the process. If an argument with several words stands for a command,
-    /// it is the prompt of `nuncio run`; a single word is never a prompt, because it can be a
-    /// misspelled command.
-    pub(super) fn from_arguments() -> std::result::Result<Flags, clap::Error> {
-        let arguments: Vec<OsString> = std::env::args_os().collect();
-        let parsed = parse(&arguments);
-        let Some(prompt) = parsed.as_ref().err().and_then(unknown_command).filter(|given| given.trim().contains([' ', '\t', '\n']))
-        else {
-            return parsed;
-        };
-        // An option before the prompt may have the same value.
-        let places = (1..arguments.len()).filter(|index| arguments[*index] == prompt.as_str());
-        let runs = places.map(|index| {
-            let (before, prompt) = arguments.split_at(index);
-            let run = [before, &["run".into()], prompt].concat();
-            parse(&run)
-        });
-        let is_run = |parsed: &std::result::Result<Flags, clap::Error>| {
-            !parsed.as_ref().is_err_and(|error| unknown_command(error).is_some())
-        };
-        runs.into_iter().find(is_run).unwrap_or(parsed)
-    }
-}
-
-fn parse(arguments: &[OsString]) -> std::result::Result<Flags, clap::Error> {
-    let program = Flags::command();
-    let help = help::text(&program);
-    let mut matches = program.override_help(help).try_get_matches_from(arguments)?;
-    Flags::from_arg_matches_mut(&mut matches)
-}
-
-/// Returns the argument of an error for an unknown command.
-pub(super) fn unknown_command(error: &clap::Error) -> Option<String> {
-    let unknown = error.get(ContextKind::InvalidSubcommand).filter(|_| error.kind() == ErrorKind::InvalidSubcommand);
-    match unknown {
-        Some(ContextValue::String(unknown)) => Some(unknown.clone()),
-        _ => None,
-    }
-}
-
 impl CommonFlags {
     /// Parses the values. An unknown mode is an error with a hint, which clap cannot report.
     pub(crate) fn args(self) -> Result<CommonArgs> {
@@ -131,6 +87,7 @@ impl CommonFlags {
                 mode: self.mode.as_deref().map(str::parse).transpose()?,
                 thinking: self.thinking,
                 system_prompt: self.system_prompt,
+                tools: None,
                 sandbox: self.sandbox,
                 roots: self.roots,
                 json_answer: false,
@@ -160,6 +117,9 @@ pub(super) enum CliCommand {
         /// Listen on ADDR
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8686")]
         http: String,
+        /// Listen although the store cannot be opened; /ready answers 503 until it can
+        #[arg(long)]
+        wait_for_store: bool,
         #[command(flatten)]
         server: HttpArgs,
     },
@@ -348,6 +308,17 @@ pub(super) enum SessionsCommand {
         /// Continue with live events until the session is deleted
         #[arg(long)]
         follow: bool,
+    },
+    /// Show a model request of a session as it was sent: URL, headers with masked keys, body
+    Requests {
+        /// Session id, or a unique start of it
+        id: String,
+        /// Turn id, or a unique start of it; without it, the last turn with a model request
+        #[arg(long)]
+        turn: Option<String>,
+        /// Number of the request in the turn, from 1; without it, the last one
+        #[arg(long, value_name = "N")]
+        step: Option<u32>,
     },
     /// Cancel the running turn of a session, in whichever process it runs
     Cancel {

@@ -22,7 +22,7 @@ pub(super) fn text(program: &Command) -> String {
     let about = program.get_about().map(ToString::to_string).unwrap_or_default();
     let mut text = format!(
         "{about}\n\nUsage: nuncio [OPTIONS] [COMMAND]   without COMMAND: the chat on a terminal, otherwise acp\n       \
-         nuncio \"Fix the test\"            short for nuncio run \"Fix the test\"\n"
+         nuncio \"Fix the test\"   short for nuncio run \"Fix the test\", as nuncio -c for nuncio chat -c\n"
     );
     for (title, names) in GROUPS {
         text += &format!("\n{title}\n");

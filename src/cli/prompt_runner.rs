@@ -20,6 +20,7 @@ use super::terminal::activity::TurnActivity;
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::{InputLine, InputQueue};
 use super::terminal::output::{print_event, print_question, print_rendered, print_stderr};
+use super::terminal::remarks::hosted_agent;
 use super::terminal::renderer::RenderedText;
 use super::terminal::status_line::StatusLine;
 use crate::agent::StartingServers;
@@ -44,6 +45,8 @@ pub(crate) struct PromptRunner {
     denied: bool,
     /// The project's checks failed when they ran last.
     checks_failed: bool,
+    /// A permission request got no answer in time, which ended the turn.
+    unanswered: bool,
     /// Events that arrived since a question was asked at the terminal; shown when it is resolved.
     deferred: VecDeque<Arc<Event>>,
     status: StatusLine,
@@ -82,7 +85,7 @@ impl PromptRunner {
         approver: Approver,
         interrupted: CancellationToken,
     ) -> Result<PromptRunner> {
-        let events = client.follow(&session, after, approver.answers()).await?;
+        let events = client.follow(&session, after, approver.responder()).await?;
         Ok(PromptRunner {
             questions: TerminalQuestions::new(&client, &session, approver),
             starting: client.app().services.mcp_wait.watch(),
@@ -98,6 +101,7 @@ impl PromptRunner {
             interrupted,
             denied: false,
             checks_failed: false,
+            unanswered: false,
             deferred: VecDeque::new(),
             unprompted: None,
             budget: BudgetLimits::default(),
@@ -115,6 +119,7 @@ impl PromptRunner {
         for prompt in prompts {
             let code = match stop_code(self.prompt(prompt, &mut InputQueue::closed()).await?) {
                 0 if self.checks_failed => CHECKS_FAILED,
+                _ if self.unanswered => DENIED,
                 code => code,
             };
             if code != 0 {
@@ -130,9 +135,10 @@ impl PromptRunner {
     pub(crate) async fn lines(&mut self, mut input: InputQueue) -> Result<u8> {
         let mut code = 0;
         while let Some(message) = input.message().await {
-            self.checks_failed = false;
+            (self.checks_failed, self.unanswered) = (false, false);
             match self.prompt(message?, &mut input).await {
                 Ok(_) if self.interrupted.is_cancelled() => return Ok(130),
+                Ok(_) if self.unanswered => code = DENIED,
                 Ok(_) if self.checks_failed => code = CHECKS_FAILED,
                 Ok(_) => {}
                 // A failed turn does not prevent the next message from being sent.
@@ -233,6 +239,10 @@ impl PromptRunner {
             self.denied |= !outcome.allows();
             permission_id.iter().for_each(|id| self.questions.resolved(id));
         }
+        if let Body::TurnCancelled { cause: Some(_) } = &event.body {
+            self.denied = true;
+            self.unanswered = true;
+        }
         if let Body::VerifyCompleted { round: 1.., passed, .. } = &event.body {
             self.checks_failed = !passed;
         }
@@ -256,6 +266,10 @@ impl PromptRunner {
         for block in self.transcript.apply(event) {
             self.show_status(&block);
             if !self.output.json {
+                if matches!(block, TranscriptBlock::Denied(_)) {
+                    let session = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session));
+                    self.output.renderer.mode = session.and_then(|session| session.log.state(|state| state.mode.known()));
+                }
                 let mut rendered = self.output.renderer.render(&block);
                 rendered.retain(|piece| self.output.answers || matches!(piece, RenderedText::Progress(_)));
                 if !rendered.is_empty() {
@@ -265,7 +279,10 @@ impl PromptRunner {
             }
             if let TranscriptBlock::Question(question) = block {
                 let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == question.id);
-                if !self.deferred.iter().any(|event| resolved(event)) {
+                if self.deferred.iter().any(|event| resolved(event)) {
+                    // The line of another call, or a question, precedes the end of this one.
+                    self.output.renderer.name_next_call();
+                } else {
                     self.status.erase();
                     self.questions.ask(&question, &self.output).await;
                 }
@@ -291,6 +308,7 @@ impl PromptRunner {
                     let code = stop_code(crate::protocol::content::stop_reason(*stop));
                     self.unprompted = self.unprompted.max(Some(code));
                 }
+                TurnEndReason::Unanswered => self.unprompted = Some(DENIED),
                 TurnEndReason::Cancelled | TurnEndReason::Interrupted => {}
             },
             _ => {}
@@ -303,6 +321,7 @@ impl PromptRunner {
         let session = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session));
         let Some(session) = session.filter(|_| self.header_due) else { return };
         let (agent, mode) = session.log.state(|state| (state.agent.clone(), state.mode.clone()));
+        let agent = agent.map(|agent| hosted_agent(&agent, session.agent().own_rules(&session.log).is_some()));
         let Some(name) = agent.as_deref().or(model) else { return };
         self.header_due = false;
         self.status.erase();

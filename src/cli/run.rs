@@ -43,6 +43,7 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     if let Some(name) = options.not_compared().filter(|_| agents.len() > 1) {
         return Err(Error::invalid_params(format!("{name}: not available with several --agent")));
     }
+    check_tools(&app, agents.is_empty())?;
     let message_file = options.output_last_message.as_deref().map(MessageFile::check).transpose()?;
     let schema = options.output_schema.as_deref().map(AnswerSchema::read).transpose()?;
     let attached = attached_files::read(&options.files, &app.services.launcher).await?;
@@ -255,4 +256,18 @@ async fn adopt_flags(client: &LocalClient, id: &acp::SessionId, overrides: &Over
         client.call::<SetMode>(acp::SetSessionModeRequest::new(id.clone(), mode.id())).await?;
     }
     Ok(())
+}
+
+/// Refuses names in `--tools` that no tool has. The tools of MCP servers and of hosted agents are
+/// not known yet.
+fn check_tools(app: &App, own_agent: bool) -> Result<()> {
+    let tools = app.services.overrides.tools.as_deref().unwrap_or_default();
+    let is_known =
+        |name: &String| name.starts_with("mcp") || app.services.tools.matching(std::slice::from_ref(name)).names().next().is_some();
+    match tools.iter().find(|name| !is_known(name)).filter(|_| own_agent) {
+        Some(name) => {
+            Err(Error::invalid_params(format!("--tools: no tool is called {name:?}")).hint("nuncio tool lists the tools"))
+        }
+        None => Ok(()),
+    }
 }

@@ -55,6 +55,9 @@ pub(super) struct RunOptions {
     /// Print without colours
     #[arg(long)]
     pub plain: bool,
+    /// Offer the model only these tools: names and globs, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    tools: Option<Vec<String>>,
     /// Stop after N model requests per prompt; 0 is no limit
     #[arg(long, value_name = "N")]
     pub max_requests: Option<u64>,
@@ -135,6 +138,7 @@ impl RunOptions {
             return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
         }
         overrides.json_answer = self.output_schema.is_some();
+        overrides.tools.clone_from(&self.tools);
         Ok(())
     }
 

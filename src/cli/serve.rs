@@ -14,10 +14,14 @@ fn flags(address: String, options: HttpArgs) -> HttpFlags {
     HttpFlags { address, public: allow_public, behind_proxy, hosts, origins }
 }
 
-/// Serves HTTP until a signal arrives.
-pub(crate) async fn serve(bootstrap: Bootstrap, address: String, options: HttpArgs) -> Result<u8> {
+/// Serves HTTP until a signal arrives. Opens the store first, unless `wait_for_store` is set.
+pub(crate) async fn serve(bootstrap: Bootstrap, address: String, wait_for_store: bool, options: HttpArgs) -> Result<u8> {
     let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
-    let (_, server) = app::http_server(bootstrap, flags(address, options)).await?;
+    let (app, server) = app::http_server(bootstrap, flags(address, options)).await?;
+    match wait_for_store {
+        true => app.open_store_later()?,
+        false => drop(app.sessions().await?),
+    }
     // The URL with the token is printed to a terminal only, so that no file or pipe records it.
     let terminal = std::io::stdout().is_terminal();
     let url = if terminal { server.ready_url()? } else { server.url()? };

@@ -7,5 +7,6 @@ pub(super) mod import;
 pub(super) mod inspect;
 pub(super) mod session_id;
 pub(super) mod session_list;
+pub(super) mod session_requests;
 pub(super) mod session_show;
 pub(super) mod stored;

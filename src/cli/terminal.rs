@@ -12,6 +12,7 @@ pub(super) mod input_queue;
 pub(super) mod lines;
 pub(super) mod markdown;
 pub(super) mod output;
+mod partial_change;
 pub(super) mod remarks;
 pub(super) mod renderer;
 pub(super) mod status_line;

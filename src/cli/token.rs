@@ -3,6 +3,7 @@
 use super::flags::TokenCommand;
 use super::terminal::output::print;
 use crate::app::Bootstrap;
+use crate::cli::terminal::amounts::local_time;
 use crate::error::Result;
 use crate::event::timestamp;
 use crate::http::Tokens;
@@ -16,7 +17,7 @@ pub(crate) fn run(bootstrap: &Bootstrap, command: TokenCommand) -> Result<u8> {
             let rows = tokens.list()?.into_iter().map(|token| {
                 let roots: Vec<String> = token.roots.iter().map(|root| root.display().to_string()).collect();
                 let roots = if roots.is_empty() { "all roots of the server".into() } else { roots.join(" ") };
-                format!("{:20} {:10} {} {roots}\n", token.name, token.role.as_str(), timestamp(token.created_ms))
+                format!("{:20} {:10} {} {roots}\n", token.name, token.role.as_str(), local_time(&timestamp(token.created_ms)))
             });
             print(rows.collect::<String>())?;
         }

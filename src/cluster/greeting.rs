@@ -23,6 +23,18 @@ const MESSAGE_BYTES_MAX: usize = 1024;
 struct Introduction {
     name: String,
     nonce: String,
+    /// The socket of the process that the caller wants to reach, if it is another one than the
+    /// answering one. Not in the proofs, because earlier versions lack it; the connection protects
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    socket: Option<String>,
+}
+
+/// A node that has proven a secret.
+pub(crate) struct GreetedNode {
+    pub name: String,
+    /// The socket to which its connection is to be passed on.
+    pub socket: Option<String>,
 }
 
 /// The proof of a secret, in hexadecimal.
@@ -74,16 +86,22 @@ impl Transcript<'_> {
     }
 }
 
-fn introduction(cluster: &Cluster) -> Result<Introduction> {
+fn introduction(cluster: &Cluster, socket: Option<String>) -> Result<Introduction> {
     let mut nonce = [0; 32];
     SystemRandom::new().fill(&mut nonce).map_err(|_| Error::internal("no random bytes"))?;
-    Ok(Introduction { name: cluster.name.clone(), nonce: hex(&nonce) })
+    Ok(Introduction { name: cluster.name.clone(), nonce: hex(&nonce), socket })
 }
 
-/// Greets the node at the other end, whose certificate has this digest.
+/// Greets the node at the other end, whose certificate has this digest. It passes the connection
+/// on to `socket` if one is given.
 #[cfg(feature = "postgres")]
-pub(super) async fn greet<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, cluster: &Cluster, certificate: &str) -> Result<()> {
-    let caller = introduction(cluster)?;
+pub(super) async fn greet<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    cluster: &Cluster,
+    certificate: &str,
+    socket: Option<String>,
+) -> Result<()> {
+    let caller = introduction(cluster, socket)?;
     send(stream, &caller).await?;
     let answerer: Introduction = receive(stream).await?;
     let proof: Proof = receive(stream).await?;
@@ -96,18 +114,21 @@ pub(super) async fn greet<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, clu
 }
 
 /// Answers the greeting of another node over a connection with the certificate of this process.
-/// Returns the name of the other node. Fails if that node does not know a secret.
-pub(crate) async fn answer_greeting<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, cluster: &Cluster) -> Result<String> {
+/// Fails if that node does not know a secret.
+pub(crate) async fn answer_greeting<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, cluster: &Cluster) -> Result<GreetedNode> {
     let certificate = cluster.address().map_or("", |address| &address.certificate);
     let caller: Introduction = receive(stream).await?;
-    let answerer = introduction(cluster)?;
+    let answerer = introduction(cluster, None)?;
     let transcript = Transcript { caller: &caller, answerer: &answerer, certificate };
     send(stream, &answerer).await?;
     send(stream, &transcript.proof(Side::Answerer, &cluster.secrets[0])).await?;
     let proof: Proof = receive(stream).await?;
     let accepted = transcript.proven(Side::Caller, &proof, cluster).is_some();
     send(stream, &Verdict { accepted }).await?;
-    if accepted { Ok(caller.name) } else { Err(Error::new(Kind::Unauthenticated, "it has another cluster secret")) }
+    if !accepted {
+        return Err(Error::new(Kind::Unauthenticated, "it has another cluster secret"));
+    }
+    Ok(GreetedNode { name: caller.name, socket: caller.socket })
 }
 
 async fn send<S: AsyncWrite + Unpin>(stream: &mut S, message: &impl Serialize) -> Result<()> {

@@ -14,8 +14,9 @@ use crate::error::{Error, Kind, Result};
 use crate::store::NodeAddress;
 use crate::web::LaxVerifier;
 
-/// Connects to the node at `address` and greets it. Fails if it has another certificate or secret.
-pub(crate) async fn connect(cluster: &Cluster, address: &NodeAddress) -> Result<TlsStream<TcpStream>> {
+/// Connects to the node at `address` and greets it, which passes the connection on to `socket` if
+/// one is given. Fails if it has another certificate or secret.
+pub(crate) async fn connect(cluster: &Cluster, address: &NodeAddress, socket: Option<String>) -> Result<TlsStream<TcpStream>> {
     let failed = |error: std::io::Error| {
         Error::new(Kind::SessionBusy, format!("connecting to {}: {error}", address.host))
             .hint("retry when the node runs")
@@ -37,6 +38,6 @@ pub(crate) async fn connect(cluster: &Cluster, address: &NodeAddress) -> Result<
     if certificate.as_ref() != Some(&address.certificate) {
         return Err(Error::new(Kind::SessionBusy, format!("{} has another certificate than the node", address.host)));
     }
-    greet(&mut stream, cluster, &address.certificate).await?;
+    greet(&mut stream, cluster, &address.certificate, socket).await?;
     Ok(stream)
 }

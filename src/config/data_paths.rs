@@ -142,7 +142,7 @@ pub struct DataPaths {
     /// `config.toml`, or the file given with `--config`.
     pub file: PathBuf,
     /// Holds `nuncio.db`, `session-key`, `session-signatures`, `locks/`, `artifacts/`,
-    /// `attachments/`, `drafts/`, `token`, `tokens.json`, `keys.json`, `trusted`,
+    /// `attachments/`, `drafts/`, `requests/`, `token`, `tokens.json`, `keys.json`, `trusted`,
     /// `trusted-content/`, `models.json`, `mcp-tokens/`, `mcp-work/`, `caches/`, `worktrees/`.
     pub data: PathBuf,
     /// The default directory of `config.toml`, regardless of `--config`.
@@ -202,6 +202,7 @@ impl DataPaths {
             "attachments",
             "chat-history.ndjson",
             "drafts",
+            "requests",
             "mcp-tokens",
             "mcp-work",
             "caches",

@@ -57,6 +57,8 @@ pub struct Overrides {
     pub mode: Option<Mode>,
     pub thinking: Option<Thinking>,
     pub system_prompt: Option<String>,
+    /// Names and globs of the tools that models get in sessions without such a list.
+    pub tools: Option<Vec<String>>,
     pub sandbox: Option<String>,
     /// Additional roots.
     pub roots: Vec<PathBuf>,
@@ -68,12 +70,12 @@ impl Overrides {
     /// Returns whether an override applies only to turns in this process. The others can be set for
     /// a session.
     pub(crate) fn apply_to_process(&self) -> bool {
-        let Overrides { base_url, settings, system_prompt, sandbox, roots, json_answer, model: _, agents: _, mode: _, thinking: _ } =
-            self;
+        let Overrides { base_url, settings, system_prompt, tools, sandbox, roots, json_answer, .. } = self;
         *json_answer
             || base_url.is_some()
             || settings.is_some()
             || system_prompt.is_some()
+            || tools.is_some()
             || sandbox.is_some()
             || !roots.is_empty()
     }

@@ -107,6 +107,10 @@ pub struct ModelSettings {
     pub price: Option<Price>,
     /// Abilities of the models. A model without `tools` gets no tools.
     pub abilities: Option<Vec<Ability>>,
+    /// Names and globs of the tools that the models get in sessions without such a list; for a
+    /// small model, `["read", "edit", "write", "bash", "grep", "glob", "list", "mcp_*"]`. Default:
+    /// all.
+    pub tools: Option<Vec<String>>,
     /// The models may call several tools in one answer. `false` also sends earlier answers with one
     /// call per message. Default: true.
     pub parallel_tool_calls: Option<bool>,
@@ -146,6 +150,7 @@ impl ModelSettings {
             parallel_tool_calls: self.parallel_tool_calls.or(shorter.parallel_tool_calls),
             thinking,
             body,
+            tools: self.tools.or_else(|| shorter.tools.clone()),
             service_tier: self.service_tier.or_else(|| shorter.service_tier.clone()),
             cache_ttl: self.cache_ttl.or(shorter.cache_ttl),
             fallback: self.fallback.or_else(|| shorter.fallback.clone()),

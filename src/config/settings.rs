@@ -164,7 +164,8 @@ pub struct Permissions {
     /// Policy in the mode `ask` for calls that no rule matches, except reads inside the roots,
     /// which are allowed.
     pub default: Policy,
-    /// Seconds until an unanswered permission request is denied.
+    /// Seconds that a permission request waits while no person's client is attached; then its turn
+    /// ends.
     pub timeout_s: u64,
     /// Within a scope, the last matching rule decides. A deny of an outer scope cannot be
     /// overridden.

@@ -140,6 +140,21 @@ impl BudgetLimits {
 }
 
 impl BudgetLimit {
+    /// Describes the parameter of a client's request that gives the limit, and the flag.
+    pub(crate) fn parameter(self) -> String {
+        let (flag, field) = match self.resource {
+            Resource::Requests => (Some("--max-requests"), "maxRequests"),
+            Resource::Tokens => (Some("--max-tokens"), "maxTokens"),
+            Resource::Cost => (Some("--max-cost"), "maxCost"),
+            Resource::Time => (None, "maxWallS"),
+        };
+        match flag.filter(|_| !self.session) {
+            Some(flag) => format!("{flag} of the command, or {field} of the request"),
+            None if self.session => format!("session{}{} of the request", field[..1].to_uppercase(), &field[1..]),
+            None => format!("{field} of the request"),
+        }
+    }
+
     /// Returns the name of the setting in `[budget]`.
     pub(crate) fn name(self) -> String {
         let name = match self.resource {

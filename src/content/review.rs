@@ -70,7 +70,8 @@ pub struct HunkDecision {
     pub accept: bool,
 }
 
-/// The user's own text in place of the new lines of a hunk or of a file.
+/// The user's own text in place of the new lines of a hunk or of a file. Decisions about hunks of a
+/// file with its own text are applied to this text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewEdit {
@@ -99,16 +100,10 @@ impl ReviewAnswer {
                 return Err(format!("{field}: {shown} has no hunk {hunk}"));
             }
             if seen.contains(&(path, hunk)) {
-                return Err(format!("{field}: two decisions about the same part of {shown}"));
+                return Err(format!("{field}: two decisions about the same part of {shown}: withdraw one of them"));
             }
             seen.push((path, hunk));
         }
-        let own_text = |edit: &&ReviewEdit| edit.hunk.is_none();
-        match self.edits.iter().filter(own_text).find(|edit| seen.iter().filter(|(path, _)| *path == edit.path).count() > 1) {
-            Some(edit) => {
-                Err(format!("edits: the text replaces {} as a whole, so hunks of it cannot be named", edit.path.display()))
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

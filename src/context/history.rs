@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::conversation::{Conversation, LinkedMessage, MessageOrigin, PrunableOutput};
 use super::local_command::LocalCommand;
 use super::notes::{
-    CANCELLED, CANCELLED_CUT, FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, OVERFLOW, OVERFLOW_OLDEST, PLAN,
-    PLAN_ENDED, REFUSED, REFUSED_CUT, plan_told,
+    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, OVERFLOW, OVERFLOW_OLDEST, PLAN, PLAN_ENDED, REFUSED, REFUSED_CUT,
+    cancelled, cancelled_cut, plan_told,
 };
 use super::open_answer::{OpenAnswer, text_of};
 use super::size::message_bytes;
@@ -105,7 +105,7 @@ impl History {
             Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => self.end_turn(Some(LIMIT_CUT), Some(LIMIT)),
             Body::TurnCompleted { .. } => self.end_turn(None, None),
             Body::TurnFailed { info, .. } => self.turn_failed(info.as_ref()),
-            Body::TurnCancelled {} => self.end_turn(Some(CANCELLED_CUT), Some(CANCELLED)),
+            Body::TurnCancelled { cause } => self.end_turn(Some(cancelled_cut(*cause)), Some(cancelled(*cause))),
             Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
             Body::SessionCreated { mode, .. } | Body::SessionGranted { mode, .. } | Body::ModeChanged { mode } => {
                 self.plan = mode.known() == Some(Mode::Plan)
@@ -121,7 +121,7 @@ impl History {
             | Body::Notice { note: None, .. }
             | Body::RequestRepaired { .. }
             | Body::Unknown(_)
-            | ignored!(Queue | Permission | Verify | Plan | Child | Hook | Budget) => {}
+            | ignored!(Queue | Permission | Verify | Plan | Child | Agent | Hook | Budget) => {}
         }
     }
 

@@ -16,15 +16,38 @@ use crate::workspace::{Workspace, read_small_text};
 const INSTRUCTIONS: &str = "<instructions file=\"";
 const INSTRUCTIONS_END: &str = "\n</instructions>";
 
+/// nuncio's own text. `[NAME …]` at the beginning of an item names the tools that it is about.
 const OWN: &str = include_str!("system_prompt.md");
 
 /// Returns the text of the prompt file with the longest pattern that matches `model`
-/// (`PROVIDER/NAME`). If no pattern matches, returns nuncio's own text.
-pub(crate) fn base(prompts: &BTreeMap<String, PathBuf>, model: &str) -> Result<String> {
+/// (`PROVIDER/NAME`). If no pattern matches, returns nuncio's own text about the tools that the
+/// session has.
+pub(crate) fn base(prompts: &BTreeMap<String, PathBuf>, model: &str, has_tool: impl Fn(&str) -> bool) -> Result<String> {
     let fits = |pattern: &&String| Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(model));
-    let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else { return Ok(OWN.into()) };
+    let Some(pattern) = prompts.keys().filter(fits).max_by_key(|pattern| pattern.len()) else {
+        return Ok(own(has_tool));
+    };
     let path = &prompts[pattern];
     read_small_text(path).map_err(|error| Error::io(format_args!("reading prompt {}", path.display()), error))
+}
+
+/// Returns the names of the tools that nuncio's own text is about.
+pub(crate) fn named_tools() -> impl Iterator<Item = &'static str> {
+    let named = |line: &'static str| line.strip_prefix("- [").and_then(|item| item.split_once("] "));
+    OWN.lines().filter_map(named).flat_map(|(tools, _)| tools.split(' '))
+}
+
+/// Returns nuncio's own text without the items about tools that the session lacks.
+fn own(has_tool: impl Fn(&str) -> bool) -> String {
+    let mut text = String::new();
+    for line in OWN.split_inclusive('\n') {
+        match line.strip_prefix("- [").and_then(|item| item.split_once("] ")) {
+            Some((tools, item)) if tools.split(' ').all(&has_tool) => text.extend(["- ", item]),
+            Some(_) => {}
+            None => text.push_str(line),
+        }
+    }
+    text
 }
 
 /// Assembles the system prompt from `base`, the workspace, the instruction files and the skills.

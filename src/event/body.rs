@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
+use super::agent::AgentEndReason;
 use super::change::SessionChange;
 use super::child::{ChildEnd, ChildLabel, SessionParent};
 use super::compaction::{CompactionOutcome, CompactionReason, PrunedOutput};
 use super::hook::{ChangedCall, HookEvent, HookOutcome};
 use super::message::{Delivery, MessageExtra, ReplacedMessage};
 use super::notice::Severity;
-use super::permission::PermissionOutcome;
+use super::permission::{CancelCause, PermissionOutcome};
 use super::tool::ToolChange;
 use super::unknown::UnknownEvent;
 use crate::content::{
@@ -114,10 +115,13 @@ pub enum Body {
         /// turn that ended with `context_overflow`.
         info: Option<Value>,
     },
-    /// A client cancelled the turn.
+    /// A client cancelled the turn, or it ended for the cause.
     #[serde(rename = "turn.cancelled")]
     #[non_exhaustive]
-    TurnCancelled {},
+    TurnCancelled {
+        /// Missing if a client cancelled the turn.
+        cause: Option<CancelCause>,
+    },
     /// The process that ran the turn died. The turn is not resumed.
     #[serde(rename = "turn.interrupted")]
     #[non_exhaustive]
@@ -130,6 +134,9 @@ pub enum Body {
         step: u32,
         /// `PROVIDER/NAME`.
         model: String,
+        /// The digest of what the log does not have of the request, such as the system prompt and
+        /// the tools, which nuncio keeps with the session. Missing in logs of earlier versions.
+        request: Option<String>,
     },
     /// The model request ended. The messages and tool calls of its answer precede this event; the
     /// tool calls run after it.
@@ -150,6 +157,9 @@ pub enum Body {
         error: Option<String>,
         /// When the request is sent again, in milliseconds since the Unix epoch.
         retry_at_ms: Option<u64>,
+        /// As in `step.started`, if the request was sent in another form, such as without a part
+        /// that the provider refused.
+        request: Option<String>,
     },
     /// A piece of a message.
     #[serde(rename = "message.delta")]
@@ -324,10 +334,20 @@ pub enum Body {
         content: Vec<ToolContent>,
         /// The possible answers.
         options: Vec<PermissionOption>,
-        /// Milliseconds since the Unix epoch. The request is denied at this time.
-        deadline_ms: u64,
+        /// Milliseconds since the Unix epoch. The request is denied at this time. Missing while the
+        /// request waits for a person.
+        deadline_ms: Option<u64>,
         /// For a review of changes: the files and hunks that the answer may decide about.
         review: Option<ReviewOffer>,
+    },
+    /// The deadline of a permission request began, or ended because a person's client was attached.
+    #[serde(rename = "permission.updated")]
+    #[non_exhaustive]
+    PermissionUpdated {
+        /// The request.
+        permission_id: PermissionId,
+        /// As in `permission.requested`.
+        deadline_ms: Option<u64>,
     },
     /// The decision on a tool call: the answer to a permission request, or the result of a rule or
     /// the mode.
@@ -464,6 +484,37 @@ pub enum Body {
         /// How the work ended.
         #[serde(flatten)]
         end: ChildEnd,
+    },
+    /// The session begins to use a process of its hosted agent, which can work now.
+    #[serde(rename = "agent.started")]
+    #[non_exhaustive]
+    AgentStarted {
+        /// The name of the agent.
+        agent: String,
+        /// The process id.
+        pid: u32,
+        /// Missing if the agent does not report it.
+        version: Option<String>,
+        /// The port of the agent's own server on 127.0.0.1, if it has one.
+        port: Option<u16>,
+        /// Other sessions already used the process.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool,
+    },
+    /// The process ended, or the session no longer uses it.
+    #[serde(rename = "agent.ended")]
+    #[non_exhaustive]
+    AgentEnded {
+        /// The name of the agent.
+        agent: String,
+        /// The process id in `agent.started`.
+        pid: u32,
+        /// Why the session no longer uses the process.
+        reason: AgentEndReason,
+        /// The exit status, or 128 + the number of the signal that killed the process.
+        exit_code: Option<i32>,
+        /// For the reason `exited`: the exit code, and the end of the standard error.
+        error: Option<String>,
     },
     /// A hook ran for a tool call or a model request.
     #[serde(rename = "hook.completed")]

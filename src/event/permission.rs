@@ -1,4 +1,4 @@
-//! The outcomes of permission requests.
+//! The outcomes of permission requests, also for their turns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,4 +27,13 @@ impl PermissionOutcome {
     pub(crate) fn allows(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
+}
+
+/// Why a turn was cancelled, unless a client cancelled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CancelCause {
+    /// A permission request got no answer before its deadline.
+    Unanswered,
 }

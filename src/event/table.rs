@@ -101,6 +101,7 @@ events! {
     }
     Permission {
         PermissionRequested("permission.requested", Batched, Fact),
+        PermissionUpdated("permission.updated", Batched, Fact),
         PermissionResolved("permission.resolved", Batched, Fact),
     }
     Verify {
@@ -120,6 +121,10 @@ events! {
     Child {
         ChildStarted("child.started", Batched, Fact),
         ChildCompleted("child.completed", Batched, Fact),
+    }
+    Agent {
+        AgentStarted("agent.started", Batched, Fact),
+        AgentEnded("agent.ended", Batched, Fact),
     }
     Hook { HookCompleted("hook.completed", Batched, Fact), }
     Budget { BudgetRaised("budget.raised", Synced, Fact), }
@@ -144,6 +149,12 @@ impl Body {
     /// Returns whether the event must be on disk before anything that depends on it happens.
     pub(crate) fn is_durable(&self) -> bool {
         self.row().1 == Durability::Synced
+    }
+
+    /// Returns whether the session counts as updated at the time of the event. The process of an
+    /// idle agent can end long after the last work in the session.
+    pub(crate) fn updates_session(&self) -> bool {
+        !matches!(self, Body::AgentEnded { .. })
     }
 
     /// Returns whether the event ends its turn.

@@ -1,5 +1,6 @@
 //! Serves an HTTP connection and its requests: authentication, routing and the request log.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -29,6 +30,7 @@ use super::state::{AppState, ConnectionSlot};
 use super::write_timeout::WriteTimeout;
 use crate::cluster::{self, Cluster};
 use crate::error::Result;
+use crate::limits;
 
 /// Timeout for receiving the head of a request, including the wait for the next request on an idle
 /// connection.
@@ -52,14 +54,18 @@ impl Transport {
     /// Serves a connection until it closes. After an upgrade, the WebSocket is served by its own
     /// task.
     pub(crate) async fn serve(self, stream: TcpStream, held: ConnectionSlot, pending: Arc<PendingConnection>) {
+        let Ok(local) = stream.local_addr().map(|address| address.ip()) else { return };
         let _ = stream.set_nodelay(true);
+        // An event stream to a machine that is gone ends, and so does the wait for its user.
+        #[cfg(not(posix))]
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, (2 * limits::HEARTBEAT).as_millis() as u32);
         match self.tls.clone() {
-            None => self.serve_http(stream, held, pending).await,
+            None => self.serve_http(stream, local, held, pending).await,
             Some(tls) => {
                 let Ok(Ok(stream)) = tokio::time::timeout(HTTP_HEAD, tls.accept(stream)).await else { return };
                 match self.cluster.clone().filter(|_| stream.get_ref().1.alpn_protocol() == Some(cluster::PROTOCOL)) {
                     Some(cluster) => self.serve_node(&cluster, stream, pending).await,
-                    None => self.serve_http(stream, held, pending).await,
+                    None => self.serve_http(stream, local, held, pending).await,
                 }
             }
         }
@@ -77,6 +83,7 @@ impl Transport {
     async fn serve_http(
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        local: IpAddr,
         held: ConnectionSlot,
         pending: Arc<PendingConnection>,
     ) {
@@ -85,7 +92,7 @@ impl Transport {
             let (transport, mut request) = (self.clone(), request.map(Body::new));
             request.extensions_mut().insert(held.clone());
             request.extensions_mut().insert(pending.clone());
-            async move { Ok::<_, std::convert::Infallible>(transport.answer(request).await) }
+            async move { Ok::<_, std::convert::Infallible>(transport.answer(request, local).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -103,11 +110,12 @@ impl Transport {
     }
 
     /// Answers a request, turns errors and panics into responses, and logs one line.
-    async fn answer(self, request: Request) -> Response {
+    async fn answer(self, request: Request, local: IpAddr) -> Response {
         let started = Instant::now();
         let id = response::request_id();
         let record = response::RequestRecord::new(&request);
-        let cross_origin = response::check_head(&request).and_then(|()| self.state.auth.address(request.uri(), request.headers()));
+        let address = |()| self.state.auth.address(request.uri(), request.headers(), local);
+        let cross_origin = response::check_head(&request).and_then(address);
         let mut response = match &cross_origin {
             Ok(cross_origin) => response::catch_panic(self.dispatch(request, cross_origin, &id)).await,
             Err(error) => ApiError(error.clone()).into_response(),

@@ -156,13 +156,26 @@ fn is_type(name: &str, value: &Value) -> bool {
     }
 }
 
+/// Fields that clients send to methods that do not have them, and where they belong.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("autoRun", "a message: POST /v1/sessions/{sessionId}/messages"),
+    ("delivery", "a message: POST /v1/sessions/{sessionId}/messages"),
+    ("role", "a message: POST /v1/sessions/{sessionId}/messages"),
+    ("parts", "a message: POST /v1/sessions/{sessionId}/messages"),
+    ("prompt", "a prompt: POST /v1/sessions/{sessionId}/prompt"),
+];
+
 fn unknown(name: &str, place: &str, known: &KnownFields<'_>) -> Error {
     let fields: Vec<&str> = known.fields.keys().copied().filter(|field| *field != "_meta").collect();
     let Some(nearest) = nearest(name, &fields) else {
         return Error::invalid_params(format!("{place}: unknown field; no fields are allowed here"));
     };
-    Error::invalid_params(format!("{place}: unknown field; the nearest known field is `{nearest}`"))
-        .hint(format!("known fields: {}", fields.join(", ")))
+    let elsewhere = ELSEWHERE.iter().find(|(field, _)| *field == name);
+    let remedy = match elsewhere {
+        Some((_, owner)) => format!("it belongs to {owner}"),
+        None => format!("the nearest known field is `{nearest}`"),
+    };
+    Error::invalid_params(format!("{place}: unknown field; {remedy}")).hint(format!("known fields: {}", fields.join(", ")))
 }
 
 /// Finds the known field most similar to `name`, ignoring case and separators.

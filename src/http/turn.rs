@@ -100,12 +100,12 @@ async fn start(row: &'static MethodRow, state: &AppState, cx: &CallContext, para
     }
 }
 
-/// Waits for the end of the turn and responds with ACP's stop reason.
+/// Waits for the end of the turn and responds with ACP's response to a prompt.
 async fn wait(state: &AppState, mut stream: EventStream) -> Result<Response> {
     while let Some(shown) = stream.next(&state.ending).await? {
         let StreamItem::Events(events) = shown else { continue };
         if let Some(end) = events.iter().find_map(|(_, event)| turn_end(event)) {
-            return end.map(|stop_reason| response::json(200, &json!({ "stopReason": stop_reason })));
+            return end.map(|response| response::json(200, &response));
         }
     }
     Err(Error::new(Kind::Cancelled, "the session was closed before the turn ended"))

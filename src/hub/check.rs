@@ -12,6 +12,7 @@ use super::known::KnownAgent;
 use super::process::not_logged_in;
 use super::protocols::LoginStatus;
 use super::registry;
+use super::reported_version;
 use crate::agent::Services;
 use crate::config::HostedAgent;
 use crate::error::{Kind, Result};
@@ -70,6 +71,9 @@ pub(crate) async fn check(services: &Services, name: &str) -> AgentCheck {
     }
     if report.version.is_none() && report.problem.is_none() {
         report.version = version(&services.launcher, agent).await;
+    }
+    if let Some(version) = report.version.clone() {
+        reported_version::write(registry::data(services, name), agent.command_line(), version).await;
     }
     report
 }

@@ -2,7 +2,9 @@
 
 mod conversation;
 mod options;
+mod own_rules;
 mod turn;
 mod update;
 
 pub(super) use conversation::{LOGIN, open};
+pub(super) use own_rules::own_rules;

@@ -10,6 +10,7 @@ use super::driver::TurnIo;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::process::AgentProcess;
+use super::process_handle::ProcessSlot;
 use super::session_settings::SessionSettings;
 use crate::config::HostedAgent;
 use crate::content::{Cost, Part, StopReason};
@@ -28,6 +29,8 @@ pub(super) struct OpenInput {
     /// The program of the settings, with its directory and environment.
     pub command: Command,
     pub launcher: ProcessLauncher,
+    /// Receives the process when it is started.
+    pub process: ProcessSlot,
     pub cwd: PathBuf,
     pub directories: Vec<PathBuf>,
     /// The user's home.

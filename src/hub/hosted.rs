@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::abilities;
 use super::conversation::COMPACT;
@@ -20,7 +21,7 @@ use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::session::context_report::{ContextReport, ContextSources};
-use crate::session::{Agent, AgentOption, AgentSetting, CommandRequest, CommandResult, SessionLog, Turn};
+use crate::session::{Agent, AgentOption, AgentSetting, CommandRequest, CommandResult, HostedProcess, SessionLog, Turn};
 
 impl HostedSession {
     /// Runs a turn, and ends the agent's process if no turn follows for some time.
@@ -85,6 +86,30 @@ impl Agent for HostedSession {
 
     fn options(&self) -> Vec<AgentOption> {
         self.current().map(|conversation| conversation.report().options).unwrap_or_default()
+    }
+
+    fn process(&self) -> Option<HostedProcess> {
+        self.running().map(|process| self.view(&process))
+    }
+
+    fn end_process(&self, cancelled: CancellationToken) -> BoxFuture<'_, Option<HostedProcess>> {
+        Box::pin(async move {
+            let running = self.running().map(|process| (self.view(&process), process));
+            let mut live = self.live.lock().await;
+            cancelled.cancelled().await;
+            if let Some((_, process)) = &running {
+                process.end().await;
+            }
+            self.end_live(&mut live).await;
+            // The id of a process that was just starting is known by now.
+            running.map(|(view, process)| HostedProcess { pid: process.processes.command(), ..view })
+        })
+    }
+
+    fn own_rules(&self, log: &SessionLog) -> Option<String> {
+        let agent = registry::allowed(&self.services, &self.name).ok()?;
+        let (cwd, mode) = log.state(|state| (state.cwd.clone(), state.mode.known().unwrap_or_default()));
+        registry::own_rules(&self.services, &self.name, &agent, &cwd, mode).map(|own| own.source)
     }
 
     /// Returns true if the session must stay open because the running agent cannot resume it in a

@@ -12,11 +12,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::conversation::{ExternalTurn, HostedConversation};
 use super::opencode::OpencodeServers;
+use super::process_handle::{ProcessHandle, ProcessSlot};
+use super::process_record::ProcessRecord;
 use super::start::LiveSetup;
 use super::turn_commands::TurnCommands;
 use crate::agent::{AgentToken, Services};
 use crate::config::McpServer;
-use crate::session::{ExternalTurnStarter, SessionSetup};
+use crate::event::timestamp;
+use crate::session::{ExternalTurnStarter, HostedProcess, SessionSetup};
 use crate::task;
 
 /// A hosted agent of one session.
@@ -28,6 +31,8 @@ pub(super) struct HostedSession {
     pub live: Arc<tokio::sync::Mutex<Live>>,
     /// The running conversation, for reads that must not wait for a turn.
     current: Mutex<Option<Arc<dyn HostedConversation>>>,
+    /// The process of the agent, also while it starts.
+    pub process: ProcessSlot,
     /// MCP servers that the client gave.
     pub given: Mutex<BTreeMap<String, McpServer>>,
     /// Commands that the agent runs with nuncio.
@@ -45,6 +50,8 @@ pub(super) struct Live {
     /// The token with which the process uses nuncio's MCP server.
     pub token: Option<AgentToken>,
     pub setup: LiveSetup,
+    /// Records the use of the process.
+    pub record: Option<ProcessRecord>,
     /// Waits for turns of other clients of the agent.
     watch: Option<AbortOnDropHandle<()>>,
     /// Failed starts since the last successful one.
@@ -80,6 +87,7 @@ impl HostedSession {
             setup,
             live: Arc::default(),
             current: Mutex::default(),
+            process: ProcessSlot::default(),
             given: Mutex::default(),
             commands: TurnCommands::default(),
             turns: AtomicU64::new(0),
@@ -103,6 +111,28 @@ impl HostedSession {
         live.stop_watch().await;
         if let Some(conversation) = live.conversation.take() {
             conversation.close().await;
+        }
+        if let Some(record) = live.record.take() {
+            record.end().await;
+        }
+    }
+
+    /// Returns the process of the agent, unless it has ended.
+    pub(super) fn running(&self) -> Option<ProcessHandle> {
+        self.process.lock().clone().filter(|process| !process.has_ended())
+    }
+
+    /// Describes the process, with what the agent has reported if it is ready.
+    pub(super) fn view(&self, process: &ProcessHandle) -> HostedProcess {
+        let current = self.current();
+        HostedProcess {
+            agent: self.name.clone(),
+            pid: process.processes.command(),
+            cwd: process.cwd.clone(),
+            started_at: timestamp(process.started_ms),
+            version: current.as_ref().and_then(|conversation| conversation.report().version),
+            port: current.and_then(|conversation| conversation.port()),
+            sessions: 1,
         }
     }
 

@@ -10,24 +10,28 @@ use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
 use super::abilities;
-use super::conversation::{HostedConversation, is_compaction};
+use super::conversation::{COMPACT, HostedConversation, is_compaction};
 use super::driver::TurnIo;
 use super::events::TurnEvents;
 use super::hosted_session::{HostedSession, Live};
 use super::open_requests::OpenRequests;
 use super::options::{self, WantedOptions};
-use super::permission::PermissionDecider;
+use super::own_rules::OwnRules;
+use super::permission::{self, PermissionDecider};
 use super::process::AgentProcess;
+use super::process_record::ProcessRecord;
+use super::registry;
+use super::reported_version;
 use super::session_settings::SessionSettings;
 use super::start::{LiveSetup, Start, StartedAgent};
 use super::turn_commands::CommandTurn;
 use super::turn_environment::TurnEnvironment;
 use super::turn_review::TurnReview;
 use crate::agent::{TurnBudget, Verification};
-use crate::config::{self, HostedAgent, LoadedSettings, SandboxMode};
+use crate::config::{self, AgentKind, HostedAgent, LoadedSettings, SandboxMode};
 use crate::content::{Part, Resource, StopReason};
 use crate::context::commands;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::options::Mode;
 use crate::process::StartTime;
@@ -40,6 +44,10 @@ use crate::workspace::Workspace;
 const AGENT_RESTART: Duration = Duration::from_secs(1);
 /// Maximum delay before a hosted agent is started again.
 const AGENT_RESTART_MAX: Duration = Duration::from_secs(30);
+
+/// Wait for a command that an agent has not announced, and the interval of looking for it.
+const COMMANDS_ANNOUNCED: Duration = Duration::from_millis(500);
+const COMMANDS_LOOKED_AT: Duration = Duration::from_millis(20);
 
 /// A turn, with the settings that apply to it.
 pub(super) struct HostedTurn<'a> {
@@ -70,9 +78,21 @@ impl HostedTurn<'_> {
         result
     }
 
-    /// Starts the agent and runs the prompt.
+    /// Returns the cause with which the agent makes calls without asking.
+    fn own_rules(&self) -> Option<OwnRules> {
+        let HostedTurn { session, agent, cwd, .. } = self;
+        let (mode, _) = self.turn.permissions(self.loaded.settings.permissions.default);
+        registry::own_rules(&session.services, &session.name, agent, cwd, mode)
+    }
+
+    /// Starts the agent and runs the prompt. Fails if a rule denies calls about which the agent
+    /// does not ask.
     async fn work(&self) -> Result<StopReason> {
         let (session, turn) = (self.session, self.turn);
+        if let Some(own) = self.own_rules() {
+            let (_, remembered) = turn.permissions(self.loaded.settings.permissions.default);
+            own.check(&session.name, &permission::rules(&self.loaded, remembered))?;
+        }
         let lock = session.live.clone().lock_owned();
         let mut live = tokio::select! {
             biased;
@@ -100,7 +120,12 @@ impl HostedTurn<'_> {
         let began = StartTime::now();
         let result = self.work_and_review(&*conversation).await;
         self.report_other_model(&mut live, &*conversation).await;
-        let unusable = result.as_ref().is_err_and(|error| error.kind == Kind::AgentUnavailable);
+        // Claude Code reports it in its first turn.
+        if let Some(version) = conversation.report().version {
+            reported_version::write(registry::data(&session.services, &session.name), self.agent.command_line(), version).await;
+        }
+        let is_unusable = |error: &Error| matches!(error.kind, Kind::AgentUnavailable | Kind::AgentSessionLost);
+        let unusable = result.as_ref().is_err_and(is_unusable);
         if unusable || conversation.process().has_ended() {
             session.end_live(&mut live).await;
         }
@@ -171,6 +196,11 @@ impl HostedTurn<'_> {
         let mut events = TurnEvents::new(turn, &self.usage_reports, environment);
         events.counts_requests = [Resource::Requests, Resource::Tokens].iter().any(|limited| self.budget.has_limit(*limited));
         events.compacts = again.is_none() && is_compaction(&turn.prompt);
+        // The agents of other kinds have the command or a method.
+        if events.compacts && self.agent.kind == AgentKind::Acp && !has_command(conversation, COMPACT).await {
+            let message = format!("/{COMPACT} is not supported by the agent {}", session.name);
+            return Err(Error::new(Kind::Unsupported, message).hint("create a new session for new work"));
+        }
         let permissions = PermissionDecider::new(turn, events.bytes(), loaded, &workspace, environment);
         let mut io = TurnIo { name: &session.name, events, requests: OpenRequests::new(&permissions, turn.cancel.child_token()) };
         // Notes tell the agent what the user rejected of its last changes, for example. A slash
@@ -236,8 +266,9 @@ impl HostedTurn<'_> {
         if let Some(not_before) = live.not_before {
             tokio::time::sleep_until(not_before).await;
         }
-        let HostedSession { services, opencode, name, setup, .. } = session;
-        let started = Start { services, opencode, name, session: setup, agent, loaded, turn }.open(&wanted).await;
+        let HostedSession { services, opencode, name, setup, process, .. } = session;
+        *process.lock() = None;
+        let started = Start { services, opencode, name, session: setup, agent, loaded, turn, process }.open(&wanted).await;
         let StartedAgent { conversation, token } = started.inspect_err(|_| {
             let delay = AGENT_RESTART * 2_u32.saturating_pow(live.failures.min(16));
             live.failures += 1;
@@ -247,6 +278,7 @@ impl HostedTurn<'_> {
         (live.conversation, live.token) = (Some(conversation.clone()), token);
         live.setup = wanted;
         session.set_current(Some(conversation.clone()));
+        self.record_process(live, &*conversation).await;
         let is_new = turn.log.state(|state| state.agent_session.is_none());
         self.record_session(&*conversation).await?;
         let unused = conversation.unused_servers();
@@ -257,10 +289,25 @@ impl HostedTurn<'_> {
             let title = format!("Hooks before tool calls run only where the agent {name} asks");
             self.warn(title, "the agent makes other calls without a permission request".into()).await;
         }
+        if let Some(OwnRules { source, .. }) = self.own_rules().filter(|_| is_new) {
+            self.warn(format!("The agent {name} acts by its own rules, without asking nuncio"), source).await;
+        }
         if let Some(settings) = abilities::not_followed(agent, loaded).filter(|_| is_new) {
             self.warn(format!("The agent {name} does not follow some of nuncio's settings"), settings).await;
         }
         Ok(conversation)
+    }
+
+    /// Records that the session uses the process of a conversation that was just opened.
+    async fn record_process(&self, live: &mut Live, conversation: &dyn HostedConversation) {
+        let HostedTurn { session, turn, .. } = self;
+        let process = conversation.process().handle();
+        // The slot holds a process that was started for this session.
+        let shared = session.process.lock().replace(process.clone()).is_none();
+        process.pid().await;
+        let view = session.view(&process);
+        let record = live.record.insert(ProcessRecord::new(turn.log.clone(), &process, &view));
+        record.begin(turn, view, shared).await;
     }
 
     /// Returns the sandbox around the agent: of the flag, else of the agent's settings. In mode
@@ -316,6 +363,18 @@ impl HostedTurn<'_> {
     async fn warn(&self, title: String, description: String) {
         self.turn.emit(Body::notice(Severity::Warning, title, description)).await;
     }
+}
+
+/// Returns whether an agent has a slash command. Agents announce their commands soon after their
+/// start.
+async fn has_command(conversation: &dyn HostedConversation, name: &str) -> bool {
+    let has = || conversation.report().commands.iter().any(|command| command.name == name);
+    let announced = async {
+        while !has() {
+            tokio::time::sleep(COMMANDS_LOOKED_AT).await;
+        }
+    };
+    tokio::time::timeout(COMMANDS_ANNOUNCED, announced).await.is_ok()
 }
 
 /// Runs the work of a turn, and emits a notice if the agent asks for a login during it.

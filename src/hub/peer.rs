@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::conversation::OpenInput;
 use super::message_queue::{MessageReceiver, MessageSender, message_queue};
 use super::process::{AgentProcess, LineHandler, unavailable};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::process::{Command, ProcessLauncher};
+use crate::process::Command;
 use crate::rpc::message::InvalidMessage;
 
 /// The error code of JSON-RPC for a message that is not JSON.
@@ -103,12 +104,13 @@ struct PeerCore<S> {
 
 impl<S: PeerState> Peer<S> {
     /// Starts the agent.
-    pub(super) fn start(name: &str, launcher: &ProcessLauncher, command: &Command, state: S) -> Result<Arc<Peer<S>>> {
+    pub(super) fn start(opening: &OpenInput, command: &Command, state: S) -> Result<Arc<Peer<S>>> {
         let (refused, mut responses) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
         let (pending, turn, state) = (Mutex::default(), Mutex::default(), Mutex::new(state));
         let shared = Arc::new(PeerCore { next: AtomicU64::new(1), pending, turn, state, refused });
-        let process = AgentProcess::start(name, launcher, command, shared.clone())?;
-        let peer = Arc::new(Peer { name: name.into(), process, shared });
+        let OpenInput { name, launcher, process, .. } = opening;
+        let process = AgentProcess::start(name, launcher, command, process, shared.clone())?;
+        let peer = Arc::new(Peer { name: name.clone(), process, shared });
         let weak = Arc::downgrade(&peer);
         crate::task::spawn(async move {
             while let Some(response) = responses.recv().await {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::call::Call;
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
-use crate::config::{AccessKind, LoadedSettings, Policy};
+use crate::config::{AccessKind, LoadedSettings, Policy, Rule};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::PermissionId;
@@ -139,6 +139,7 @@ impl<'a> PermissionDecider<'a> {
             content,
             options: options.to_vec(),
             timeout,
+            ends_turn: true,
             cancel,
             review: None,
         };
@@ -179,12 +180,7 @@ impl<'a> PermissionDecider<'a> {
     fn evaluate(&self, call: &Call) -> Decision {
         let default = self.loaded.settings.permissions.default;
         let (mode, remembered) = self.turn.permissions(default);
-        let rules = Rules {
-            user: self.loaded.settings.permissions.rules.clone(),
-            trusted: self.loaded.trusted_rules.clone(),
-            project: self.loaded.project_rules.clone(),
-            session: remembered,
-        };
+        let rules = rules(self.loaded, remembered);
         let (kind, tool) = (call.access(), call.tool_name());
         let command = call.command();
         let url = call.input["url"].as_str();
@@ -228,6 +224,16 @@ impl<'a> PermissionDecider<'a> {
             Policy::Allow if !described => Decision { policy: Policy::Ask, rule: None },
             _ => decision,
         }
+    }
+}
+
+/// Returns the permission rules in effect. `session` contains the rules remembered from answers.
+pub(super) fn rules(loaded: &LoadedSettings, session: Vec<Rule>) -> Rules {
+    Rules {
+        user: loaded.settings.permissions.rules.clone(),
+        trusted: loaded.trusted_rules.clone(),
+        project: loaded.project_rules.clone(),
+        session,
     }
 }
 

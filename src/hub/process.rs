@@ -2,6 +2,7 @@
 //! output, the last part of its standard error, and its termination.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +16,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::process_handle::{ProcessEnd, ProcessHandle, ProcessSlot};
 use super::stderr_tail::StderrTail;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::limits;
-use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, ProcessTree, StartTime};
+use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, StartTime};
 use crate::rpc::lines::{Line, LineReader};
 use crate::rpc::message::InvalidMessage;
+use crate::session::clock::now_ms;
 
 /// Maximum time that a starting agent, which has asked for a login, takes to send a response.
 const AGENT_LOGIN: Duration = Duration::from_secs(5);
@@ -62,19 +65,27 @@ pub(super) trait LineHandler: Send + Sync + 'static {
 pub(super) struct AgentProcess {
     name: String,
     input: mpsc::Sender<Vec<u8>>,
-    stop: CancellationToken,
-    ended: watch::Receiver<Option<String>>,
+    handle: ProcessHandle,
     stderr: Arc<StderrTail>,
-    processes: ProcessTree,
     _stop: DropGuard,
+}
+
+impl Deref for AgentProcess {
+    type Target = ProcessHandle;
+
+    fn deref(&self) -> &ProcessHandle {
+        &self.handle
+    }
 }
 
 impl AgentProcess {
     /// Starts `command`. `handler` receives each line of its standard output that is a JSON object.
+    /// `slot` holds the process from now on.
     pub(super) fn start(
         name: &str,
         launcher: &ProcessLauncher,
         command: &Command,
+        slot: &ProcessSlot,
         handler: Arc<dyn LineHandler>,
     ) -> Result<AgentProcess> {
         let (child, stdin, errors) = launcher.spawn_captured(command).map_err(|error| unavailable(name, error.message))?;
@@ -85,11 +96,13 @@ impl AgentProcess {
         let processes = child.ending.processes();
         let transfer = Transfer { child, stdin, errors, lines, handler, stop: stop.clone(), stderr: stderr.clone() };
         crate::task::spawn(async move {
-            let why = transfer.run().await;
-            ended.send_replace(Some(why));
+            let end = transfer.run().await;
+            ended.send_replace(Some(end));
         });
         let guard = stop.clone().drop_guard();
-        Ok(AgentProcess { name: name.into(), input, stop, ended: ending, stderr, processes, _stop: guard })
+        let handle = ProcessHandle { cwd: command.cwd.clone(), started_ms: now_ms(), processes, stop, ended: ending };
+        *slot.lock() = Some(handle.clone());
+        Ok(AgentProcess { name: name.into(), input, handle, stderr, _stop: guard })
     }
 
     /// Queues a message. Stops a process that does not read its input.
@@ -106,23 +119,9 @@ impl AgentProcess {
         }
     }
 
-    /// Waits until the process has ended. Returns the reason, for people.
-    pub(super) async fn ended(&self) -> String {
-        let mut ended = self.ended.clone();
-        match ended.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or_default(),
-            Err(_) => "it was stopped".into(),
-        }
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
-    }
-
-    /// Closes the standard input of the process, and kills the process if it does not exit in time.
-    pub(super) async fn end(&self) {
-        self.stop.cancel();
-        self.ended().await;
+    /// Returns the handle to the process.
+    pub(super) fn handle(&self) -> ProcessHandle {
+        self.handle.clone()
     }
 
     /// Stops the process if other processes that it started at `time` or later still run after
@@ -204,7 +203,8 @@ pub(super) fn not_logged_in(name: &str, why: impl std::fmt::Display) -> Error {
 
 /// Creates the error for a session that the agent no longer has.
 pub(super) fn lost(name: &str, why: impl std::fmt::Display) -> Error {
-    unavailable(name, format_args!("the session cannot be resumed: {why}")).hint("create a new session")
+    let lost = unavailable(name, format_args!("the session cannot be resumed: {why}"));
+    Error { kind: Kind::AgentSessionLost, ..lost }.hint("create a new session")
 }
 
 /// The input and output of a process.
@@ -219,8 +219,8 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// Transfers lines until the process ends or must stop. Returns why it ended.
-    async fn run(self) -> String {
+    /// Transfers lines until the process ends or must stop. Returns how it ended.
+    async fn run(self) -> ProcessEnd {
         let Transfer { child: Child { output, mut ending }, mut stdin, errors, mut lines, handler, stop, stderr } = self;
         let mut reading = std::pin::pin!(read(LineReader::new(output, limits::FRAME_BYTES_MAX), &*handler).fuse());
         let mut logging = std::pin::pin!(stderr.read(errors).fuse());
@@ -264,18 +264,20 @@ impl Transfer {
         };
         let bound = if handler.exits_after_input() { AGENT_SHUTDOWN_GRACE } else { Duration::ZERO };
         let _ = timeout(bound, shutdown).await;
-        let status = terminate(ending).await;
+        let code = terminate(ending).await;
         let _ = timeout(limits::KILL_GRACE, async {
             if !logging.is_terminated() {
                 logging.await;
             }
         })
         .await;
-        match (stop.is_cancelled(), problem) {
+        let stopped = stop.is_cancelled();
+        let why = match (stopped, problem) {
             (true, _) => "it was stopped".into(),
             (false, Some(problem)) => problem,
-            (false, None) => with_stderr(status, &stderr.text()),
-        }
+            (false, None) => with_stderr(code, &stderr.text()),
+        };
+        ProcessEnd { stopped, code, why }
     }
 }
 

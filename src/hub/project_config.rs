@@ -75,12 +75,9 @@ pub(super) fn exclude(services: &Services, name: &str, agent: &HostedAgent, comm
         }
         command = command.env(OPENCODE, "1");
     }
-    if codex {
-        let user = services.environment.get(CODEX).map(PathBuf::from).or_else(|| Some(home?.join(".codex")));
-        if let Some(user) = user {
-            check(name, &cwd, home, codex_files, &allow(name, &format!("{CODEX} = \"{}\"", user.display())))?;
-            command = command.env(CODEX, codex_home(&user, &data.join("codex"))?);
-        }
+    if codex && let Some(user) = codex_home(services, &command) {
+        check(name, &cwd, home, codex_files, &allow(name, &format!("{CODEX} = \"{}\"", user.display())))?;
+        command = command.env(CODEX, copied_codex_home(&user, &data.join("codex"))?);
     }
     Ok(command)
 }
@@ -93,6 +90,13 @@ pub(super) fn untrusted_projects(cwd: &Path) -> Value {
     let directories: BTreeSet<&Path> = cwd.ancestors().chain(real.ancestors()).collect();
     let untrusted = |directory: &Path| (directory.to_string_lossy().into_owned(), json!({ "trust_level": "untrusted" }));
     directories.into_iter().map(untrusted).collect::<Map<_, _>>().into()
+}
+
+/// Returns the directory of Codex's configuration for a command.
+pub(super) fn codex_home(services: &Services, command: &Command) -> Option<PathBuf> {
+    let set = command.env_set.iter().rev().find(|(set, _)| set == CODEX).map(|(_, value)| PathBuf::from(value));
+    let user = || services.environment.get(CODEX).map(PathBuf::from);
+    set.or_else(user).or_else(|| Some(services.places.home.as_ref()?.join(".codex")))
 }
 
 /// Fails if Copilot, which an agent of any command can be, would run hooks of the project.
@@ -160,7 +164,7 @@ fn with_instructions(given: Option<&str>, cwd: &Path) -> Option<String> {
 
 /// Creates the directory of Codex's configuration for codex-acp, which writes to it that the
 /// project is trusted: a copy of the user's configuration, and links to the user's other files.
-fn codex_home(user: &Path, ours: &Path) -> Result<PathBuf> {
+fn copied_codex_home(user: &Path, ours: &Path) -> Result<PathBuf> {
     create_private_dir(ours)?;
     create_private_dir(&user.join("sessions"))?;
     let prepare = || {

@@ -2,6 +2,7 @@
 //! protocol touches.
 
 use super::conversation::Open;
+use super::own_rules::{AskingSettings, OwnRules};
 use super::{acp, claude_code, codex, opencode, project_config};
 use crate::config::AgentKind;
 
@@ -19,6 +20,8 @@ pub(super) struct HostedProtocol {
     /// names. Other protocols have arguments or parameters for this.
     pub loads_project_config: bool,
     pub login: LoginStatus,
+    /// Returns the cause with which the agent makes calls without asking nuncio, if it is known.
+    pub own_rules: fn(&AskingSettings<'_>) -> Option<OwnRules>,
 }
 
 /// How a check of an agent determines the login status.
@@ -38,6 +41,7 @@ const ACP: HostedProtocol = HostedProtocol {
     config_variable: None,
     loads_project_config: true,
     login: LoginStatus::Start,
+    own_rules: |_| None,
 };
 
 const CLAUDE_CODE: HostedProtocol = HostedProtocol {
@@ -53,6 +57,7 @@ const CODEX: HostedProtocol = HostedProtocol {
     arguments: &["app-server"],
     continues: &["resume", "--last"],
     loads_project_config: false,
+    own_rules: codex::own_rules,
     ..ACP
 };
 

@@ -11,13 +11,16 @@ use super::KNOWN;
 use super::conversation::OpenInput;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
+use super::own_rules::{AskingSettings, OwnRules};
+use super::process_handle::ProcessSlot;
 use super::project_files::project_files;
 use super::session_settings::SessionSettings;
-use super::{attach, process::unavailable, project_config};
+use super::{attach, process::unavailable, project_config, reported_version};
 use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
 use crate::content::Cost;
 use crate::error::{Error, Kind, Result};
+use crate::options::Mode;
 use crate::process::{Command, find_program};
 use crate::session::AgentInfo;
 use crate::toolkit::git::quoted;
@@ -31,6 +34,12 @@ pub(super) fn allowed(services: &Services, name: &str) -> Result<HostedAgent> {
         return Err(Error::new(Kind::Forbidden, message).hint(format!("add \"{name}\" to allowed in [agents]")));
     }
     Ok(agent.clone())
+}
+
+/// Fails if the settings have no agent with this name.
+pub(crate) fn check_name(services: &Services, name: &str) -> Result<()> {
+    let known = services.user.settings.agents.agents.contains_key(name);
+    if known { Ok(()) } else { Err(unknown(services, name)) }
 }
 
 /// Creates the error for an agent without settings.
@@ -70,6 +79,7 @@ pub(super) fn opening(
         config: config(services, name, settings)?,
         data,
         launcher: services.launcher.clone(),
+        process: ProcessSlot::default(),
         cwd: cwd.into(),
         directories: Vec::new(),
         home: services.places.home.clone(),
@@ -122,6 +132,14 @@ pub(super) fn program(services: &Services, name: &str, agent: &HostedAgent, cwd:
     Ok(command)
 }
 
+/// Returns the cause with which an agent makes calls in a directory without asking nuncio, in a
+/// session of this mode. Settings that cannot be read fail the start.
+pub(super) fn own_rules(services: &Services, name: &str, agent: &HostedAgent, cwd: &Path, mode: Mode) -> Option<OwnRules> {
+    let config = config(services, name, agent).ok()?;
+    let command = program(services, name, agent, cwd).ok()?;
+    (agent.kind.protocol().own_rules)(&AskingSettings { services, name, config, command, mode })
+}
+
 /// Returns the value of an environment variable that an agent needs. Fails if it is not set.
 fn variable_of<'a>(services: &'a Services, name: &str, variable: &str) -> Result<&'a str> {
     let missing =
@@ -163,7 +181,8 @@ pub(super) fn list(services: &Services) -> Vec<AgentInfo> {
             .err()
             .map(|error| error.to_string())
             .or_else(|| find(command.first()?, path).is_none().then(|| format!("{} was not found", command[0])));
-        AgentInfo { name: name.clone(), kind: agent.kind.id(), version: String::new(), command, problem }
+        let version = reported_version::read(&data(services, name), &command).unwrap_or_default();
+        AgentInfo { name: name.clone(), kind: agent.kind.id(), version, command, problem }
     };
     agents.agents.iter().map(entry).collect()
 }

@@ -26,6 +26,7 @@ impl SessionSettings {
             (AgentSetting::Model, own && overrides.model.is_some()),
             (AgentSetting::Thinking, own && overrides.thinking.is_some()),
             (AgentSetting::SystemPrompt, own && overrides.system_prompt.is_some()),
+            (AgentSetting::Tools, own && overrides.tools.is_some()),
         ];
         set.into_iter().filter(|(_, is_set)| *is_set).map(|(setting, _)| setting).collect()
     }
@@ -38,7 +39,7 @@ impl SessionSettings {
             thinking: state.thinking.as_ref().and_then(OptionValue::known).or_else(|| flags?.thinking),
             system_prompt: state.system_prompt.clone().or_else(|| flags?.system_prompt.clone()),
             added_prompt: state.system_prompt_append.clone(),
-            tools: state.tools.clone().filter(|tools| *tools != ["*"]),
+            tools: state.tools.clone().or_else(|| flags?.tools.clone()).filter(|tools| *tools != ["*"]),
         }
     }
 

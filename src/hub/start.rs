@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::conversation::{HostedConversation, OpenInput};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
+use super::process_handle::ProcessSlot;
 use super::process_sandbox::ProcessSandbox;
 use super::registry;
 use super::session_settings::SessionSettings;
@@ -47,6 +48,8 @@ pub(super) struct Start<'a> {
     /// The settings in effect in the session's directory.
     pub loaded: &'a LoadedSettings,
     pub turn: &'a Turn,
+    /// Receives the process when it is started.
+    pub process: &'a ProcessSlot,
 }
 
 impl Start<'_> {
@@ -82,6 +85,7 @@ impl Start<'_> {
             mcp,
             session_settings: setup.settings.clone(),
             has_hooks: setup.has_hooks,
+            process: self.process.clone(),
             ..opening
         };
         let conversation = (agent.kind.protocol().open)(opening).await?;

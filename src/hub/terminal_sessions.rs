@@ -1,5 +1,5 @@
-//! Claude Code in terminals that users started themselves: its status, from the hooks that it calls
-//! and from the end of its transcript.
+//! Agents in terminals that users started themselves: the status of Claude Code, from the hooks
+//! that it calls and from the end of its transcript, and the status that other programs report.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::time::Instant;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use tokio::sync::watch;
 
 use super::transcript_end::TranscriptEnd;
@@ -18,7 +19,9 @@ use crate::content::AgentStatus;
 /// Maximum number of terminal clients of agents whose status is kept.
 const TERMINALS_MAX: usize = 256;
 /// Maximum length of the session id in a hook request, in bytes.
-const HOOK_SESSION_BYTES_MAX: usize = 128;
+pub(super) const HOOK_SESSION_BYTES_MAX: usize = 128;
+/// The kind of an agent that is any program.
+const PROGRAM: &str = "program";
 /// Time without a hook and without a change of the transcript after which a busy terminal client
 /// counts as idle: longer than its commands may run.
 pub const TERMINAL_SILENT: Duration = Duration::from_secs(15 * 60);
@@ -26,15 +29,18 @@ pub const TERMINAL_SILENT: Duration = Duration::from_secs(15 * 60);
 pub const TERMINAL_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// An agent in a terminal that a user started.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalSession {
-    /// The kind of the agent: `claude-code`.
+    /// `claude-code`, or `program` for one that reports its status itself.
     pub agent: &'static str,
-    /// The id of the session in the agent.
+    /// The id of the session in the agent; for a program without one, its directory.
     pub agent_session: String,
     pub cwd: PathBuf,
     pub status: AgentStatus,
+    /// The title that a program reported.
+    pub title: Option<String>,
 }
 
 /// The body of a hook request of Claude Code. Other fields are ignored.
@@ -43,7 +49,7 @@ pub struct TerminalHook {
     /// For example `UserPromptSubmit`, `PermissionRequest` or `Stop`; others are ignored.
     hook_event_name: String,
     /// The id of the session in Claude Code.
-    session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     /// The file with the session's conversation.
     transcript_path: Option<PathBuf>,
     /// The kind of a `Notification`, for example `idle_prompt`.
@@ -51,11 +57,6 @@ pub struct TerminalHook {
 }
 
 impl TerminalHook {
-    /// Returns whether the session id is short enough to be kept.
-    pub(crate) fn is_valid(&self) -> bool {
-        self.session_id.as_ref().is_none_or(|id| id.len() <= HOOK_SESSION_BYTES_MAX)
-    }
-
     /// Returns the status after the hook, or `None` if the hook does not change it.
     fn status(&self) -> Option<AgentStatus> {
         match self.hook_event_name.as_str() {
@@ -73,6 +74,8 @@ impl TerminalHook {
 
 /// The state of one agent in a terminal.
 struct Terminal {
+    agent: &'static str,
+    title: Option<String>,
     cwd: PathBuf,
     status: AgentStatus,
     transcript: Option<TranscriptEnd>,
@@ -110,23 +113,53 @@ impl TerminalSessions {
         let Some(id) = hook.session_id.filter(|id| !id.is_empty()) else { return };
         // Lines from before the prompt do not describe its turn.
         let transcript = hook.transcript_path.and_then(|path| TranscriptEnd::new(&path));
+        self.update(AgentKind::ClaudeCode.id(), id, cwd, (status, now), |terminal| {
+            if starts_turn || terminal.transcript.is_none() {
+                terminal.transcript = transcript;
+            }
+        });
+    }
+
+    /// Applies the report of a program in the directory `cwd`, sent at `now`. Reports without a
+    /// session id are about the same program of their directory.
+    pub(crate) fn on_report(
+        &self,
+        cwd: PathBuf,
+        session: Option<String>,
+        status: AgentStatus,
+        title: Option<String>,
+        now: Instant,
+    ) {
+        let id = session.filter(|id| !id.is_empty()).unwrap_or_else(|| cwd.to_string_lossy().into_owned());
+        self.update(PROGRAM, id, cwd, (Some(status), now), |terminal| terminal.title = title);
+    }
+
+    /// Sets the status of an agent, if there is one, and changes other facts. `none` removes it.
+    fn update(
+        &self,
+        agent: &'static str,
+        id: String,
+        cwd: PathBuf,
+        (status, now): (Option<AgentStatus>, Instant),
+        change: impl FnOnce(&mut Terminal),
+    ) {
         let mut terminals = self.terminals();
-        let before = terminals.get(&id).map_or(AgentStatus::None, |terminal| terminal.status);
+        let shown = |terminal: &Terminal| (terminal.status, terminal.title.clone());
+        let before = terminals.get(&id).map(shown);
         if status == Some(AgentStatus::None) {
             terminals.remove(&id);
         } else {
             if !terminals.contains_key(&id) {
                 make_room(&mut terminals);
             }
-            let new = || Terminal { cwd: cwd.clone(), status: AgentStatus::Idle, transcript: None, active: now };
+            let new =
+                || Terminal { agent, title: None, cwd: cwd.clone(), status: AgentStatus::Idle, transcript: None, active: now };
             let terminal = terminals.entry(id.clone()).or_insert_with(new);
             terminal.status = status.unwrap_or(terminal.status);
             (terminal.cwd, terminal.active) = (cwd, now);
-            if starts_turn || terminal.transcript.is_none() {
-                terminal.transcript = transcript;
-            }
+            change(terminal);
         }
-        let after = terminals.get(&id).map_or(AgentStatus::None, |terminal| terminal.status);
+        let after = terminals.get(&id).map(shown);
         drop(terminals);
         if before != after {
             self.changes.send_modify(|count| *count += 1);
@@ -140,10 +173,11 @@ impl TerminalSessions {
         let mut terminals = self.terminals();
         expire(&mut terminals, now);
         let row = |(id, terminal): (&String, &Terminal)| TerminalSession {
-            agent: AgentKind::ClaudeCode.id(),
+            agent: terminal.agent,
             agent_session: id.clone(),
             cwd: terminal.cwd.clone(),
             status: terminal.status,
+            title: terminal.title.clone(),
         };
         terminals.iter().map(row).collect()
     }

@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::id::SessionId;
 use crate::local::{LocalClient, LocalMethod};
 use crate::protocol::acp;
+use crate::session::permissions::broker::Responder;
 use crate::task;
 
 /// The identity of the embedding program in the log.
@@ -53,7 +54,7 @@ impl Agent {
         let questions = match &self.0.decide {
             None => None,
             Some(decide) => {
-                let events = client.follow(&id, after, true).await?;
+                let events = client.follow(&id, after, Some(Responder::Program)).await?;
                 let answering = answer_all(client.clone(), id.clone(), events, decide.clone());
                 Some(Arc::new(AbortOnDropHandle::new(task::spawn(answering))))
             }

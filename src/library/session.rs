@@ -32,7 +32,7 @@ impl Session {
     /// Returns the events of the session after position `after`, without an end: 0 starts with the
     /// first event.
     pub async fn events(&self, after: u64) -> Result<Events> {
-        let events = self.shared.client.follow(&self.id, after, false).await?;
+        let events = self.shared.client.follow(&self.id, after, None).await?;
         Ok(Events { events, ready: Vec::new().into_iter(), _session: self.clone() })
     }
 

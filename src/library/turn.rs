@@ -140,7 +140,7 @@ impl Turn {
             }
             TurnState::Started(start) => {
                 let (id, after) = (start.turn.clone(), start.after);
-                let events = self.session.shared.client.follow(&self.session.id, after, false).await?;
+                let events = self.session.shared.client.follow(&self.session.id, after, None).await?;
                 self.state = TurnState::Running(id, events);
             }
             TurnState::Running(_, events) => {
@@ -179,7 +179,7 @@ impl Turn {
             Body::UsageUpdated { usage, .. } => self.usage += *usage,
             Body::MessageCompleted { role: Role::Assistant, parts, discarded: false, .. } => self.answer = plain_text(parts),
             Body::TurnCompleted { stop_reason } => self.stop = Some(*stop_reason),
-            Body::TurnCancelled {} => self.stop = Some(StopReason::Cancelled),
+            Body::TurnCancelled { .. } => self.stop = Some(StopReason::Cancelled),
             _ => {}
         }
         true

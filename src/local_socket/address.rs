@@ -33,6 +33,8 @@ pub(crate) struct RemoteNode {
     pub name: String,
     /// `None` if it accepts no connections.
     pub address: Option<NodeAddress>,
+    /// The node that passes connections on to the socket of the process, if it accepts none.
+    pub gateway: Option<NodeAddress>,
 }
 
 impl PeerAddress {

@@ -103,6 +103,16 @@ impl Peers {
         if let Some(connection) = connections.get(socket) {
             return Ok(connection.clone());
         }
+        let stream = self.open(socket)?;
+        let connection = PeerConnection::start(address.clone(), std::future::ready(Ok(stream)), version);
+        connections.insert(socket.clone(), connection.clone());
+        Ok(connection)
+    }
+
+    /// Connects to the socket of another process with the same data directory. Returns
+    /// `session_busy` if the socket must not be used, and `not_found` if the process no longer
+    /// listens.
+    pub(crate) fn open(&self, socket: &str) -> Result<UnixStream> {
         let stream = files::connect_to(&self.dir, socket).inspect_err(|error| match error.kind {
             Kind::Forbidden => tracing::warn!(%error, "a local socket was refused"),
             _ => tracing::debug!(%error, "another process does not listen"),
@@ -111,10 +121,7 @@ impl Peers {
             Kind::Forbidden => Error { kind: Kind::SessionBusy, ..error },
             _ => Error { kind: Kind::NotFound, ..error },
         })?;
-        let stream = UnixStream::from_std(stream).map_err(|error| Error::io("using a local socket", error))?;
-        let connection = PeerConnection::start(address.clone(), std::future::ready(Ok(stream)), version);
-        connections.insert(socket.clone(), connection.clone());
-        Ok(connection)
+        UnixStream::from_std(stream).map_err(|error| Error::io("using a local socket", error))
     }
 
     /// Returns a connection to a node, which may not be open yet. Returns `session_busy` if there
@@ -125,13 +132,18 @@ impl Peers {
         let Some(cluster) = self.cluster.clone() else {
             return Err(unreachable("is on another machine", "set cluster.secret_file on both machines"));
         };
-        let Some(address) = node.address.clone() else {
-            return Err(unreachable("is on another machine and has no address", "set cluster.address there"));
+        let (address, socket) = match (&node.address, &node.gateway, &process.socket) {
+            (Some(own), ..) => (own.clone(), None),
+            (None, Some(gateway), Some(socket)) => (gateway.clone(), Some(socket.clone())),
+            (None, ..) => {
+                let hint = "run nuncio serve with cluster.address and the same data directory there";
+                return Err(unreachable("is on another machine and has no address", hint));
+            }
         };
         let mut nodes = self.nodes.lock();
         nodes.retain(|_, connection| !connection.is_closed());
         let connection = nodes.entry(node.incarnation).or_insert_with(|| {
-            let open = async move { crate::cluster::connect(&cluster, &address).await };
+            let open = async move { crate::cluster::connect(&cluster, &address, socket).await };
             PeerConnection::start(process.clone(), open, version)
         });
         Ok(connection.clone())

@@ -25,6 +25,7 @@ use crate::options::Mode;
 use crate::permission::rules::stricter;
 use crate::protocol::acp;
 use crate::session::WorkView;
+use crate::session::permissions::broker::Responder;
 use crate::tools::task::TaskAgent;
 
 /// Delegates a task to nuncio, a coding agent that reads and edits files and runs commands in a
@@ -84,6 +85,8 @@ pub(super) struct Delegation {
     forms: Option<PermissionForms>,
     view: WorkView,
     turn: Option<TurnId>,
+    /// The turn ended because a permission request got no answer.
+    unanswered: bool,
     /// Number of progress notifications.
     progress: u32,
     _in_use: SessionInUse,
@@ -120,7 +123,7 @@ impl Delegation {
         };
         // Without a client that can answer, the session denies calls that need a permission
         // request.
-        let events = client.follow(&in_use.id, after, channel.is_some()).await?;
+        let events = client.follow(&in_use.id, after, channel.is_some().then_some(Responder::Program)).await?;
         Ok(Delegation {
             session: in_use.id.clone(),
             forms: channel.map(|channel| PermissionForms::new(server, channel, in_use.id.clone())),
@@ -128,6 +131,7 @@ impl Delegation {
             prompt: input.prompt,
             view: WorkView::default(),
             turn: None,
+            unanswered: false,
             progress: 0,
             _in_use: in_use,
             _permit: permit,
@@ -155,6 +159,7 @@ impl Delegation {
         let output = DelegateOutput { session_id, turn_id, stop_reason, usage, unresolved };
         let (text, failed) = match ended {
             Ok(response) if response.stop_reason == acp::StopReason::EndTurn => (answer, false),
+            Ok(_) if self.unanswered => (format!("{answer}\n[stopped: no answer to a permission request]"), false),
             Ok(response) => (format!("{answer}\n[stopped: {}]", json!(response.stop_reason).as_str().unwrap_or_default()), false),
             Err(error) => (format!("{error}\n{answer}").trim_end().to_string(), true),
         };
@@ -187,6 +192,7 @@ impl Delegation {
         self.view.apply(event);
         match &event.body {
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
+            Body::TurnCancelled { cause: Some(_) } => self.unanswered = true,
             Body::PermissionRequested { permission_id, tool, content, options, .. } => {
                 let title = tool.as_ref().map_or("the tool call", |tool| &tool.title);
                 if let Some(forms) = &mut self.forms {

@@ -9,6 +9,7 @@ use futures_util::stream::BoxStream;
 use super::error::ModelError;
 use super::media::Media;
 use super::request::Request;
+use super::request_form::RequestForm;
 use crate::content::{ProviderState, StopReason, Usage};
 
 /// A part of the answer to a request, in order. A stream that ends without [`Chunk::Stop`] was
@@ -116,6 +117,12 @@ pub trait Model: Send + Sync + 'static {
     /// Asks a local server for the properties of the model, unless they are known.
     fn prepare(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
+    }
+
+    /// Returns the form of the last request; before the first one, the form that it will have
+    /// unless the server refuses a part. `None` for a model that is not behind HTTP.
+    fn request_form(&self) -> Option<Arc<RequestForm>> {
+        None
     }
 
     /// Sends the request when the stream is first polled. Dropping the stream closes the

@@ -63,6 +63,15 @@ pub(super) fn key_header(endpoint: &Endpoint) -> Result<Option<(&'static str, He
     Ok(Some((name, value)))
 }
 
+/// Returns the name of the header with the credentials.
+pub(super) fn key_header_name(endpoint: &Endpoint) -> Option<&'static str> {
+    match &endpoint.credentials {
+        Credentials::None => None,
+        Credentials::Key(_) => key_header(endpoint).ok().flatten().map(|(name, _)| name),
+        Credentials::Aws(_) | Credentials::Google(_) => Some("authorization"),
+    }
+}
+
 /// Discards the access token in the header `authorization` of a request that the API refused.
 /// Returns whether the request can be repeated with a new token.
 pub(super) fn discard_token(endpoint: &Endpoint, authorization: Option<&HeaderValue>) -> bool {

@@ -29,8 +29,9 @@ impl fmt::Debug for ApiKey {
 }
 
 /// The credentials of an endpoint.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Credentials {
+    #[default]
     None,
     Key(ApiKey),
     /// Keys that sign each request.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::catalog::{self, CONTEXT_WINDOW, LOCAL_CONTEXT_WINDOW};
@@ -21,9 +22,11 @@ use crate::web::{ClientOptions, Destination, HttpClients, is_loopback};
 /// Minimum length of a key that messages mask. Shorter values are not secret, and occur in ordinary
 /// words: the key of a server on this machine is often `none` or `x`.
 const MASKED_BYTES_MIN: usize = 8;
+/// Parts of the names of parameters whose values are secret, also if the settings have the value.
+const SECRET_NAMES: &[&str] = &["key", "token", "secret", "sig", "password"];
 
 /// Everything that is needed to send requests to a model.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// `PROVIDER/NAME`, as in the settings.
     pub id: String,
@@ -32,6 +35,7 @@ pub struct Endpoint {
     pub protocol: Protocol,
     /// Base URL without the path of the protocol: `https://api.openai.com/v1`.
     pub base_url: String,
+    #[serde(skip)]
     pub credentials: Credentials,
     /// Context window in tokens.
     pub context_window: u64,
@@ -56,15 +60,18 @@ pub struct Endpoint {
     /// Additional query parameters of every request.
     pub query: Vec<(String, String)>,
     /// Values of `headers` and `query` that are masked in messages.
+    #[serde(skip)]
     pub secrets: Vec<String>,
     /// Additional fields of the body of every request.
     pub body: Map<String, Value>,
     /// How to connect.
+    #[serde(skip)]
     pub connection: ClientOptions,
     /// The model may call several tools in one answer.
     pub parallel_tool_calls: bool,
     pub cache_ttl: CacheTtl,
     /// How long a request waits for an overloaded provider, or for a server that loads the model.
+    #[serde(skip)]
     pub wait: Duration,
 }
 
@@ -186,6 +193,26 @@ impl Endpoint {
             url.extend(utf8_percent_encode(value, NON_ALPHANUMERIC));
         }
         url
+    }
+
+    /// Returns the endpoint without credentials. `mask` replaces the secrets of the settings.
+    pub(super) fn without_secrets(&self, mask: &str) -> Endpoint {
+        let masked = |(name, value): &(String, String)| {
+            let is_secret = self.secrets.iter().any(|secret| !secret.is_empty() && value.contains(secret));
+            let name_lower = name.to_ascii_lowercase();
+            let is_secret = is_secret || SECRET_NAMES.iter().any(|part| name_lower.contains(part));
+            (name.clone(), if is_secret { mask.to_owned() } else { value.clone() })
+        };
+        Endpoint {
+            base_url: mask_urls(&self.base_url),
+            headers: self.headers.iter().map(masked).collect(),
+            query: self.query.iter().map(masked).collect(),
+            credentials: Credentials::None,
+            secrets: Vec::new(),
+            connection: ClientOptions::default(),
+            wait: Duration::ZERO,
+            ..self.clone()
+        }
     }
 
     /// Masks the credentials, also those in URLs, and the secrets of the settings in `text`.

@@ -6,16 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
 
 use super::adapt::{self, Adapter, ImageConverter};
 use super::answer::{Chunk, ChunkStream, Model};
 use super::answer_stream::AnswerStream;
+use super::authorize::key_header_name;
 use super::endpoint::{Endpoint, Protocol};
 use super::error::{ModelError, Retry};
-use super::local::{LocalServers, Properties};
+use super::local::LocalServers;
 use super::media::Media;
 use super::repair_ladder::RepairLadder;
+use super::reported::Properties;
 use super::request::Request;
+use super::request_form::{RefusedParts, RequestForm};
 use super::retry::RetryModel;
 use super::send::{OutgoingRequest, SendError, encode, send};
 use super::wire_formats::wire_format;
@@ -40,6 +44,8 @@ struct HttpModel {
     single_calls: Arc<AtomicBool>,
     /// Send no default output limit, because the server refused it.
     unlimited: Arc<AtomicBool>,
+    /// The form of the last request.
+    form: Arc<Mutex<Option<Arc<RequestForm>>>>,
 }
 
 impl HttpModel {
@@ -52,6 +58,7 @@ impl HttpModel {
             adapter: Arc::new(Adapter::new(converter)),
             single_calls,
             unlimited: Arc::default(),
+            form: Arc::default(),
         }
     }
 
@@ -133,23 +140,62 @@ impl HttpModel {
         outgoing: &OutgoingRequest,
     ) -> Result<AnswerStream, SendError> {
         let single = self.single_calls.load(Ordering::Relaxed);
-        let limited = output_limit::with_default(endpoint, self.window(reported.context_window));
-        let limited = limited.filter(|_| !self.unlimited.load(Ordering::Relaxed));
+        let limited = self.limited(endpoint, reported);
         let mut used = limited.as_ref().unwrap_or(endpoint);
-        let mut sent = send(used, reported, &self.clients, outgoing, single).await;
+        let mut sent = self.send(used, reported, outgoing, single).await;
         if limited.is_some() && sent.as_ref().is_err_and(|refused| output_limit::is_refused(&refused.error)) {
             used = endpoint;
-            sent = send(used, reported, &self.clients, outgoing, single).await;
+            sent = self.send(used, reported, outgoing, single).await;
             self.unlimited.store(sent.is_ok(), Ordering::Relaxed);
         }
         if !single && sent.as_ref().is_err_and(|refused| refused.error.message.contains(single_calls::REFUSAL)) {
             self.single_calls.store(true, Ordering::Relaxed);
-            sent = send(used, reported, &self.clients, outgoing, true).await;
+            sent = self.send(used, reported, outgoing, true).await;
         }
         if sent.as_ref().is_err_and(|refused| refused.error.retry == Retry::Refused) {
             self.servers.forget(endpoint);
         }
         sent
+    }
+
+    /// Returns the form of a request that is not refused.
+    fn first_form(&self) -> RequestForm {
+        let observed = &self.servers.observed;
+        let is_chat = self.endpoint.protocol == Protocol::OpenaiResponses && observed.lacks_responses(&self.endpoint);
+        let endpoint = if is_chat { &chat(&self.endpoint) } else { &*self.endpoint };
+        let reported = self.servers.properties(endpoint);
+        let (fields, tools) = observed.refused(endpoint);
+        let refused = RefusedParts { fields, tools, conversation: Vec::new() };
+        let (limited, single) = (self.limited(endpoint, &reported), self.single_calls.load(Ordering::Relaxed));
+        let endpoint = limited.as_ref().unwrap_or(endpoint);
+        RequestForm::new(endpoint, key_header_name(endpoint), self.media(), reported, single, refused)
+    }
+
+    /// Notes the form of a request and sends it.
+    async fn send(
+        &self,
+        endpoint: &Endpoint,
+        reported: &Properties,
+        outgoing: &OutgoingRequest,
+        single: bool,
+    ) -> Result<AnswerStream, SendError> {
+        let form = RequestForm::new(endpoint, key_header_name(endpoint), self.media(), *reported, single, outgoing.refused.clone());
+        self.note(form);
+        send(endpoint, reported, &self.clients, outgoing, single).await
+    }
+
+    /// Keeps the form of the last request.
+    fn note(&self, form: RequestForm) {
+        let mut last = self.form.lock();
+        if last.as_deref() != Some(&form) {
+            *last = Some(Arc::new(form));
+        }
+    }
+
+    /// Returns the endpoint with the default output limit, if requests have it.
+    fn limited(&self, endpoint: &Endpoint, reported: &Properties) -> Option<Endpoint> {
+        let limited = output_limit::with_default(endpoint, self.window(reported.context_window));
+        limited.filter(|_| !self.unlimited.load(Ordering::Relaxed))
     }
 
     /// Returns the context window: a smaller one that the server has named precedes the settings
@@ -199,6 +245,11 @@ impl Model for HttpModel {
         Box::pin(async {
             self.servers.ask(&self.clients, &self.endpoint, true).await;
         })
+    }
+
+    fn request_form(&self) -> Option<Arc<RequestForm>> {
+        let mut form = self.form.lock();
+        Some(form.get_or_insert_with(|| Arc::new(self.first_form())).clone())
     }
 
     fn stream(&self, mut request: Request) -> ChunkStream {

@@ -7,5 +7,4 @@ mod properties;
 mod search;
 
 pub use cache::LocalServers;
-pub use properties::Properties;
 pub use search::{Candidate, LocalServer, identify, locate, probe};

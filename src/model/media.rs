@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::message::Message;
 use crate::config::Ability;
 use crate::content::{PDF, Part};
 
 /// The kinds of parts, besides text and images, that a model reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Media {
     /// PDF documents.
     pub pdf: bool,

@@ -14,6 +14,7 @@ use super::fingerprint::fingerprint;
 use super::observations::Observations;
 use super::repair::{self, Repair};
 use super::request::{Request, ToolSpec};
+use super::request_form::RefusedParts;
 use super::send::{OutgoingRequest, SendError};
 use super::wire::EncodedRequest;
 
@@ -30,10 +31,7 @@ pub(super) struct RepairLadder<'a> {
     endpoint: &'a Endpoint,
     observed: &'a Observations,
     request: Request,
-    fields: Vec<Vec<String>>,
-    tools: Vec<String>,
-    /// The refused parts of the conversation, for the session.
-    parts: Vec<String>,
+    refused: RefusedParts,
     /// The fields or tools differ from those that were known.
     is_changed: bool,
     /// The repaired parts, for people: the part and the provider's words.
@@ -45,20 +43,13 @@ impl<'a> RepairLadder<'a> {
     /// Begins with a request, and with what is known about the server.
     pub(super) fn new(endpoint: &'a Endpoint, observed: &'a Observations, request: Request) -> RepairLadder<'a> {
         let (fields, tools) = observed.refused(endpoint);
-        let (parts, repaired) = (Vec::new(), Vec::new());
-        RepairLadder { endpoint, observed, request, fields, tools, parts, is_changed: false, repaired, is_plain: false }
+        let refused = RefusedParts { fields, tools, conversation: Vec::new() };
+        RepairLadder { endpoint, observed, request, refused, is_changed: false, repaired: Vec::new(), is_plain: false }
     }
 
     /// Returns the request as it is sent next.
     pub(super) fn outgoing(&self, adapter: &Adapter) -> (OutgoingRequest, Arc<AdaptedTools>) {
-        let (mut request, tools) = adapter.adapt(self.endpoint, self.request.clone());
-        if !self.tools.is_empty() {
-            let is_mcp_refused = self.tools.iter().any(|tool| tool == ALL_MCP_TOOLS);
-            let is_kept =
-                |tool: &&ToolSpec| !(self.tools.contains(&tool_digest(tool)) || is_mcp_refused && tool.name.starts_with(MCP_TOOL));
-            request.tools = request.tools.iter().filter(is_kept).cloned().collect();
-        }
-        (OutgoingRequest { request, refused_fields: self.fields.clone() }, tools)
+        outgoing(adapter, self.endpoint, self.request.clone(), &self.refused)
     }
 
     /// Changes the request after a refusal. Returns false if nothing is left to change. The refused
@@ -93,22 +84,22 @@ impl<'a> RepairLadder<'a> {
     fn apply(&mut self, repair: Repair, outgoing: &OutgoingRequest, why: &str) -> bool {
         let (what, is_new) = match repair {
             Repair::Parts { digests, what } => {
-                let refused = Arc::make_mut(&mut self.request.refused);
-                let new: Vec<String> = digests.into_iter().filter(|digest| refused.insert(digest.clone())).collect();
+                let known = Arc::make_mut(&mut self.request.refused);
+                let new: Vec<String> = digests.into_iter().filter(|digest| known.insert(digest.clone())).collect();
                 let is_new = !new.is_empty();
-                self.parts.extend(new);
+                self.refused.conversation.extend(new);
                 (what.to_owned(), is_new)
             }
             Repair::Tool(name) => {
                 let tool = outgoing.request.tools.iter().find(|tool| tool.name == name);
-                self.tools.extend(tool.map(tool_digest));
+                self.refused.tools.extend(tool.map(tool_digest));
                 self.is_changed = true;
                 (format!("the tool {name}"), tool.is_some())
             }
             Repair::Field(path) => {
                 let name = path.join(".");
-                let is_new = !self.fields.contains(&path);
-                self.fields.push(path);
+                let is_new = !self.refused.fields.contains(&path);
+                self.refused.fields.push(path);
                 self.is_changed = true;
                 (format!("the field {name}"), is_new)
             }
@@ -126,7 +117,7 @@ impl<'a> RepairLadder<'a> {
         let is_text = repair::plain_text(&outgoing.request).is_some_and(|repair| self.apply(repair, outgoing, why));
         let has_mcp = outgoing.request.tools.iter().any(|tool| tool.name.starts_with(MCP_TOOL));
         if has_mcp {
-            self.tools.push(ALL_MCP_TOOLS.to_owned());
+            self.refused.tools.push(ALL_MCP_TOOLS.to_owned());
             self.is_changed = true;
             self.repaired.push(("the tools of MCP servers".to_owned(), why.to_owned()));
         }
@@ -137,7 +128,7 @@ impl<'a> RepairLadder<'a> {
     /// them.
     pub(super) fn finish(self) -> Vec<Chunk> {
         if self.is_changed {
-            self.observed.add_refused(self.endpoint, &self.fields, &self.tools);
+            self.observed.add_refused(self.endpoint, &self.refused.fields, &self.refused.tools);
         }
         let notice = |(what, why): (String, String)| Chunk::Notice {
             title: format!("{} refused {what}: left out from now on", self.endpoint.id),
@@ -145,11 +136,28 @@ impl<'a> RepairLadder<'a> {
             code: Some("request_repaired".to_owned()),
         };
         let mut reports: Vec<Chunk> = self.repaired.into_iter().map(notice).collect();
-        if !self.parts.is_empty() {
-            reports.push(Chunk::Refused { parts: self.parts });
+        if !self.refused.conversation.is_empty() {
+            reports.push(Chunk::Refused { parts: self.refused.conversation });
         }
         reports
     }
+}
+
+/// Adapts a request to the provider of `endpoint`, without the fields and tools that it refused.
+pub(super) fn outgoing(
+    adapter: &Adapter,
+    endpoint: &Endpoint,
+    request: Request,
+    refused: &RefusedParts,
+) -> (OutgoingRequest, Arc<AdaptedTools>) {
+    let (mut request, tools) = adapter.adapt(endpoint, request);
+    if !refused.tools.is_empty() {
+        let is_mcp_refused = refused.tools.iter().any(|tool| tool == ALL_MCP_TOOLS);
+        let is_kept =
+            |tool: &&ToolSpec| !(refused.tools.contains(&tool_digest(tool)) || is_mcp_refused && tool.name.starts_with(MCP_TOOL));
+        request.tools = request.tools.iter().filter(is_kept).cloned().collect();
+    }
+    (OutgoingRequest { request, refused: refused.clone() }, tools)
 }
 
 /// Words of errors with another cause than a bad request that a change of the request may repair.

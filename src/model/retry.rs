@@ -13,6 +13,7 @@ use super::answer::{Chunk, ChunkStream, Model};
 use super::error::{ModelError, Retry};
 use super::media::Media;
 use super::request::Request;
+use super::request_form::RequestForm;
 use super::wire::{interrupted, jittered};
 
 /// Maximum number of attempts per model request.
@@ -74,6 +75,10 @@ impl<M: Model> Model for RetryModel<M> {
 
     fn prepare(&self) -> BoxFuture<'_, ()> {
         self.shared.model.prepare()
+    }
+
+    fn request_form(&self) -> Option<Arc<RequestForm>> {
+        self.shared.model.request_form()
     }
 
     fn stream(&self, request: Request) -> ChunkStream {

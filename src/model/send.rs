@@ -1,23 +1,25 @@
 //! Sends one model request: encodes it for the protocol of its endpoint, adds the credentials, and
 //! checks the head of the response.
 
-use futures_util::StreamExt;
-use reqwest::StatusCode;
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use std::time::Instant;
 
 use super::answer_stream::AnswerStream;
 use super::authorize::{authorize, discard_token};
 use super::connect_error::send_error;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
-use super::local::Properties;
 use super::provider_error::response_error;
+use super::reported::Properties;
 use super::request::Request;
+use super::request_form::RefusedParts;
 use super::wire::EncodedRequest;
 use super::wire_formats::wire_format;
 use super::{extra_fields, limited_body, listing, single_calls};
 use crate::limits::MODEL_ERROR_BYTES_MAX;
 use crate::web::HttpClients;
+use futures_util::StreamExt;
+use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use reqwest::{StatusCode, Url};
 
 /// A request that failed before its answer began.
 #[derive(Debug)]
@@ -46,9 +48,11 @@ impl From<ModelError> for SendError {
 /// A request to a model, adapted to its provider.
 pub(super) struct OutgoingRequest {
     pub request: Request,
-    /// Fields of the body that the server refused: the names of nested objects.
-    pub refused_fields: Vec<Vec<String>>,
+    pub refused: RefusedParts,
 }
+
+/// Headers of each request. A server that compresses events may hold them back.
+pub(super) const HEADERS: &[(&str, &str)] = &[("content-type", "application/json"), ("accept-encoding", "identity")];
 
 /// Encodes a request. `single`: each message has at most one call.
 pub(super) fn encode(
@@ -67,7 +71,7 @@ pub(super) fn encode(
         false => write(endpoint, &outgoing.request, window, reported.thinking)?,
     };
     let body = extra_fields::merge(encoded.body, &endpoint.body)?;
-    Ok(EncodedRequest { body: extra_fields::remove(body, &outgoing.refused_fields)?, ..encoded })
+    Ok(EncodedRequest { body: extra_fields::remove(body, &outgoing.refused.fields)?, ..encoded })
 }
 
 /// Sends a request to `endpoint` and checks the head of the response.
@@ -82,17 +86,19 @@ pub(super) async fn send(
     let format = wire_format(endpoint.protocol);
     let reader = (format.reader)(endpoint, &outgoing.request);
     let client = endpoint.client(clients)?;
-    let mut post = client.post(&encoded.url).header(CONTENT_TYPE, "application/json").body(encoded.body);
-    // A server that compresses events may hold them back.
-    post = post.header(ACCEPT_ENCODING, "identity");
-    for (name, value) in &encoded.headers {
+    let mut post = client.post(&encoded.url).body(encoded.body);
+    for (name, value) in HEADERS.iter().chain(&encoded.headers) {
         post = post.header(*name, *value);
     }
     for (name, value) in &endpoint.headers {
         post = post.header(name, value);
     }
     let request = post.build().map_err(|error| send_error(&encoded.url, &error))?;
-    let response = execute(endpoint, clients, &client, request).await?;
+    let (place, bytes) = (request.url().clone(), encoded_bytes(&request));
+    let started = Instant::now();
+    let response = execute(endpoint, clients, &client, request).await;
+    log(endpoint, &place, bytes, started, &response);
+    let response = response?;
     if !response.status().is_success() {
         let status = response.status().as_u16();
         let lacks_path = matches!(status, 404 | 405 | 501);
@@ -111,6 +117,20 @@ pub(super) async fn send(
             .into());
     }
     Ok(AnswerStream::new(response.bytes_stream().boxed(), (format.frames)(), content_type, reader))
+}
+
+fn encoded_bytes(request: &reqwest::Request) -> usize {
+    request.body().and_then(reqwest::Body::as_bytes).map_or(0, <[u8]>::len)
+}
+
+/// Logs a request, without content and credentials.
+fn log(endpoint: &Endpoint, url: &Url, bytes: usize, started: Instant, response: &Result<reqwest::Response, ModelError>) {
+    let (host, path) = (url.host_str().unwrap_or_default(), url.path());
+    let (model, ms) = (&endpoint.id, started.elapsed().as_millis() as u64);
+    match response {
+        Ok(response) => tracing::debug!(model, host, path, bytes, ms, status = response.status().as_u16(), "model request"),
+        Err(error) => tracing::debug!(model, host, path, bytes, ms, cause = ?error.cause, "model request failed"),
+    }
 }
 
 /// Sends a request with the credentials of `endpoint`. If the provider refuses an access token, the

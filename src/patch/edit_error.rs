@@ -31,12 +31,19 @@ pub enum EditError {
 
 /// Maximum number of line numbers listed in an error message.
 const NUMBERS_MAX: usize = 20;
+/// Maximum number of places whose lines an error message shows.
+const PLACES_MAX: usize = 4;
+/// Number of lines that are shown before and after such a place.
+const PLACE_AROUND: usize = 2;
+/// Maximum length of a line of a shown place, in bytes. A place with a longer line is not shown.
+const PLACE_LINE_BYTES_MAX: usize = 300;
 /// Maximum number of characters of a line quoted in an error message.
 const QUOTE_CHARS_MAX: usize = 200;
 
 impl EditError {
     /// Returns the error message for the model; `shown` is the displayed path of the file.
-    pub(crate) fn message(&self, shown: &str) -> String {
+    /// `content` is the content of the file.
+    pub(crate) fn message(&self, shown: &str, content: &[u8]) -> String {
         match self {
             EditError::Identical => "old_string and new_string are identical: there is nothing to change".into(),
             EditError::EndingsOnly => {
@@ -44,22 +51,20 @@ impl EditError {
                     .into()
             }
             EditError::Empty => {
-                format!(
-                    "old_string is empty, but {shown} has content; give the text to replace, or use write to overwrite the file"
-                )
+                format!("old_string is empty, but {shown} has content; give the text to replace")
             }
             EditError::NotFound(None) => format!("old_string was not found in {shown}; read the file and copy the text exactly"),
             EditError::NotFound(Some(nearest)) => {
-                format!(
-                    "old_string was not found in {shown}; {}",
-                    nearest.message("old_string", "read the file and copy the text exactly")
-                )
+                let places = places(content, &[nearest.line]);
+                let advice = if places.is_empty() { "read the file and copy the text exactly" } else { "copy the text exactly" };
+                format!("old_string was not found in {shown}; {}{places}", nearest.message("old_string", advice))
             }
             EditError::Ambiguous { lines, strategy } => {
                 let how = if *strategy == "exact" { String::new() } else { format!(" (by {strategy})") };
                 let (times, numbers) = (times(lines.len()), numbers(lines));
+                let places = places(content, lines);
                 format!(
-                    "old_string was found {times} in {shown}{how}, at lines {numbers}; add lines around it until it is unique, or set replace_all"
+                    "old_string was found {times} in {shown}{how}, at lines {numbers}; add lines around it until it is unique, or set replace_all{places}"
                 )
             }
             EditError::Unchanged { line } => {
@@ -67,6 +72,29 @@ impl EditError {
             }
         }
     }
+}
+
+/// Returns the lines of a file around the given ones, as they can be copied, or an empty string if
+/// they are long.
+fn places(content: &[u8], lines: &[usize]) -> String {
+    let text = String::from_utf8_lossy(content);
+    let all: Vec<&str> = text.lines().collect();
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for line in lines.iter().take(PLACES_MAX) {
+        let (first, last) = (line.saturating_sub(PLACE_AROUND).max(1), (line + PLACE_AROUND).min(all.len()));
+        match places.last_mut() {
+            Some(place) if first <= place.1 + 1 => place.1 = last,
+            _ => places.push((first, last)),
+        }
+    }
+    let mut shown = String::new();
+    for (first, last) in places {
+        let around = all.get(first - 1..last).unwrap_or_default();
+        if !around.is_empty() && around.iter().all(|line| line.len() <= PLACE_LINE_BYTES_MAX) {
+            shown += &format!("\nLines {first} to {last}:\n{}", around.join("\n"));
+        }
+    }
+    shown
 }
 
 fn times(count: usize) -> String {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use similar::group_diff_ops;
+use similar::{DiffTag, group_diff_ops};
 
 use super::diff::CONTEXT_LINES;
 use super::line_diff::compare;
@@ -37,22 +37,50 @@ pub(crate) fn merge(old: &[u8], new: &[u8], hunks: &[DiffHunk], choices: &[HunkC
     let (old, new) = (lines(old), lines(new));
     let (mut merged, mut at) = (Vec::new(), 0);
     for (hunk, choice) in hunks.iter().zip(choices) {
-        merged.extend(new[at..hunk.new.start].concat());
+        append(&mut merged, &new[at..hunk.new.start].concat());
         match choice {
-            HunkChoice::Old => merged.extend(old[hunk.old.clone()].concat()),
-            HunkChoice::New => merged.extend(new[hunk.new.clone()].concat()),
-            HunkChoice::Text(text) => {
-                merged.extend(text.as_bytes());
-                // The next line must not continue the user's last line.
-                if !text.is_empty() && !text.ends_with('\n') && hunk.new.end < new.len() {
-                    merged.push(b'\n');
-                }
-            }
+            HunkChoice::Old => append(&mut merged, &old[hunk.old.clone()].concat()),
+            HunkChoice::New => append(&mut merged, &new[hunk.new.clone()].concat()),
+            HunkChoice::Text(text) => append(&mut merged, text.as_bytes()),
         }
         at = hunk.new.end;
     }
-    merged.extend(new[at..].concat());
+    append(&mut merged, &new[at..].concat());
     merged
+}
+
+/// Returns `base` with the changes of two other texts of it. Returns `None` if both change the same
+/// lines in different ways.
+pub(crate) fn merge_texts(base: &[u8], one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let base = lines(base);
+    let changes_to = |text: &[u8]| -> Vec<(Range<usize>, Vec<u8>)> {
+        let text = lines(text);
+        let changes = compare(&base, &text).into_iter().filter(|change| change.tag() != DiffTag::Equal);
+        changes.map(|change| (change.old_range(), text[change.new_range()].concat())).collect()
+    };
+    let mut changes = [changes_to(one), changes_to(other)].concat();
+    changes.sort_by_key(|(replaced, _)| (replaced.start, replaced.end));
+    changes.dedup();
+    let touch = |one: &Range<usize>, next: &Range<usize>| next.start < one.end || one == next;
+    if changes.windows(2).any(|pair| touch(&pair[0].0, &pair[1].0)) {
+        return None;
+    }
+    let (mut merged, mut at) = (Vec::new(), 0);
+    for (replaced, text) in changes {
+        append(&mut merged, &base[at..replaced.start].concat());
+        append(&mut merged, &text);
+        at = replaced.end;
+    }
+    append(&mut merged, &base[at..].concat());
+    Some(merged)
+}
+
+/// Appends whole lines. They do not continue a last line without line end.
+fn append(text: &mut Vec<u8>, lines: &[u8]) {
+    if !lines.is_empty() && text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+    text.extend(lines);
 }
 
 /// Returns the lines of a range, as text.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::block::blocks;
 use super::indentation::same_shape;
-use super::lines::{Lines, trim, words};
+use super::lines::{Lines, indented, trim, words};
 use super::look_alike::FoldedText;
 
 /// How a text was matched.
@@ -67,9 +67,15 @@ fn look_alikes(lines: &Lines<'_>, wanted: &[&[u8]]) -> Vec<Range<usize>> {
     Strategy::LineTrimmed.find_all(&Lines::new(&FoldedText::new(lines.content).bytes), &plain)
 }
 
-/// Returns the ranges of `places` whose lines have the same relative indentation as `wanted`.
+/// Returns the ranges of `places` whose lines have the same relative indentation as `wanted`, and
+/// only those with the same indentation if there are any.
 pub(crate) fn with_same_shape(lines: &Lines<'_>, wanted: &[&[u8]], mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.retain(|place| place.len() == wanted.len() && same_shape(wanted, lines.texts(place.clone())));
+    let first = wanted.iter().position(|line| !trim(line).is_empty()).unwrap_or_default();
+    let is_same = |place: &Range<usize>| indented(lines.text(place.start + first)).0 == indented(wanted[first]).0;
+    if places.iter().any(is_same) {
+        places.retain(is_same);
+    }
     places
 }
 

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls::RunningCalls;
 use crate::api::{
-    self, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, Client, ForwardedCall, ForwardedReply, MethodKind, RELEASE,
-    Release, SHOWN, STARTED, Scope, ShownEvents, TAKE, TurnStart,
+    self, AGENTS, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, Client, ForwardedCall, ForwardedReply, MethodKind,
+    ProcessQuery, RELEASE, Release, SHOWN, STARTED, Scope, ShownEvents, TAKE, TurnStart,
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -158,10 +158,10 @@ impl PeerHandler {
     /// Counts a client of the other process as able to answer the session's permission requests,
     /// until the request is cancelled or this process no longer owns the session.
     fn register(&self, params: Value, cancel: CancellationToken) -> Result<BoxFuture<'static, Result<Value>>> {
-        let Register { call, session: id } = decode(params)?;
-        let session = self.owned(&id).ok_or_else(|| not_owned(&id))?;
-        let responder = session.broker.register_responder();
-        let _ = self.connection.notify(REGISTERED, CallNumber { call });
+        let client: Register = decode(params)?;
+        let session = self.owned(&client.session).ok_or_else(|| not_owned(&client.session))?;
+        let responder = session.broker.register_responder(client.responder());
+        let _ = self.connection.notify(REGISTERED, CallNumber { call: client.call });
         Ok(Box::pin(async move {
             tokio::select! {
                 () = cancel.cancelled() => {}
@@ -183,6 +183,11 @@ impl PeerHandler {
         let (app, params) = (self.app.clone(), decode(params)?);
         Ok(Box::pin(async move { api::take(&app, params).await.map(Value::Bool) }))
     }
+
+    fn agents(&self, params: Value) -> Result<BoxFuture<'static, Result<Value>>> {
+        let (app, query) = (self.app.clone(), decode::<ProcessQuery>(params)?);
+        Ok(Box::pin(async move { encode(query.run(&app).await?) }))
+    }
 }
 
 impl Handler<()> for PeerHandler {
@@ -202,6 +207,7 @@ impl Handler<()> for PeerHandler {
             REGISTER => self.register(params, cancel),
             RELEASE => self.release(params),
             TAKE => self.take(params),
+            AGENTS => self.agents(params),
             _ => Err(Error::new(Kind::Unsupported, format!("unknown method {method}"))),
         };
         async move {

@@ -197,6 +197,13 @@ pub(crate) fn allows_writes(rules: &Rules, mode: Mode, default: Policy, tools: &
     }
 }
 
+/// Returns the first rule that may deny a call of `tool`, whatever it runs or accesses.
+pub(crate) fn denies_some(rules: &Rules, tool: &str, kind: AccessKind) -> Option<Rule> {
+    let fits = |rule: &&Rule| kind == AccessKind::Exec || rule.pattern.is_none();
+    let denies = |rule: &&Rule| rule.policy == Policy::Deny && is_about(rule, tool, kind);
+    rules.scopes().into_iter().flatten().filter(denies).find(fits).cloned()
+}
+
 /// Returns whether an ask rule concerns this call. If so, the user's approval of the call covers
 /// everything that the call reads.
 pub(crate) fn asks_about(rules: &Rules, request: &PermissionRequest<'_>) -> bool {
@@ -228,8 +235,6 @@ pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rul
 /// rule, it is enough to match any part of the call; an allow rule must match all parts.
 fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
     let cautious = rule.policy != Policy::Allow;
-    let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(request.tool), cautious));
-    let kind = rule.kind.is_none_or(|kind| kind == request.kind);
     // An unknown command may run in any directory.
     let is_unknown = request.line.as_ref().is_some_and(CommandLine::is_unknown);
     let path = match &rule.path {
@@ -247,7 +252,14 @@ fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
     let named = request.url.or(request.definition);
     let pattern =
         rule.pattern.as_ref().is_none_or(|pattern| request.line.is_some() || named.is_some_and(|text| wildcard(pattern, text)));
-    tool && kind && path && pattern
+    is_about(rule, request.tool, request.kind) && path && pattern
+}
+
+/// Returns whether a rule is about calls of a tool with this kind of access.
+fn is_about(rule: &Rule, tool: &str, kind: AccessKind) -> bool {
+    let cautious = rule.policy != Policy::Allow;
+    let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(tool), cautious));
+    tool && rule.kind.is_none_or(|of_rule| of_rule == kind)
 }
 
 /// Returns whether a rule that concerns the call matches this command. A remembered rule allows

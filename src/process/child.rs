@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::watch;
 
 use super::fork_server_handle::ForkServer;
 use super::os::StartTime;
@@ -71,6 +72,8 @@ pub struct ChildExit {
 pub(crate) struct ProcessTree {
     /// The process id of the supervisor, or 0.
     supervisor: Arc<AtomicU32>,
+    /// The process id of the command; 0 before its start is reported.
+    command: Arc<watch::Sender<u32>>,
 }
 
 impl ProcessTree {
@@ -80,6 +83,18 @@ impl ProcessTree {
             0 => false,
             supervisor => tokio::task::spawn_blocking(move || tree::runs_since(supervisor, time)).await.unwrap_or(false),
         }
+    }
+
+    /// Returns the process id of the command, also after its end; 0 before its start is reported.
+    pub(crate) fn command(&self) -> u32 {
+        *self.command.borrow()
+    }
+
+    /// Waits until the start of the command is reported. Never returns for a command that was not
+    /// started.
+    pub(crate) async fn started(&self) {
+        // Cannot fail: `self` holds the sender.
+        let _ = self.command.subscribe().wait_for(|pid| *pid != 0).await;
     }
 }
 
@@ -116,6 +131,8 @@ impl ChildExit {
         while self.lifeline.read_buf(&mut self.report).await.unwrap_or(0) > 0 {
             let supervisor = report::supervisor(&self.report).unwrap_or(0);
             self.processes.supervisor.store(supervisor, Ordering::Relaxed);
+            let command = report::command(&self.report).unwrap_or(0);
+            self.processes.command.send_if_modified(|known| std::mem::replace(known, command) != command);
         }
         self.active = false;
         self.processes.supervisor.store(0, Ordering::Relaxed);

@@ -100,7 +100,7 @@ impl Readers {
 /// Sends the report of a reader. Errors are ignored: they mean that the receiver is gone. The
 /// report fits into the empty buffer of the socket.
 fn send_report(lifeline: &OwnedFd, pid: u32, code: i32) {
-    let report = [report::started(pid).as_slice(), &report::ended(code, "", &[])].concat();
+    let report = [report::started(pid).as_slice(), &report::command_started(pid), &report::ended(code, "", &[])].concat();
     let _ = rustix::io::write(lifeline, &report);
 }
 

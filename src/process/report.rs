@@ -1,6 +1,6 @@
-//! The report that a supervisor sends on its lifeline: at once its process id, and when its command
-//! has ended the exit code, a note about the sandbox, and the final directory and variables of a
-//! shell.
+//! The report that a supervisor sends on its lifeline: at once its process id, then the process id
+//! of its command, and when the command has ended the exit code, a note about the sandbox, and the
+//! final directory and variables of a shell.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -54,7 +54,21 @@ pub(super) fn supervisor(report: &[u8]) -> Option<u32> {
     report.first_chunk::<4>().map(|pid| u32::from_ne_bytes(*pid))
 }
 
-/// Encodes the second part of the report of an ended command. `note` names the unsupported
+/// Encodes the second part: the process id of the command.
+pub(super) fn command_started(pid: u32) -> [u8; 4] {
+    pid.to_ne_bytes()
+}
+
+/// Encodes the second part for a command that was not started.
+pub(super) const NO_COMMAND: [u8; 4] = [0; 4];
+
+/// Decodes the process id of the command: 0 if it was not started. `None` if it has not been
+/// received.
+pub(super) fn command(report: &[u8]) -> Option<u32> {
+    report.get(4..).and_then(supervisor)
+}
+
+/// Encodes the third part of the report of an ended command. `note` names the unsupported
 /// restrictions of the sandbox; `shell` is what the shell's script wrote to the report file.
 pub(super) fn ended(code: i32, note: &str, shell: &[u8]) -> Vec<u8> {
     [code.to_ne_bytes().as_slice(), &with_length(note.as_bytes()), &with_length(shell)].concat()
@@ -70,12 +84,12 @@ fn with_length(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32).to_ne_bytes(), bytes].concat()
 }
 
-/// Encodes the second part of the report of a command that was not started.
+/// Encodes the third part of the report of a command that was not started.
 pub(super) fn refused(why: &str) -> Vec<u8> {
     ended(REFUSED, why, &[])
 }
 
-/// Encodes the second part of the report of a command that was not started, or was ended, because
+/// Encodes the third part of the report of a command that was not started, or was ended, because
 /// the lease of this node ended. `message` is the error message.
 pub(super) fn lease_ended(message: &str) -> Vec<u8> {
     ended(LEASE_ENDED, message, &[])
@@ -83,7 +97,7 @@ pub(super) fn lease_ended(message: &str) -> Vec<u8> {
 
 /// Decodes a report. `None` if it is incomplete because the supervisor was killed.
 pub(super) fn read(report: &[u8]) -> Option<Result<ExitStatus>> {
-    let (_supervisor, rest) = report.split_first_chunk::<4>()?;
+    let (_pids, rest) = report.split_first_chunk::<8>()?;
     let (code, rest) = rest.split_first_chunk::<4>()?;
     let (note, rest) = take(rest)?;
     let (shell, rest) = take(rest)?;

@@ -82,6 +82,7 @@ fn run(command: command::Command, guard: &Guard, pipes: Pipes, open_files: u64, 
     };
     let signals = Signals::open()?;
     if lease.is_some_and(DeadlineMemory::has_passed) {
+        send_report(&report::NO_COMMAND);
         send_report(&report::lease_ended(lease::NOT_RUN));
         return Ok(());
     }
@@ -90,13 +91,18 @@ fn run(command: command::Command, guard: &Guard, pipes: Pipes, open_files: u64, 
         Ok(applied) => applied,
         Err(_) if command.sandbox.as_ref().is_some_and(|sandbox| !sandbox.required) => ActiveSandbox::default(),
         Err(why) => {
+            send_report(&report::NO_COMMAND);
             send_report(&report::refused(&why));
             return Ok(());
         }
     };
     let code = match OomScore::raised(&mut score, || start(&command, input)) {
-        Ok(main) => supervise(main, &signals, lease),
+        Ok(main) => {
+            send_report(&report::command_started(main.as_raw_nonzero().get().unsigned_abs()));
+            supervise(main, &signals, lease)
+        }
         Err(error) => {
+            send_report(&report::NO_COMMAND);
             eprintln!("nuncio: {error}");
             Some(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN })
         }

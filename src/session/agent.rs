@@ -8,6 +8,8 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
+use tokio_util::sync::CancellationToken;
 
 use super::agent_setting::AgentSetting;
 use super::context_report::ContextReport;
@@ -67,6 +69,25 @@ pub trait Agent: Send + Sync + 'static {
     /// list.
     fn options(&self) -> Vec<AgentOption> {
         Vec::new()
+    }
+
+    /// Returns the process of a hosted agent, if it runs or starts. Several sessions can use one
+    /// process.
+    fn process(&self) -> Option<HostedProcess> {
+        None
+    }
+
+    /// Ends the process of a hosted agent, also if other sessions use it. Waits for `cancelled`:
+    /// then the turns of these sessions are cancelled. From the first poll on, later turns wait for
+    /// the end. Returns the process that was running at the first poll.
+    fn end_process(&self, _cancelled: CancellationToken) -> BoxFuture<'_, Option<HostedProcess>> {
+        Box::pin(async { None })
+    }
+
+    /// Returns the setting or the file with which a hosted agent makes calls without asking nuncio;
+    /// `None` if it asks, or if this is not known. `log` is the session's.
+    fn own_rules(&self, _log: &SessionLog) -> Option<String> {
+        None
     }
 
     /// Runs a command line of a hosted agent as a tool call of the running turn. Dropping the
@@ -185,12 +206,34 @@ pub struct SessionSetup {
 pub struct AgentInfo {
     pub name: String,
     pub kind: &'static str,
-    /// Empty if it is unknown.
+    /// Empty if it is unknown. For a hosted agent: the version that it reported last.
     pub version: String,
     /// The program of a hosted agent and its arguments.
     pub command: Vec<String>,
     /// Why sessions cannot use the agent.
     pub problem: Option<String>,
+}
+
+/// A process of a hosted agent.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgentProcess")]
+pub struct HostedProcess {
+    /// The name of the agent.
+    pub agent: String,
+    /// The process id.
+    pub pid: u32,
+    /// The directory in which the process runs.
+    pub cwd: PathBuf,
+    /// When the process was started.
+    pub started_at: String,
+    /// The version that the agent reported.
+    pub version: Option<String>,
+    /// The port of the agent's own server on 127.0.0.1.
+    pub port: Option<u16>,
+    /// The number of sessions that use the process.
+    pub sessions: usize,
 }
 
 /// An option of a hosted agent, such as its model.

@@ -118,7 +118,7 @@ impl Sessions {
         deleted
     }
 
-    /// Removes the artifacts, attachments and drafts of a session.
+    /// Removes the artifacts, attachments, drafts and recorded requests of a session.
     pub(super) async fn remove_files(&self, id: &SessionId) -> Result<()> {
         // Users of a shared database must not be able to name other directories of this machine.
         check_name(id.as_str())?;

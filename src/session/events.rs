@@ -1,5 +1,6 @@
 //! The log of a session: its writer, its newest events, and its followers.
 
+mod activity_log;
 pub(super) mod follow;
 pub(super) mod follow_all;
 pub(super) mod log;

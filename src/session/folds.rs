@@ -4,6 +4,7 @@ pub(super) mod budget;
 mod grants;
 pub(crate) mod open_items;
 pub(super) mod queued_messages;
+pub(crate) mod shown_files;
 pub(super) mod signed_event;
 pub(super) mod spending;
 pub(crate) mod state;

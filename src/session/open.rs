@@ -32,6 +32,7 @@ use crate::id::{MessageId, PermissionId, Seq};
 use crate::local_socket::{PeerConnection, Peers};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
+use crate::session::permissions::broker::Responder;
 use crate::task::TaskTracker;
 use crate::toolkit::Spawner;
 
@@ -185,7 +186,7 @@ impl Session {
 
     /// Counts a client as able to answer permission requests until no turn runs.
     pub(crate) fn respond_until_idle(&self) {
-        let (responder, session) = (self.broker.register_responder(), self.clone());
+        let (responder, session) = (self.broker.register_responder(Responder::Program), self.clone());
         self.tasks.spawn(async move {
             while let Some(mut turn) = session.next_turn().await {
                 turn.end().await;

@@ -1,4 +1,5 @@
 //! Permission requests and their answers.
 
 pub(crate) mod broker;
+pub(crate) mod deadline;
 pub(super) mod request;

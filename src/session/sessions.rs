@@ -27,7 +27,7 @@ use super::owner::claims::{ClaimPurpose, Claims, SessionClaim};
 use super::owner::lease::{Lease, NodeOptions};
 use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
-use super::shared_files::SharedFiles;
+use super::shared_files::{SESSION_DIRECTORIES, SharedFiles};
 use super::subagents::ancestor::Ancestor;
 use super::work::capacity::{Capacity, TurnSlots};
 use super::work::core::SessionCore;
@@ -51,8 +51,8 @@ pub struct Sessions {
     pub(super) claims: Arc<Claims>,
     /// This process and the other processes that use the store.
     pub(super) peers: Arc<Peers>,
-    /// The directories of artifacts, attachments and drafts. Each has a subdirectory per session.
-    pub(super) files: [PathBuf; 3],
+    /// The directories with a subdirectory per session; that of artifacts is the first one.
+    pub(super) files: [PathBuf; 4],
     pub(super) agents: Arc<dyn Agents>,
     open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     /// Serializes the opening of sessions.
@@ -87,8 +87,8 @@ pub(super) struct Lineage {
 
 impl Sessions {
     /// Opens the store of sessions in `dir` (`nuncio.db`, `locks/`, `run/`, `artifacts/`,
-    /// `attachments/`); with `node`, the events are in its database. `serve` serves the calls of
-    /// other processes; without it, this process accepts none.
+    /// `attachments/`, `requests/`); with `node`, the events are in its database. `serve` serves
+    /// the calls of other processes; without it, this process accepts none.
     pub async fn open_store(
         dir: &Path,
         node: Option<NodeOptions>,
@@ -117,7 +117,7 @@ impl Sessions {
             log,
             store,
             peers,
-            files: ["artifacts", "attachments", "drafts"].map(|name| dir.join(name)),
+            files: SESSION_DIRECTORIES.map(|name| dir.join(name)),
             agents,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),

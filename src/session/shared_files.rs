@@ -1,17 +1,20 @@
-//! Attachments and artifacts in a store with nodes. All nodes read and write them as rows of the
-//! database. A node also writes them to its disk before it uses them, because tools read files by
-//! path.
+//! Attachments, artifacts and recorded requests in a store with nodes. All nodes read and write
+//! them as rows of the database. A node also writes them to its disk before it uses them, because
+//! tools read files by path.
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::files::{ATTACHMENT_TEXTS, check_name};
+use crate::context::request_record::{RecordedText, digest_of};
 use crate::error::{Error, Result};
+use crate::event::Body;
 use crate::id::SessionId;
 use crate::store::{Store, StoredFile};
 use crate::task;
-use crate::workspace::{create_private_dir, replace_file};
+use crate::workspace::{create_private, create_private_dir, replace_file};
 
 /// The directory of artifacts, in the paths of rows.
 pub(crate) const ARTIFACTS: &str = "artifacts";
@@ -19,7 +22,12 @@ pub(crate) const ARTIFACTS: &str = "artifacts";
 pub(crate) const ATTACHMENTS: &str = "attachments";
 /// The directory of the texts of attachments, in the paths of rows.
 pub(crate) const TEXTS: &str = "texts";
-const DIRECTORIES: [&str; 3] = [ARTIFACTS, ATTACHMENTS, TEXTS];
+/// The directory of what the log does not have of model requests, in the paths of rows.
+pub(crate) const REQUESTS: &str = "requests";
+const DIRECTORIES: [&str; 4] = [ARTIFACTS, ATTACHMENTS, TEXTS, REQUESTS];
+/// The directories of the data directory with a subdirectory per session; that of artifacts is the
+/// first one.
+pub(crate) const SESSION_DIRECTORIES: [&str; 4] = [ARTIFACTS, ATTACHMENTS, "drafts", REQUESTS];
 /// Maximum size of an artifact in the database, in bytes. Commands keep at most 16 MiB of output.
 const ROW_BYTES_MAX: u64 = 64 << 20;
 
@@ -71,6 +79,41 @@ impl SharedFiles {
         self.store.put_file(id, &format!("{directory}/{name}"), content, false).await
     }
 
+    /// Writes texts of model requests, each to a file whose name is its digest.
+    pub(crate) async fn keep_requests(&self, id: &SessionId, texts: Vec<RecordedText>) -> Result<()> {
+        if self.store.has_nodes() {
+            for RecordedText { digest, text } in &texts {
+                self.add(id, REQUESTS, digest, text.as_bytes()).await?;
+            }
+        }
+        let place = self.place(id, REQUESTS)?;
+        task::blocking("recording a model request", move || {
+            create_private_dir(&place)?;
+            texts.iter().try_for_each(|RecordedText { digest, text }| keep(&place.join(digest), text))
+        })
+        .await?
+    }
+
+    /// Returns a text of a model request; `None` if it is not stored.
+    pub(crate) async fn request_text(&self, id: &SessionId, digest: &str) -> Result<Option<String>> {
+        check_name(digest)?;
+        let file = self.place(id, REQUESTS)?.join(digest);
+        let mut text = tokio::fs::read_to_string(&file).await.ok();
+        if text.is_none() && self.store.has_nodes() {
+            let stored = self.store.file(id, &format!("{REQUESTS}/{digest}")).await?;
+            text = stored.and_then(|content| String::from_utf8(content).ok());
+        }
+        Ok(text.filter(|text| digest_of(text) == digest))
+    }
+
+    /// Copies the texts of the model requests of a session to its fork.
+    pub(crate) async fn fork_requests(&self, parent: &SessionId, fork: &SessionId) -> Result<()> {
+        self.fetch(parent, Some(&[REQUESTS])).await?;
+        let (source, target) = (self.place(parent, REQUESTS)?, self.place(fork, REQUESTS)?);
+        task::blocking("copying the model requests", move || copy_new(&source, &target)).await??;
+        self.store(fork, REQUESTS).await
+    }
+
     /// Writes the files of a session that this machine lacks to its disk; with `only`, those in
     /// these directories.
     pub(crate) async fn fetch(&self, id: &SessionId, only: Option<&[&str]>) -> Result<()> {
@@ -107,11 +150,24 @@ impl SharedFiles {
         check_name(id.as_str())?;
         Ok(match directory {
             ARTIFACTS => self.dir.join(ARTIFACTS).join(id.as_str()),
+            REQUESTS => self.dir.join(REQUESTS).join(id.as_str()),
             ATTACHMENTS => self.dir.join(ATTACHMENTS).join(id.as_str()),
             TEXTS => self.dir.join(ATTACHMENTS).join(id.as_str()).join(ATTACHMENT_TEXTS),
             _ => return Err(Error::internal(format!("session {id} has files in the unknown directory {directory}"))),
         })
     }
+}
+
+/// Returns whether tools may have written artifacts before this event.
+pub(in crate::session) fn follows_artifacts(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::ToolCompleted { .. }
+            | Body::ContextPruned { .. }
+            | Body::TurnCompleted { .. }
+            | Body::TurnFailed { .. }
+            | Body::TurnCancelled { .. }
+    )
 }
 
 /// Copies the files of a session to another store. Each store has a data directory if its files are
@@ -141,6 +197,17 @@ pub(crate) async fn copy_files(id: &SessionId, from: (&Store, Option<&Path>), to
         }
     }
     Ok(())
+}
+
+/// Writes a text to a file that has it, or a part of it after a crash, or is absent.
+fn keep(file: &Path, text: &str) -> Result<()> {
+    let failed = |error| Error::io(format_args!("writing {}", file.display()), error);
+    match fs::symlink_metadata(file) {
+        Ok(metadata) if metadata.len() == text.len() as u64 => return Ok(()),
+        Ok(_) => fs::remove_file(file).map_err(failed)?,
+        Err(_) => {}
+    }
+    create_private(file).and_then(|mut created| created.write_all(text.as_bytes())).map_err(failed)
 }
 
 /// Copies the files of a directory that another one lacks.

@@ -1,5 +1,6 @@
 //! Turns, and the messages and prompts that wait for them.
 
+pub(crate) mod asking_turn;
 pub(super) mod background;
 pub(super) mod capacity;
 #[doc(hidden)]

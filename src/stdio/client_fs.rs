@@ -15,6 +15,7 @@ use super::barrier::AcpConnection;
 use super::client_forms;
 use super::client_requests::{ClientRequests, RequestFailure};
 use super::client_terminal;
+use super::project::nuncio_capability;
 use crate::api::Client;
 use crate::content::{Form, FormAnswer};
 use crate::error::Kind;
@@ -44,6 +45,10 @@ impl ClientAccess for AcpClient {
         let (fs, requests) = (self.requests.client.capabilities().fs, &self.requests);
         let unused = requests.slow.load(Ordering::Relaxed) || requests.distrusted.load(Ordering::Relaxed);
         (fs.read_text_file || fs.write_text_file) && !unused
+    }
+
+    fn has_exact_texts(&self) -> bool {
+        nuncio_capability(&self.requests.client.capabilities(), "exactText") == Some(true)
     }
 
     fn read_text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<String>, ClientRefusal>> {
@@ -100,7 +105,7 @@ impl ClientAccess for AcpClient {
             return;
         }
         let description = format!(
-            "after fs/write_text_file, {} differs from the text that was sent; nuncio uses files on the local disk from now on",
+            "after fs/write_text_file, {} does not have the text that was sent; nuncio uses files on the local disk from now on",
             path.display()
         );
         tracing::warn!(session = %self.requests.log.id, description, "client files are not used");

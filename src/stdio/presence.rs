@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::session::attached_clients::AttachedClient;
 use crate::session::permissions::broker::ResponderGuard;
 
-/// The attended sessions. Call [`Presence::clear`] when the client disconnects.
+/// The attended sessions. Call [`Presence::end`] when the client disconnects.
 #[derive(Clone)]
 pub(crate) struct Presence {
     client: Arc<Client>,
@@ -40,7 +40,10 @@ impl Presence {
             return false;
         }
         let access = Arc::new(AcpClient::new(self.client.clone(), self.connection.clone(), session.log.clone()));
-        let present = AttendedSession { attendance: session.broker.register_responder(), _client: session.clients.attach(access) };
+        let present = AttendedSession {
+            attendance: session.broker.register_responder(self.client.responder()),
+            _client: session.clients.attach(access),
+        };
         sessions.insert(session.log.id.clone(), present);
         true
     }
@@ -55,8 +58,10 @@ impl Presence {
         }
     }
 
-    /// Stops attending all sessions.
-    pub(crate) fn clear(&self) {
-        self.sessions.lock().clear();
+    /// Stops attending all sessions, because the process ends with its client.
+    pub(crate) fn end(&self) {
+        for (_, present) in self.sessions.lock().drain() {
+            present.attendance.end();
+        }
     }
 }

@@ -59,10 +59,9 @@ struct PendingToolCall {
     status: acp::ToolCallStatus,
 }
 
-/// Returns false if the client has the capability `_meta.nuncio.updates` with the value `false`.
-fn sends_updates(capabilities: &acp::ClientCapabilities) -> bool {
-    let ours = capabilities.meta.as_ref().and_then(|meta| meta.get("nuncio"));
-    ours.and_then(|ours| ours.get("updates")) != Some(&serde_json::Value::Bool(false))
+/// Returns the capability `_meta.nuncio.NAME` of a client, if it is a boolean.
+pub(super) fn nuncio_capability(capabilities: &acp::ClientCapabilities, name: &str) -> Option<bool> {
+    capabilities.meta.as_ref()?.get("nuncio")?.get(name)?.as_bool()
 }
 
 impl Projection {
@@ -78,7 +77,7 @@ impl Projection {
         Projection {
             session,
             client,
-            updates: sends_updates(capabilities),
+            updates: nuncio_capability(capabilities, "updates") != Some(false),
             notices: capabilities.session.as_ref().is_some_and(|session| session.notices.is_some()),
             own_turn: false,
             queued,
@@ -229,10 +228,10 @@ impl Projection {
             | Body::MessageEdited { .. }
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
-            | Body::TurnCancelled {}
+            | Body::TurnCancelled { .. }
             | Body::TurnInterrupted {}
             | Body::Unknown(_)
-            | ignored!(Step | Replacement | Permission | Verify | Pruning | Child | Budget) => {}
+            | ignored!(Step | Replacement | Permission | Verify | Pruning | Child | Agent | Budget) => {}
         }
     }
 

@@ -70,6 +70,14 @@ impl Store {
         Ok(Store::Sqlite(Arc::new(opened)))
     }
 
+    /// Checks the URL of a PostgreSQL database without connecting to it.
+    pub(crate) fn check(url: &str) -> Result<()> {
+        #[cfg(feature = "postgres")]
+        return PostgresStore::check(url);
+        #[cfg(not(feature = "postgres"))]
+        return Err(without_postgres());
+    }
+
     #[cfg(feature = "postgres")]
     async fn connect(url: &str) -> Result<Store> {
         // Boxed, because the futures of its callers contain it.
@@ -78,7 +86,7 @@ impl Store {
 
     #[cfg(not(feature = "postgres"))]
     async fn connect(_: &str) -> Result<Store> {
-        Err(Error::new(Kind::Unsupported, "this nuncio was built without PostgreSQL").hint("build it with the feature postgres"))
+        Err(without_postgres())
     }
 
     /// Returns the place of the database, without a password.
@@ -338,4 +346,9 @@ impl Store {
     pub(super) async fn sync(&self) -> Result<()> {
         on_each!(self, store => blocking(store, "syncing the store", |store| store.sync()).await, Ok(()))
     }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without_postgres() -> Error {
+    Error::new(Kind::Unsupported, "this nuncio was built without PostgreSQL").hint("build it with the feature postgres")
 }

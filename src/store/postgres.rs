@@ -63,6 +63,11 @@ impl PostgresStore {
         opened.unwrap_or_else(|_| Err(no_answer("opening", &address, OPENING)))
     }
 
+    /// Checks a URL without connecting.
+    pub(super) fn check(url: &str) -> Result<()> {
+        DatabaseAddress::parse(url).map(drop)
+    }
+
     async fn connect(address: Arc<DatabaseAddress>) -> Result<PostgresStore> {
         let link = || Link::new(address.clone());
         let store = PostgresStore {

@@ -77,6 +77,9 @@ pub(crate) struct NodeRow {
     pub name: String,
     /// The address for nodes with another home, if it accepts their connections.
     pub address: Option<NodeAddress>,
+    /// The address of a node with the same home that passes their connections on, if this one
+    /// accepts none. The store fills it in.
+    pub gateway: Option<NodeAddress>,
 }
 
 /// The address at which a node accepts connections of other nodes.
@@ -140,6 +143,14 @@ pub(crate) struct Append {
     pub calls: Vec<(Seq, MessageId)>,
     /// The activity after the events, if it changed.
     pub activity: Option<ActivityColumns>,
+}
+
+impl Append {
+    /// Returns the time at which the session was updated last. `None`: the events do not change it.
+    pub(super) fn updated_ms(&self) -> Option<i64> {
+        let event = self.events.iter().rev().find(|event| event.body.updates_session())?;
+        Some(event.at_ms as i64)
+    }
 }
 
 /// The columns that summarize the activity of a session after its last event. The `session` module

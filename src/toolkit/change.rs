@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use tokio::sync::OwnedMutexGuard;
 
 use super::attributes::FormerAttributes;
-use super::client_copy::{ClientCopy, editors_preserve, is_same_or_formatted, with_endings_of};
+use super::change_notes::{differences, saved_by_editors};
+use super::client_copy::{ClientCopy, editors_preserve, is_derived, with_endings_of};
 use super::context::ToolContext;
 use super::files_seen::{ContentHash, FileState};
 use super::output::{ToolError, ToolOutput};
@@ -21,9 +22,6 @@ use crate::workspace::{self, ChangeFailure, FileChange, ResolvedPath};
 
 /// Maximum size of a file that `edit` changes, in bytes.
 const EDIT_BYTES_MAX: u64 = 64 << 20;
-/// Maximum size of the differences between the proposed and the written content that the model
-/// receives, in bytes.
-const DECISIONS_BYTES_MAX: usize = 4 << 10;
 
 /// A change to one file, with the file's content before and after the change.
 pub(crate) struct PlannedChange {
@@ -98,7 +96,10 @@ pub(crate) async fn run<D: Send + 'static>(
             let touched = touched(&changes, &inner);
             let replaced = changes.iter().filter(|change| change.new.is_some());
             let former = FormerAttributes::read(replaced.map(PlannedChange::paths));
-            commit(&changes, &inner)?;
+            let written = commit(&changes, &inner)?;
+            let saved = changes.iter().zip(&written);
+            text += &saved_by_editors(saved.map(|(change, saved)| (&*change.shown, change.new.as_deref(), saved.as_deref())));
+            changes.iter_mut().zip(written).for_each(|(change, saved)| change.new = saved.or(change.new.take()));
             text += &former.lost();
             let recorded: Vec<ResolvedPath> = touched.iter().map(|file| file.resolved.clone()).collect();
             inner.changes.record(touched);
@@ -122,16 +123,8 @@ fn decisions(changes: &[PlannedChange]) -> Result<String, ToolError> {
     if changes.iter().all(|change| change.proposed.is_some() && change.new == change.old.bytes) {
         return Err(ToolError("denied by the user: all changes were rejected".into()));
     }
-    let mut text = "\n[the user changed this before it was written; the differences to your version:\n".to_owned();
-    for change in decided {
-        let side = |bytes| Side { name: &change.shown, bytes };
-        text += &patch::unified_diff(change.proposed.as_deref().map(side), change.new.as_deref().map(side)).text;
-    }
-    if text.len() > DECISIONS_BYTES_MAX {
-        text.truncate(text.floor_char_boundary(DECISIONS_BYTES_MAX));
-        text += "\n[diff truncated]\n";
-    }
-    Ok(text + "]")
+    let files = decided.iter().map(|change| (&*change.shown, change.proposed.as_deref(), change.new.as_deref()));
+    Ok(differences("the user changed this before it was written; the differences to your version", files))
 }
 
 /// Locks files against other calls. All calls lock in the same order, which prevents deadlocks.
@@ -205,8 +198,9 @@ pub(crate) fn current_text(resolved: &ResolvedPath, context: &ToolContext) -> Re
 }
 
 /// Makes all `changes`, or none if a file changed since the session last saw it or cannot be
-/// written.
-pub(super) fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<(), ToolError> {
+/// written. Returns for each change what the client made of its new content; `None`: the client has
+/// not made the change.
+pub(super) fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result<Vec<Option<Vec<u8>>>, ToolError> {
     for change in changes {
         let (resolved, shown) = change.from.as_ref().map_or((&change.resolved, &change.shown), |(from, shown)| (from, shown));
         change.old.check(resolved, shown, context)?;
@@ -221,23 +215,24 @@ pub(super) fn commit(changes: &[PlannedChange], context: &ToolContext) -> Result
             )));
         }
     }
-    let (mut by_client, mut by_us) = (Vec::new(), Vec::new());
+    let mut written = Vec::new();
     let done = changes.iter().try_for_each(|change| {
-        if change.try_client(context)? {
-            by_client.push(change)
-        } else {
-            by_us.push(change)
-        };
+        written.push(change.try_client(context)?);
         Ok(())
     });
+    let made = |by_client: bool| {
+        let all = changes.iter().zip(&written).filter(move |(_, written)| written.is_some() == by_client);
+        all.map(|(change, _)| change).collect::<Vec<_>>()
+    };
+    let by_us = made(false);
     if let Err(mut error) = done.and_then(|()| commit_by_us(&by_us, context)) {
-        for change in by_client.iter().filter(|change| !change.undo(context)) {
+        for change in made(true).iter().filter(|change| !change.undo(context)) {
             error.0.push_str(&format!("; {} could not be restored", change.shown));
         }
         return Err(error);
     }
     by_us.iter().for_each(|change| context.files.note(&change.resolved.real, None));
-    Ok(())
+    Ok(written)
 }
 
 /// Makes, directly on disk, the changes that the client has not made.
@@ -300,7 +295,7 @@ fn not_changed(failed: ChangeFailure, context: &ToolContext) -> ToolError {
 
 impl FileSnapshot {
     /// Fails if the file changed since the session last saw it.
-    fn check(&self, resolved: &ResolvedPath, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
+    pub(super) fn check(&self, resolved: &ResolvedPath, shown: &str, context: &ToolContext) -> Result<(), ToolError> {
         context.files.check(&resolved.real, shown, self.seen)
     }
 
@@ -332,34 +327,37 @@ impl PlannedChange {
         PlannedChange { shown, resolved, old, new, proposed, refused, from: None, line: None }
     }
 
-    /// Lets the client make the change, and returns whether it did. If the client's copy or the
-    /// file differs from the new content afterwards, the client is distrusted and the caller writes
-    /// the file to disk.
-    fn try_client(&self, context: &ToolContext) -> Result<bool, ToolError> {
-        let (Some(new), None) = (&self.new, &self.from) else { return Ok(false) };
+    /// Lets the client make the change, and returns the content that the file has then: an editor
+    /// may format it as it saves it. Returns `None` if the client did not write the new content. It
+    /// is distrusted then, and the caller writes the file to disk.
+    fn try_client(&self, context: &ToolContext) -> Result<Option<Vec<u8>>, ToolError> {
+        let (Some(new), None) = (&self.new, &self.from) else { return Ok(None) };
         // Clients follow symlinks, which a program can create at any time, so they create no files.
         let is_new = self.old.seen.is_none() && self.old.client_copy.unsaved().is_none();
         // If the client's copy could not be read, it may have unsaved changes.
         if self.old.client_copy == ClientCopy::Unknown || !self.old.plain || is_new {
-            return Ok(false);
+            return Ok(None);
         }
+        let real = &self.resolved.real;
+        let before = FileState::read(real);
         let by_client = context.client_writes(&self.resolved, new)?;
         let disk = on_disk(&self.resolved, context).unwrap_or_default();
         if !by_client {
             let written = context.client_wrote_silently(&self.resolved, new, disk.as_deref());
             if written {
-                context.files.note(&self.resolved.real, None);
+                context.files.note(real, None);
             }
-            return Ok(written);
+            return Ok(written.then(|| new.clone()));
         }
+        let is_saved = FileState::read(real) != before;
         let client_copy = context.client_copy(&self.resolved, disk.as_deref()).unwrap_or_default();
         let found = client_copy.unsaved().map(|text| with_endings_of(text, new)).or(disk);
-        let changed = found != self.old.bytes;
-        let kept = found.is_some_and(|found| found == *new || (changed && is_same_or_formatted(new, &found)));
-        if kept {
-            context.files.note(&self.resolved.real, client_copy.unsaved());
-        } else {
-            context.distrust_client(&self.resolved);
+        // An editor that saved the old text has undone the change, for example an unused import.
+        let is_changed = found != self.old.bytes || (is_saved && client_copy == ClientCopy::Same);
+        let kept = found.filter(|found| found == new || (is_changed && is_derived(new, found)));
+        match kept {
+            Some(_) => context.files.note(real, client_copy.unsaved()),
+            None => context.distrust_client(&self.resolved),
         }
         Ok(kept)
     }

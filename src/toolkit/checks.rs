@@ -11,7 +11,7 @@ use super::failing_part::failing_part;
 use super::follow::{CommandEnd, follow};
 use super::live_output::LiveOutput;
 use super::output::ToolError;
-use super::sandbox_notes::sandbox_notes;
+use super::sandbox_notes::SandboxNotes;
 use super::shell::NON_INTERACTIVE;
 use crate::config::DEPTH_VARIABLE;
 use crate::content::CheckResult;
@@ -24,29 +24,63 @@ const VERIFY_PART_BYTES_MAX: usize = 8 << 10;
 /// Maximum size of all failing parts in one result of `verify`, in bytes.
 const VERIFY_RESULT_BYTES_MAX: usize = 24 << 10;
 
-/// Runs all commands in the session's directory and returns their results, and the text for the
-/// model. A command that cannot be started is an error, and so is a cancellation.
-pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<(Vec<CheckResult>, String), ToolError> {
-    let (mut results, mut text) = (Vec::new(), String::new());
+/// The results of check commands.
+#[derive(Default)]
+pub(crate) struct ChecksReport {
+    pub results: Vec<CheckResult>,
+    /// The text for the model.
+    pub text: String,
+    /// The text for a person, without notes that only a model needs.
+    pub shown: String,
+}
+
+/// Runs all commands in the session's directory. A command that cannot be started is an error, and
+/// so is a cancellation.
+pub(crate) async fn run(commands: &[String], context: &ToolContext) -> Result<ChecksReport, ToolError> {
+    let mut report = ChecksReport::default();
+    let mut is_refused = false;
     for command in commands {
-        let number = results.len() + 1;
-        let ended = run_one(command, number, &text, context).await;
-        let (result, part) = ended.map_err(|ToolError(error)| ToolError(format!("{text}{error}")))?;
-        text += &summary(&result, context.checks.timeout);
-        let room = VERIFY_RESULT_BYTES_MAX.saturating_sub(text.len()).min(VERIFY_PART_BYTES_MAX);
+        let ended = run_one(command, report.results.len() + 1, &report.shown, context).await;
+        let (result, output, notes) = ended.map_err(|ToolError(error)| ToolError(format!("{}{error}", report.text)))?;
+        is_refused |= notes.setting.is_some();
+        report.add(result, &output, &notes, context);
+    }
+    if let Some(confinement) = context.check_confinement.as_ref().filter(|_| report.results.iter().any(|result| !result.passed)) {
+        let hint = format!("[{}]\n", confinement.hint);
+        report.shown += if is_refused { &hint } else { "" };
+        report.text += &hint;
+    }
+    Ok(report)
+}
+
+impl ChecksReport {
+    /// Adds a command that ended, with its output if it failed.
+    fn add(&mut self, result: CheckResult, output: &str, notes: &SandboxNotes, context: &ToolContext) {
+        let summary = summary(&result, context.checks.timeout);
+        self.text += &summary;
+        self.shown += &summary;
         if !result.passed {
-            let part = failing_part(&part, room);
-            text += &part;
-            if let Some(artifact) = result.artifact.as_ref().filter(|_| !part.is_empty()) {
-                text += &format!("[whole output: {}]\n", artifact.display());
-            }
+            // The confinement of automatic checks has settings of its own.
+            let person = if context.check_confinement.is_some() { notes.facts.clone() } else { notes.person() };
+            let artifact = result.artifact.as_deref();
+            add_failing_part(&mut self.text, &format!("{output}{}", notes.model), artifact, false);
+            add_failing_part(&mut self.shown, output, artifact, true);
+            self.shown += &person;
         }
-        results.push(result);
+        self.results.push(result);
     }
-    if let Some(confinement) = context.check_confinement.as_ref().filter(|_| results.iter().any(|result| !result.passed)) {
-        text += &format!("[{}]\n", confinement.hint);
+}
+
+/// Adds the failing part of an output to a text, and the file with the whole output; a person needs
+/// the file `only_if_cut`.
+fn add_failing_part(text: &mut String, output: &str, artifact: Option<&Path>, only_if_cut: bool) {
+    let room = VERIFY_RESULT_BYTES_MAX.saturating_sub(text.len()).min(VERIFY_PART_BYTES_MAX);
+    let part = failing_part(output, room);
+    let is_named = if only_if_cut { part != output } else { !part.is_empty() };
+    *text += &part;
+    if let Some(artifact) = artifact.filter(|_| is_named) {
+        *text += &format!("[whole output: {}]\n", artifact.display());
     }
-    Ok((results, text))
 }
 
 /// Describes in one line how a command ended.
@@ -60,8 +94,11 @@ fn summary(result: &CheckResult, timeout: Duration) -> String {
     }
 }
 
-/// Runs a command. Also returns its output, whose size is bounded by the limits of [`Capture`].
-async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext) -> Result<(CheckResult, String), ToolError> {
+/// A command that ended, its output, whose size is bounded by the limits of [`Capture`], and notes.
+type EndedCheck = (CheckResult, String, SandboxNotes);
+
+/// Runs a command.
+async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext) -> Result<EndedCheck, ToolError> {
     if line.contains('\0') {
         return Err(ToolError::new("verify: commands: contains a NUL character"));
     }
@@ -87,19 +124,18 @@ async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext)
     if let Some(whole) = captured.artifact.as_ref().filter(|_| captured.truncated).and_then(|path| whole(path, &output)) {
         output = whole;
     }
-    let exit_code = match ended {
+    let (exit_code, notes) = match ended {
         CommandEnd::Exited(status) => {
-            let notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status, &output));
-            output += &notes.unwrap_or_default();
-            Some(status.code)
+            let notes = command.sandbox.as_ref().map(|sandbox| SandboxNotes::new(sandbox, &status, &output));
+            (Some(status.code), notes.unwrap_or_default())
         }
-        CommandEnd::TimedOut => None,
+        CommandEnd::TimedOut => (None, SandboxNotes::default()),
         CommandEnd::Cancelled => return Err(ToolError::new("cancelled; all its processes were ended")),
         CommandEnd::Failed(error) => return Err(error),
     };
     let duration_ms = begun.elapsed().as_millis() as u64;
     let (command, passed) = (line.to_owned(), exit_code == Some(0));
-    Ok((CheckResult { command, passed, exit_code, duration_ms, artifact: captured.artifact }, output))
+    Ok((CheckResult { command, passed, exit_code, duration_ms, artifact: captured.artifact }, output, notes))
 }
 
 /// Returns the saved output as a terminal would show it, with the `shown` part of an output that is

@@ -14,6 +14,10 @@ pub trait ClientAccess: Send + Sync {
     /// Returns whether the client can read or write files.
     fn has_files(&self) -> bool;
 
+    /// Returns whether the client's texts have exactly the final newlines of its files. Some
+    /// editors drop or add them.
+    fn has_exact_texts(&self) -> bool;
+
     /// Returns the client's text of a file, including unsaved changes. Returns `None` if the client
     /// lacks the capability or the file, or does not answer in time; the caller then reads the file
     /// on disk.

@@ -1,5 +1,6 @@
 //! The client's copies of files: reads and writes them for a call, and compares them with the disk.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::client::{ClientAccess, ClientRefusal};
@@ -33,8 +34,12 @@ impl ToolContext {
             }
         })?;
         self.check_place(resolved, "read")?;
+        let text = text.map(|text| match disk.is_some_and(|disk| disk.ends_with(b"\n")) && !client.has_exact_texts() {
+            true => with_final_newline(text),
+            false => text,
+        });
         Ok(match (text, disk) {
-            (Some(text), Some(disk)) if !differs(disk, &text) => ClientCopy::Same,
+            (Some(text), Some(disk)) if !differs(disk, &text, client.has_exact_texts()) => ClientCopy::Same,
             // Some clients report a missing file as an error, some as an empty text.
             (None, None) => ClientCopy::Same,
             (Some(text), None) if text.is_empty() => ClientCopy::Same,
@@ -136,9 +141,9 @@ pub(crate) fn editors_preserve(bytes: &[u8]) -> bool {
     returns == pairs && (pairs == 0 || pairs == feeds) && !marked && !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
 }
 
-/// Returns whether a client's text differs from the file on disk. Line endings, a byte order mark
-/// and one final newline are ignored, because clients drop or add them.
-fn differs(disk: &[u8], text: &str) -> bool {
+/// Returns whether a client's text differs from the file on disk. Line endings and a byte order
+/// mark are ignored, and one final newline, unless the text `is_exact`.
+fn differs(disk: &[u8], text: &str, is_exact: bool) -> bool {
     fn lines(bytes: &[u8]) -> Vec<&[u8]> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
@@ -148,38 +153,45 @@ fn differs(disk: &[u8], text: &str) -> bool {
     }
     let (disk, text) = (lines(disk), lines(text.as_bytes()));
     let one_newline_more = |long: &[&[u8]], short: &[&[u8]]| long.split_last() == Some((&&b""[..], short));
-    disk != text && !one_newline_more(&disk, &text) && !one_newline_more(&text, &disk)
+    disk != text && (is_exact || !one_newline_more(&disk, &text) && !one_newline_more(&text, &disk))
 }
 
-/// Converts a client's text to the line endings and the final newline of `like`, because editors
-/// report line feeds only, and some drop the last line feed.
-pub(crate) fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
-    let mut text = text.to_owned();
-    if like.ends_with(b"\n") && !text.is_empty() && !text.ends_with('\n') {
+/// Adds the final newline that some editors drop.
+fn with_final_newline(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    if like.contains(&b'\r') && !text.contains('\r') {
-        text = text.replace('\n', "\r\n");
-    }
-    text.into_bytes()
+    text
 }
 
-/// Returns whether `found` equals `written`, except for possible changes by a formatter on save. A
-/// formatter may change whitespace, punctuation and order, but not the words; it keeps the kind of
-/// line ending and a final newline, and adds no blank lines at the end.
-pub(crate) fn is_same_or_formatted(written: &[u8], found: &[u8]) -> bool {
-    fn words(text: &str) -> Vec<&str> {
-        let mut words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        words.sort_unstable();
-        words
+/// Converts a client's text to the line endings of `like`, because editors report line feeds only.
+pub(crate) fn with_endings_of(text: &str, like: &[u8]) -> Vec<u8> {
+    if like.contains(&b'\r') && !text.contains('\r') {
+        return text.replace('\n', "\r\n").into_bytes();
+    }
+    text.as_bytes().to_vec()
+}
+
+/// Returns whether `found` can be what an editor made of `written` as it saved it. Formatters and
+/// fixes on save change whitespace, line endings, order and some of the words. Blank lines at the
+/// end that grow with each write are a fault of some clients.
+pub(crate) fn is_derived(written: &[u8], found: &[u8]) -> bool {
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
     }
     let final_newlines = |text: &str| text[text.trim_end().len()..].matches('\n').count();
     let (Ok(written), Ok(found)) = (std::str::from_utf8(written), std::str::from_utf8(found)) else {
         return written == found;
     };
-    let (before, after) = (final_newlines(written), final_newlines(found));
-    written == found
-        || (written.contains('\r') == found.contains('\r')
-            && (before.min(1)..=before.max(1)).contains(&after)
-            && words(written) == words(found))
+    let mut left: HashMap<&str, usize> = HashMap::new();
+    words(found).for_each(|word| *left.entry(word).or_default() += 1);
+    let (mut all, mut kept) = (0, 0);
+    for word in words(written) {
+        all += 1;
+        if let Some(count) = left.get_mut(word).filter(|count| **count > 0) {
+            *count -= 1;
+            kept += 1;
+        }
+    }
+    final_newlines(found) <= final_newlines(written).max(1) && kept * 2 >= all
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_requests::CallRequests;
 use super::check_settings::{CheckConfinement, CheckSettings};
 use super::client::ClientAccess;
-use super::files_seen::FilesSeen;
+use super::files_seen::{FilesSeen, KnownFiles};
 use super::output::{Progress, ToolError};
 use super::review_decision::CallReview;
 use super::shell::{CommandStart, Shell};
@@ -68,6 +68,11 @@ pub struct ToolContext {
     pub review: Option<Arc<CallReview>>,
     /// True if the model writes files without a permission request.
     pub unasked: bool,
+    /// The files that the model of the call knows. `None` if no model makes the call: it may
+    /// replace all files.
+    pub known_files: Option<KnownFiles>,
+    /// True if permission rules let the model read the files of the call.
+    pub may_read: bool,
     /// The project's check commands.
     pub checks: CheckSettings,
     /// Set if nuncio makes the call by itself.
@@ -111,6 +116,8 @@ impl ToolContext {
             sandbox: None,
             review: None,
             unasked: false,
+            known_files: None,
+            may_read: false,
             checks: CheckSettings::default(),
             check_confinement: None,
             changes: Arc::default(),

@@ -15,6 +15,18 @@ use tokio::sync::OwnedMutexGuard;
 use super::output::ToolError;
 use crate::workspace;
 
+/// The whole content of a file that the model of a session has seen or written.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownContent {
+    /// When the model knew it, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// True if it is the content that [`FilesSeen`] has: the session has read no part since.
+    pub is_last_seen: bool,
+}
+
+/// Finds what the model knows of a file; `None` if it does not know all of it.
+pub(crate) type KnownFiles = Arc<dyn Fn(&Path) -> Option<KnownContent> + Send + Sync>;
+
 /// Maximum number of bytes of a file that are compared. Larger files are not edited.
 const COMPARED_BYTES_MAX: u64 = 64 << 20;
 
@@ -74,13 +86,15 @@ struct SeenVersion {
 #[derive(Debug, Default)]
 pub struct FilesSeen {
     seen: Mutex<HashMap<PathBuf, SeenVersion>>,
+    /// The content that the refusal to replace a file has shown.
+    refused: Mutex<HashMap<PathBuf, ContentHash>>,
     pub(super) locks: Arc<PathLocks>,
 }
 
 impl FilesSeen {
     /// Creates an empty record. `locks` are shared by all sessions.
     pub(crate) fn new(locks: Arc<PathLocks>) -> FilesSeen {
-        FilesSeen { seen: Mutex::default(), locks }
+        FilesSeen { seen: Mutex::default(), refused: Mutex::default(), locks }
     }
 
     /// Records that the session has seen the file in its current state. `unsaved` is the client's
@@ -90,6 +104,21 @@ impl FilesSeen {
         if let Some(content) = content {
             self.seen.lock().insert(real.to_owned(), SeenVersion { content, is_unsaved: unsaved.is_some() });
         }
+    }
+
+    /// Returns whether the session has seen a version of the file since this process started.
+    pub(super) fn has_seen(&self, real: &Path) -> bool {
+        self.seen.lock().contains_key(real)
+    }
+
+    /// Records that the refusal to replace a file has shown this content.
+    pub(super) fn set_refused(&self, real: &Path, content: &[u8]) {
+        self.refused.lock().insert(real.to_owned(), ContentHash::new(content));
+    }
+
+    /// Returns whether the refusal to replace a file has shown this content.
+    pub(super) fn is_refused(&self, real: &Path, content: &[u8]) -> bool {
+        self.refused.lock().get(real) == Some(&ContentHash::new(content))
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::argument_names;
+use super::git::quoted;
 use super::output::ToolError;
 use crate::json;
 use crate::model::ToolSpec;
@@ -127,7 +128,7 @@ fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<(T, Va
         Err(error) => {
             let path = track.path().to_string();
             let field = if path == "." { String::new() } else { format!("{path}: ") };
-            Err(wrong(format!("{field}{error}")))
+            Err(wrong(field + &in_words_of_json(&error.to_string())))
         }
         // An unknown argument is an error, because ignoring it could change the meaning of the
         // call. Unknown fields of list items are ignored.
@@ -136,6 +137,21 @@ fn read<T: DeserializeOwned>(spec: &ToolSpec, mut input: Value) -> Result<(T, Va
         }
         Ok(parsed) => Ok((parsed, input)),
     }
+}
+
+/// Replaces the names of Rust's types in an error of serde by those of JSON.
+fn in_words_of_json(error: &str) -> String {
+    let Some((given, expected)) = error.split_once(", expected ") else { return error.to_owned() };
+    let given = given.replace("invalid type: sequence", "invalid type: list").replace("invalid type: map", "invalid type: object");
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" | "isize" => "an integer",
+        "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        _ if expected.starts_with("struct ") => "an object",
+        _ => expected,
+    };
+    format!("{given}, expected {expected}")
 }
 
 /// Names of arguments in which models explain a call. Such arguments are ignored.
@@ -174,6 +190,9 @@ fn coerce(value: &mut Value, schema: &Value) {
             });
             for (name, value) in fields {
                 let named = schema.get("properties").and_then(|properties| properties.get(name));
+                if name == "command" {
+                    join_words(value, named);
+                }
                 if let Some(schema) = named.or_else(|| schema.get("additionalProperties")) {
                     coerce(value, schema);
                 }
@@ -185,6 +204,16 @@ fn coerce(value: &mut Value, schema: &Value) {
             }
         }
         _ => {}
+    }
+}
+
+/// Joins the words of a command that is a line by its schema.
+fn join_words(value: &mut Value, schema: Option<&Value>) {
+    let is_line = schema.is_some_and(|schema| schema["type"] == "string");
+    let words = value.as_array().filter(|_| is_line);
+    let words: Option<Vec<String>> = words.and_then(|words| words.iter().map(|word| word.as_str().map(quoted)).collect());
+    if let Some(words) = words.filter(|words| !words.is_empty()) {
+        *value = Value::from(words.join(" "));
     }
 }
 

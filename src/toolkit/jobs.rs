@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::capture::Capture;
 use super::follow::{CommandEnd, OutputSink, follow};
 use super::output::ToolError;
-use super::sandbox_notes::sandbox_notes;
+use super::sandbox_notes::SandboxNotes;
 use crate::limits;
 use crate::process::{Command, ProcessLauncher, Sandbox};
 use crate::task::TaskTracker;
@@ -89,8 +89,8 @@ pub(crate) struct JobEnd {
     pub code: Option<i32>,
     /// How the job ended, for the model.
     pub how: String,
-    /// Notes on the sandbox for the model, in lines.
-    pub notes: String,
+    /// Notes on the sandbox.
+    pub notes: SandboxNotes,
 }
 
 /// The output of a job.
@@ -272,7 +272,7 @@ impl Job {
 
 impl JobEnd {
     fn unfinished(how: String) -> JobEnd {
-        JobEnd { code: None, how, notes: String::new() }
+        JobEnd { code: None, how, notes: SandboxNotes::default() }
     }
 
     fn new(end: CommandEnd, sandbox: Option<&Sandbox>, output: &str) -> JobEnd {
@@ -280,7 +280,7 @@ impl JobEnd {
             CommandEnd::Exited(status) => JobEnd {
                 code: Some(status.code),
                 how: format!("exit code: {}", status.code),
-                notes: sandbox.map(|sandbox| sandbox_notes(sandbox, &status, output)).unwrap_or_default(),
+                notes: sandbox.map(|sandbox| SandboxNotes::new(sandbox, &status, output)).unwrap_or_default(),
             },
             CommandEnd::Cancelled => JobEnd::unfinished("killed".into()),
             CommandEnd::TimedOut => JobEnd::unfinished("timed out".into()),

@@ -43,6 +43,11 @@ impl<D> ToolOutput<D> {
             polls: false,
         }
     }
+
+    /// Replaces the text for users, which lacks what only a model needs.
+    pub(crate) fn shown_as(self, text: impl Into<String>) -> ToolOutput<D> {
+        ToolOutput { content: vec![ToolContent::text(text)], ..self }
+    }
 }
 
 impl<D: Serialize> ToolOutput<D> {

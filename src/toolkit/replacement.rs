@@ -42,7 +42,7 @@ fn replace_now(context: &ToolContext, files: Vec<Replacement>) -> Vec<(ResolvedP
         }
     }
     match commit(&changes, context) {
-        Ok(()) => changes.iter().zip(&done).for_each(|(change, file)| file.restored(change.new.is_some())),
+        Ok(_) => changes.iter().zip(&done).for_each(|(change, file)| file.restored(change.new.is_some())),
         Err(error) => kept.extend(done.into_iter().map(|file| (file.resolved, error.0.clone()))),
     }
     kept

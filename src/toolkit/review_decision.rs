@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::shown_change::shown;
 use super::turn_changes::TurnFile;
-use crate::content::{HunkDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer, ToolContent};
+use crate::content::{ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer, ToolContent};
 use crate::limits;
-use crate::patch::{DiffHunk, HunkChoice, hunks, line_text, merge};
+use crate::patch::{DiffHunk, HunkChoice, hunks, line_text, merge, merge_texts};
 use crate::workspace::ResolvedPath;
 
 fn offered(path: &Path, hunks: &[DiffHunk]) -> ReviewFile {
@@ -36,6 +36,57 @@ pub(crate) fn offer(content: &[ToolContent], paths: usize) -> Option<ReviewOffer
     };
     let files: Vec<ReviewFile> = content.iter().map(file).collect::<Option<_>>()?;
     (!files.is_empty() && files.len() == paths).then_some(ReviewOffer { files })
+}
+
+/// The changes that a permission request shows, about parts of which its answer may decide.
+#[derive(Debug)]
+pub(crate) struct OfferedReview {
+    pub offer: ReviewOffer,
+    pub content: Vec<ToolContent>,
+}
+
+impl OfferedReview {
+    /// Fails if the answer does not fit the offer, or if the user's text of a file and a decision
+    /// about one of its hunks change the same lines.
+    pub(crate) fn check(&self, answer: &ReviewAnswer) -> Result<(), String> {
+        answer.check(&self.offer)?;
+        for ReviewEdit { path, text, .. } in answer.edits.iter().filter(|edit| edit.hunk.is_none()) {
+            for (number, choice) in decisions(answer, path).filter_map(|(hunk, choice)| Some((hunk?, choice))) {
+                let shown = path.display();
+                let Some((old, new, parts)) = self.parts(path) else {
+                    return Err(format!("edits: the text replaces {shown} as a whole, so hunks of it cannot be named"));
+                };
+                let mut choices = vec![HunkChoice::New; parts.len()];
+                choices[number as usize - 1] = choice;
+                let decided = merge(old, new, &parts, &choices);
+                if merge_texts(new, text.as_bytes(), &decided).is_none() {
+                    return Err(format!(
+                        "edits: the text of {shown} and the decision about its hunk {number} change the same lines: withdraw one of them"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the shown texts of a file with its hunks; `None` if not all of the file is shown.
+    fn parts(&self, path: &Path) -> Option<(&[u8], &[u8], Vec<DiffHunk>)> {
+        self.content.iter().find_map(|content| match content {
+            ToolContent::Diff { path: shown, old_text: Some(old), new_text: new } if shown == path => {
+                let parts = hunks(old.as_bytes(), new.as_bytes());
+                self.offer.files.contains(&offered(path, &parts)).then_some((old.as_bytes(), new.as_bytes(), parts))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Returns the decisions of an answer about a file and its hunks.
+fn decisions(answer: &ReviewAnswer, path: &Path) -> impl Iterator<Item = (Option<u32>, HunkChoice)> {
+    let choice = |accept: bool| if accept { HunkChoice::New } else { HunkChoice::Old };
+    let decided = answer.hunks.iter().filter(move |one| one.path == path).map(move |one| (one.hunk, choice(one.accept)));
+    let edited = answer.edits.iter().filter(move |one| one.path == path);
+    decided.chain(edited.map(|one| (one.hunk, HunkChoice::Text(one.text.clone()))))
 }
 
 /// The user's decisions about parts of the changes of a call.
@@ -118,23 +169,15 @@ impl ReviewedFile {
 
     /// Applies the decisions of an answer that name this file.
     pub(crate) fn apply(&mut self, answer: &ReviewAnswer) {
-        let choice = |accept: bool| if accept { HunkChoice::New } else { HunkChoice::Old };
-        let decisions = answer.hunks.iter().map(|HunkDecision { path, hunk, accept }| (path, *hunk, choice(*accept)));
-        let edits = answer.edits.iter().map(|ReviewEdit { path, hunk, text }| (path, *hunk, HunkChoice::Text(text.clone())));
-        let mut own: Vec<_> = decisions.chain(edits).filter(|(path, ..)| *path == self.path()).collect();
+        let mut own: Vec<_> = decisions(answer, self.path()).collect();
         // A decision about the whole file does not override those about its hunks.
-        own.sort_by_key(|(_, hunk, _)| *hunk);
-        for (_, hunk, choice) in own {
+        own.sort_by_key(|(hunk, _)| *hunk);
+        for (hunk, choice) in own {
             match hunk {
                 None => self.choice = choice,
                 Some(number) => self.choices[number as usize - 1] = Some(choice),
             }
         }
-    }
-
-    /// Returns the decision in effect about each hunk.
-    pub(crate) fn hunk_choices(&self) -> impl Iterator<Item = &HunkChoice> {
-        self.choices.iter().map(|choice| choice.as_ref().unwrap_or(&self.choice))
     }
 
     /// Returns the content of the file after the review; `None`: the file does not exist.
@@ -147,11 +190,16 @@ impl ReviewedFile {
         if self.choices.iter().all(Option::is_none) {
             return whole(&self.choice);
         }
-        let choices: Vec<HunkChoice> = self.hunk_choices().cloned().collect();
-        match (&self.file.before, &self.file.after) {
-            (Some(before), Some(after)) => Some(merge(before, after, &self.hunks, &choices)),
-            _ => whole(&self.choice),
-        }
+        let (Some(before), Some(after)) = (&self.file.before, &self.file.after) else { return whole(&self.choice) };
+        let (rest, own) = match &self.choice {
+            HunkChoice::Text(own) => (&HunkChoice::New, Some(own.as_bytes())),
+            choice => (choice, None),
+        };
+        let choices: Vec<HunkChoice> = self.choices.iter().map(|choice| choice.as_ref().unwrap_or(rest).clone()).collect();
+        let decided = merge(before, after, &self.hunks, &choices);
+        // The user's text wins over decisions about the same lines, which the check of an answer
+        // refuses.
+        Some(own.map_or(decided.clone(), |own| merge_texts(after, own, &decided).unwrap_or_else(|| own.to_vec())))
     }
 
     /// Returns the decision in words: `accepted`, `rejected`, `edited` or `partial`.

@@ -139,6 +139,8 @@ pub struct PreparedCall {
     /// Digest of the definition of an MCP tool and its server, which a remembered permission
     /// depends on.
     pub definition: Option<String>,
+    /// True for an MCP tool that, as its server says, changes nothing.
+    pub reads_only: bool,
     /// The input with the tool's own names and types of the arguments, however the model wrote
     /// them. Hooks receive this input.
     pub input: Value,
@@ -171,6 +173,7 @@ impl PreparedCall {
             access,
             resolved,
             definition: None,
+            reads_only: false,
             input,
             target: None,
             call,

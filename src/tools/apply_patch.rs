@@ -10,17 +10,30 @@ use crate::content::{Location, ToolContent, ToolKind};
 use crate::patch::apply_patch::{FilePatch, Hunk, Operation, PatchOutcome, apply, parse};
 use crate::permission::Access;
 use crate::toolkit::change::{self, ChangePlan, FileSnapshot, PlannedChange};
+use crate::toolkit::overwrite;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{ResolvedPath, Workspace};
 
 pub(super) struct ApplyPatch;
 
-/// Changes, adds, moves and deletes files, never over an existing one: applies the whole patch or
-/// nothing. Either a unified diff or: `*** Begin Patch`, then for each file `*** Add File: PATH`
-/// with + lines, `*** Delete File: PATH`, or `*** Update File: PATH` with optional `*** Move to:
-/// PATH` and hunks (`@@` or `@@ a line above`, then lines prefixed by a blank, - or +), then `***
-/// End Patch`.
+/// The description for models.
+const DESCRIPTION: &str =
+    "Changes, adds, moves and deletes files, never over an existing one: applies the whole patch or nothing. \
+     Either a unified diff, or this form, in which unchanged lines begin with a space:
+*** Begin Patch
+*** Update File: PATH
+*** Move to: NEW PATH (optional)
+@@ a line above the hunk (optional)
+ unchanged line
+-old line
++new line
+*** Add File: PATH
++line
+*** Delete File: PATH
+*** End Patch";
+
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(description = DESCRIPTION)]
 pub(super) struct ApplyPatchInput {
     #[serde(alias = "input", alias = "diff", alias = "patch_text", alias = "patchText")]
     patch: String,
@@ -175,13 +188,16 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
         Operation::Add { content } => (Some(content.into_bytes()), None, None),
         Operation::Delete { hunks } => {
             let content = there("the file does not exist, so it cannot be deleted")?;
+            if hunks.is_empty() && before.is_none() {
+                overwrite::check(&resolved, &current, context)?;
+            }
             if !hunks.is_empty() && !patched(content, &hunks)?.bytes.is_empty() {
                 return Err(ToolError::new("the file has lines that the patch does not remove, so it is not deleted"));
             }
             (None, None, None)
         }
         Operation::Update { move_to, hunks } => {
-            let content = there("the file does not exist; add it instead of updating it")?;
+            let content = there("the file does not exist")?;
             let PatchOutcome { bytes, line } = patched(content, &hunks)?;
             let to = move_to.map(|path| context.workspace.resolve(&path)).filter(|to| to.real != resolved.real);
             if to.is_none() && bytes == content {

@@ -21,7 +21,7 @@ use crate::toolkit::artifact::log_path;
 use crate::toolkit::capture::Capture;
 use crate::toolkit::follow::{CommandEnd, follow};
 use crate::toolkit::live_output::LiveOutput;
-use crate::toolkit::{NON_INTERACTIVE, Tool, ToolContext, ToolError, ToolOutput, sandbox_notes};
+use crate::toolkit::{NON_INTERACTIVE, SandboxNotes, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
 /// Default timeout of a shell command, in milliseconds.
@@ -29,9 +29,10 @@ const BASH_TIMEOUT_MS: u64 = 120_000;
 
 pub(super) struct Bash;
 
-/// Runs a command with bash, without a terminal or input, and returns its output and exit code. The
-/// working directory and exported variables carry over to the next call. Processes that it leaves
-/// running are ended.
+/// Runs a command with bash, without a terminal or input, and returns its output and exit code: no
+/// editors, pagers or prompts. The working directory and exported variables carry over to the next
+/// call. Processes that still run when it exits are ended: start servers with `background`. Output
+/// above 50 KiB is cut in the middle and kept in a file, so head and tail are not needed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct BashInput {
     #[serde(alias = "cmd")]
@@ -129,7 +130,10 @@ impl Tool for Bash {
             }
             CommandEnd::Failed(error) => return Err(ToolError(captured.text + &error.0)),
         };
-        let mut notes = command.sandbox.as_ref().map(|sandbox| sandbox_notes(sandbox, &status, &captured.text)).unwrap_or_default();
+        let sandbox =
+            command.sandbox.as_ref().map(|sandbox| SandboxNotes::new(sandbox, &status, &captured.text)).unwrap_or_default();
+        let person = sandbox.person();
+        let mut notes = sandbox.model;
         // If the command did not change its directory, a directory set by a concurrent command is
         // kept.
         if let Some(cwd) = status.cwd.take().filter(|cwd| input.cwd.is_none() && *cwd != begun_in) {
@@ -151,7 +155,8 @@ impl Tool for Bash {
             truncated: captured.truncated,
             artifact: captured.artifact,
         };
-        let mut output = ToolOutput::text(format!("{}{notes}exit code: {}", captured.text, status.code), details);
+        let text = |notes: &str| format!("{}{notes}exit code: {}", captured.text, status.code);
+        let mut output = ToolOutput::text(text(&notes), details).shown_as(text(&person));
         if let Some(terminal) = terminal {
             output.content = vec![terminal];
             output.parts.push(Part::text("[ran in a client terminal: working directory and exported variables were not kept]"));

@@ -69,12 +69,13 @@ impl Tool for BashOutput {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        match part.more {
-            0 => text += &format!("{}[{status}]", job.ended().map(|ended| ended.notes).unwrap_or_default()),
-            more => text += &format!("[{more} more bytes: call bash_output again; {status}]"),
-        }
+        let notes = job.ended().map(|ended| ended.notes).unwrap_or_default();
+        let (told, shown) = match part.more {
+            0 => (format!("{text}{}[{status}]", notes.model), format!("{text}{}[{status}]", notes.person())),
+            more => (format!("{text}[{more} more bytes: call bash_output again; {status}]"), format!("{text}[{status}]")),
+        };
         let details = JobDetails { next: Some(part.next), ..job.details() };
-        Ok(ToolOutput { polls, ..ToolOutput::text(text, BashOutputDetails::Job(details)) })
+        Ok(ToolOutput { polls, ..ToolOutput::text(told, BashOutputDetails::Job(details)).shown_as(shown) })
     }
 }
 

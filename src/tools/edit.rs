@@ -11,6 +11,7 @@ use crate::patch::edit::{EditOutcome, edit};
 use crate::permission::Access;
 use crate::toolkit::change::{self, ChangePlan, PlannedChange};
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
+use crate::tools::read::similar_name;
 use crate::workspace::Workspace;
 
 pub(super) struct Edit;
@@ -21,7 +22,7 @@ pub(super) struct Edit;
 pub(super) struct EditInput {
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
-    /// Empty to create a file.
+    /// The text to replace.
     #[serde(alias = "oldString", alias = "old_str", alias = "old_text")]
     old_string: String,
     #[serde(alias = "newString", alias = "new_str", alias = "new_text")]
@@ -85,10 +86,12 @@ fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetai
         false => change::current_text(&resolved, context)?,
     };
     let edited = match &old.bytes {
-        None if !input.old_string.is_empty() => return Err(ToolError(format!("{shown} does not exist; use write to create it"))),
+        None if !input.old_string.is_empty() => {
+            return Err(ToolError(format!("{shown} does not exist{}", similar_name(&resolved))));
+        }
         Some(content) if !content.is_empty() || !input.old_string.is_empty() => {
             edit(content, &input.old_string, &input.new_string, input.replace_all.unwrap_or(false))
-                .map_err(|error| ToolError(error.message(&shown)))?
+                .map_err(|error| ToolError(error.message(&shown, content)))?
         }
         None | Some(_) => EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
     };

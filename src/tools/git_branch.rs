@@ -188,10 +188,9 @@ impl Tool for GitBranch {
                 format!("{name}: set to {}", input.target.as_deref().unwrap_or_default())
             }
         };
-        Ok(ToolOutput::text(
-            format!("{result}\n{}", output.sandbox_notes),
-            GitBranchDetails { branches: None, truncated: None, current: Some(current) },
-        ))
+        let (details, notes) = (GitBranchDetails { branches: None, truncated: None, current: Some(current) }, output.sandbox_notes);
+        let text = |notes: &str| format!("{result}\n{notes}");
+        Ok(ToolOutput::text(text(&notes.model), details).shown_as(text(&notes.person())))
     }
 }
 

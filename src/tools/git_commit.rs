@@ -92,10 +92,10 @@ impl Tool for GitCommit {
         if !hooks.is_empty() {
             text.push_str(&format!("output of hooks:\n{}\n", &hooks[..hooks.floor_char_boundary(limits::GIT_ERROR_BYTES_MAX)]));
         }
-        text.push_str(&committed.sandbox_notes);
         let branch = Some(branch).filter(|branch| !branch.is_empty());
         let details = GitCommitDetails { commit: head, files, branch };
-        Ok(ToolOutput::text(text, details))
+        let notes = committed.sandbox_notes;
+        Ok(ToolOutput::text(format!("{text}{}", notes.model), details).shown_as(text + &notes.person()))
     }
 }
 

@@ -29,8 +29,8 @@ const GREP_HEAP_BYTES_MAX: usize = 64 << 20;
 
 pub(super) struct Grep;
 
-/// Searches file contents with a regular expression (Rust syntax). Skips hidden, git-ignored and
-/// binary files.
+/// Searches file contents with a regular expression (Rust syntax), or literally if the pattern is
+/// none. Skips hidden, git-ignored and binary files.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct GrepInput {
     #[serde(alias = "query", alias = "regex")]
@@ -78,7 +78,16 @@ impl GrepInput {
         self.multiline.unwrap_or(false) || self.pattern.contains('\n') || self.pattern.contains("\\n")
     }
 
-    fn matcher(&self) -> Result<RegexMatcher, ToolError> {
+    /// Returns the matcher, and whether it searches the text of a pattern that is no regular
+    /// expression.
+    fn matcher(&self) -> Result<(RegexMatcher, bool), ToolError> {
+        match self.matcher_of(&with_any_endings(&self.pattern)) {
+            Ok(matcher) => Ok((matcher, false)),
+            Err(_) => self.matcher_of(&regex::escape(&self.pattern)).map(|matcher| (matcher, true)),
+        }
+    }
+
+    fn matcher_of(&self, pattern: &str) -> Result<RegexMatcher, ToolError> {
         let multiline = self.multiline();
         let mut builder = RegexMatcherBuilder::new();
         builder
@@ -88,7 +97,7 @@ impl GrepInput {
         if !multiline {
             builder.line_terminator(Some(b'\n'));
         }
-        builder.build(&with_any_endings(&self.pattern)).map_err(|error| ToolError(format!("pattern: {error}")))
+        builder.build(pattern).map_err(|error| ToolError(format!("pattern: {error}")))
     }
 
     fn searcher(&self, mode: GrepMode) -> Searcher {
@@ -184,20 +193,22 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     let walk = context.walk(&resolved.real).hidden(names.as_ref().is_some_and(|names| names.hidden));
     let mode = input.output_mode.unwrap_or(GrepMode::Content);
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
-    let search = Search { input, context, root: &resolved.real, matcher: input.matcher()?, names, types: input.types()? };
+    let (matcher, is_literal) = input.matcher()?;
+    let search = Search { input, context, root: &resolved.real, matcher, names, types: input.types()? };
+    let literal = if is_literal { "[the pattern is no regular expression: its text was searched]\n" } else { "" };
     let show = |real: &Path| {
         let path = real.strip_prefix(&resolved.real).map_or_else(|_| real.to_owned(), |rest| resolved.path.join(rest));
         context.workspace.show(path.components().as_path())
     };
     let found = search.run(&walk, mode, SearchResults::new(limit), None);
     if !found.files.is_empty() {
-        return Ok(found.output(mode, show, ""));
+        return Ok(found.output(mode, show, literal));
     }
     let deadline = IgnoredFiles::deadline();
     let (walk, mode) = (walk.only_ignored(deadline), GrepMode::FilesWithMatches);
     let ignored = search.run(&walk, mode, SearchResults::new(usize::MAX), Some(deadline));
     let note = IgnoredFiles::new(ignored.files.keys().map(|path| show(path)), deadline).note("contain it");
-    Ok(found.output(mode, show, &note.unwrap_or_default()))
+    Ok(found.output(mode, show, &(note.unwrap_or_default() + literal)))
 }
 
 /// A search of files.
@@ -284,8 +295,8 @@ impl SearchResults {
         }
     }
 
-    /// Formats the results for the model. `otherwise` follows if there are none.
-    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String, otherwise: &str) -> ToolOutput<GrepDetails> {
+    /// Formats the results for the model, which `note` follows.
+    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String, note: &str) -> ToolOutput<GrepDetails> {
         let mut text = String::new();
         let mut left = self.limit;
         let mut matches = 0;
@@ -307,10 +318,10 @@ impl SearchResults {
         }
         if self.files.is_empty() {
             text.push_str("no matches found\n");
-            text.push_str(otherwise);
         } else if truncated {
             text.push_str(&format!("[the first {} results; use a narrower pattern, path or glob]\n", self.limit));
         }
+        text.push_str(note);
         ToolOutput::text(text, GrepDetails { files: self.files.len(), matches, truncated })
     }
 }

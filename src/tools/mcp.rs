@@ -27,7 +27,8 @@ use crate::workspace::one_line;
 /// Maximum length of the description of an MCP server's tool, in characters.
 const MCP_DESCRIPTION_CHARS_MAX: usize = 2_000;
 
-/// A tool of an MCP server. Its annotations have no influence on permissions.
+/// A tool of an MCP server. Its annotations have no influence on permissions, only on the order of
+/// calls.
 pub(crate) struct McpTool {
     spec: ToolSpec,
     label: String,
@@ -39,6 +40,8 @@ pub(crate) struct McpTool {
     timeout: Duration,
     /// Digest of the server and of the definition of the tool.
     definition: String,
+    /// The server says that calls change nothing.
+    reads_only: bool,
 }
 
 impl McpTool {
@@ -69,6 +72,7 @@ impl McpTool {
             server,
             timeout,
             definition,
+            reads_only: tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint) == Some(true),
         }
     }
 }
@@ -102,7 +106,10 @@ impl AnyTool for McpTool {
         let name = self.spec.name.clone();
         let input = Value::Object(arguments.clone());
         let definition = self.definition.clone();
-        Ok(prepared(&name, &definition, title, context, input, McpCall { tool: self, arguments }))
+        let reads_only = self.reads_only;
+        let mut call = prepared(&name, &definition, title, context, input, McpCall { tool: self, arguments });
+        call.reads_only = reads_only;
+        Ok(call)
     }
 }
 

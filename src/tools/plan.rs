@@ -11,8 +11,8 @@ use crate::workspace::Workspace;
 
 pub(super) struct Plan;
 
-/// Shows the user your plan for work of several steps. Pass the whole list each time, with at most
-/// one step in progress.
+/// Shows the user your plan for work of several steps; skip it for work of one step. Pass the whole
+/// list each time, with at most one step in progress, and mark a step as completed at once.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct PlanInput {
     #[serde(alias = "todos", alias = "plan", alias = "steps")]

@@ -20,7 +20,15 @@ use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{self, ResolvedPath, Workspace};
 
 /// Maximum number of lines per `read` call.
-const READ_LINES_MAX: usize = 5_000;
+const READ_LINES_MAX: u64 = 5_000;
+/// Number of lines that `read` returns by default.
+const READ_LINES: u64 = 2_000;
+/// Maximum size of a result, in bytes.
+const RESULT_BYTES_MAX: usize = 64 << 10;
+/// A file of at most so many lines and bytes is returned whole: models that ask for a part of it
+/// invent the rest.
+const SMALL_LINES_MAX: usize = 200;
+const SMALL_BYTES_MAX: usize = 16 << 10;
 /// Maximum number of bytes that `read` returns of one line.
 const READ_LINE_BYTES_MAX: usize = 8 << 10;
 /// Maximum number of bytes that `read` returns of a line that it continues (`skip_bytes`).
@@ -28,18 +36,26 @@ const READ_PART_BYTES_MAX: usize = 32 << 10;
 
 pub(super) struct Read;
 
-/// Reads a text file with line numbers, or an image.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// Reads a text file with line numbers, or an image. A file of at most 200 lines is returned whole.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct ReadInput {
     /// Absolute, or relative to the session's directory (not bash's).
     #[serde(alias = "path", alias = "filePath", alias = "file")]
     file_path: String,
     /// First line, from 1.
     offset: Option<u64>,
-    /// Lines to read, at most 5000.
+    /// Lines to read, default 2000, at most 5000.
     limit: Option<u64>,
     /// Bytes to skip in the first line.
     skip_bytes: Option<usize>,
+}
+
+impl ReadInput {
+    /// Returns the input of a call that reads the whole file. One that continues a line stays.
+    fn whole(&self) -> ReadInput {
+        let whole = ReadInput { offset: None, limit: None, ..self.clone() };
+        if self.skip_bytes.is_some() { self.clone() } else { whole }
+    }
 }
 
 /// The details of the result of a `read` call.
@@ -133,6 +149,7 @@ fn read(resolved: &ResolvedPath, input: &ReadInput, context: &ToolContext) -> Re
     match client_copy.unsaved() {
         Some(text) => read_unsaved(text, resolved, input, context),
         None => {
+            let input = &whole_if_small(&mut file, input).map_err(fail)?;
             let page = Page::read(TextLines::new(file, encoding), input, &context.cancel).map_err(fail)?;
             page.output(&resolved.path, &shown)
         }
@@ -162,10 +179,26 @@ fn read_unsaved(
     context: &ToolContext,
 ) -> Result<ToolOutput<ReadDetails>, ToolError> {
     let lines = TextLines::new(text.as_bytes(), Encoding::detect(text.as_bytes()));
+    let input = &if is_small(text.as_bytes()) { input.whole() } else { input.clone() };
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &resolved.path, error))?;
     let mut output = page.output(&resolved.path, &context.workspace.show(&resolved.path))?;
     output.parts.push(Part::text("[content of the editor, including unsaved changes]"));
     Ok(output)
+}
+
+/// Returns the input for the whole file, if it is small.
+fn whole_if_small(file: &mut File, input: &ReadInput) -> io::Result<ReadInput> {
+    if file.metadata()?.len() > SMALL_BYTES_MAX as u64 {
+        return Ok(input.clone());
+    }
+    let mut bytes = Vec::new();
+    (&mut *file).take(SMALL_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    file.rewind()?;
+    Ok(if is_small(&bytes) { input.whole() } else { input.clone() })
+}
+
+fn is_small(content: &[u8]) -> bool {
+    content.len() <= SMALL_BYTES_MAX && content.split_inclusive(|byte| *byte == b'\n').count() <= SMALL_LINES_MAX
 }
 
 fn image(
@@ -193,7 +226,7 @@ fn image(
 
 /// Returns ` (did you mean …)` if the directory contains a name that differs only in case or
 /// extension, else an empty string.
-fn similar_name(resolved: &ResolvedPath) -> String {
+pub(super) fn similar_name(resolved: &ResolvedPath) -> String {
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let entries = resolved.real.parent().and_then(|parent| std::fs::read_dir(parent).ok());
     let mut names: Vec<String> = entries
@@ -225,7 +258,7 @@ struct Page {
 impl Page {
     fn read(mut lines: TextLines<impl io::Read>, input: &ReadInput, cancel: &CancellationToken) -> io::Result<Page> {
         let first = input.offset.unwrap_or(1).max(1);
-        let wanted = input.limit.unwrap_or(READ_LINES_MAX as u64).clamp(1, READ_LINES_MAX as u64);
+        let wanted = input.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES_MAX);
         let go_on = || !cancel.is_cancelled();
         let mut page = Page { text: String::new(), first, lines: 0, total: 0, cut: false, lossy: false };
         page.total = lines.skip(first - 1, go_on)?;
@@ -236,7 +269,7 @@ impl Page {
             };
             let Some(line) = lines.next(skip, most)? else { return Ok(page) };
             page.total += 1;
-            if page.lines > 0 && page.text.len() + line.text.len() > limits::READ_BYTES_MAX {
+            if page.lines > 0 && page.text.len() + line.text.len() > RESULT_BYTES_MAX {
                 break;
             }
             page.lines += 1;

@@ -52,7 +52,8 @@ pub(super) struct RepoMap {
     cache: Arc<MapCache>,
 }
 
-/// Shows the most referenced definitions of a source tree, by file, within a budget.
+/// Shows the most referenced definitions of a source tree, by file, within a budget. Use it first
+/// in a repository that you do not know.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct RepoMapInput {
     /// Default: the working directory.

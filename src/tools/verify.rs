@@ -8,6 +8,7 @@ use crate::content::{CheckResult, ToolContent, ToolKind};
 use crate::limits;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
+use crate::toolkit::checks::ChecksReport;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties, checks};
 use crate::workspace::Workspace;
 
@@ -17,8 +18,8 @@ pub(super) struct Verify;
 /// output.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct VerifyInput {
-    /// Default: the commands that the settings or AGENTS.md declare, else `make test`. Each runs in
-    /// its own shell.
+    /// Default: the commands that the settings or AGENTS.md declare, else `make test` if the
+    /// Makefile has that target. Each runs in its own shell.
     commands: Option<Vec<String>>,
 }
 
@@ -83,7 +84,7 @@ impl Tool for Verify {
     }
 
     async fn run(&self, input: VerifyInput, context: &ToolContext) -> Result<ToolOutput<VerifyDetails>, ToolError> {
-        let (commands, text) = checks::run(&input.commands.unwrap_or_default(), context).await?;
+        let ChecksReport { results: commands, text, shown } = checks::run(&input.commands.unwrap_or_default(), context).await?;
         let failed = commands.iter().find(|result| !result.passed);
         let details = VerifyDetails {
             passed: failed.is_none(),
@@ -91,7 +92,7 @@ impl Tool for Verify {
             duration_ms: commands.iter().map(|result| result.duration_ms).sum(),
             commands,
         };
-        Ok(ToolOutput::text(text, details))
+        Ok(ToolOutput::text(text, details).shown_as(shown))
     }
 }
 

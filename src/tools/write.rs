@@ -9,6 +9,7 @@ use crate::config::AccessShape;
 use crate::content::{Location, ToolContent, ToolKind};
 use crate::permission::Access;
 use crate::toolkit::change::{self, ChangePlan, PlannedChange};
+use crate::toolkit::overwrite;
 use crate::toolkit::text_form::ReplacedText;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::Workspace;
@@ -73,12 +74,22 @@ impl Tool for Write {
 fn plan(input: WriteInput, context: &ToolContext) -> Result<ChangePlan<WriteDetails>, ToolError> {
     let resolved = context.workspace.resolve(&input.file_path);
     let old = change::current(&resolved, context)?;
-    let is_new = old.bytes.is_none();
+    overwrite::check(&resolved, &old, context)?;
+    let before = old.bytes.as_deref().map(lines);
     let text = ReplacedText::new(old.bytes.as_deref().unwrap_or_default(), &input.content);
     let note = text.note();
     let change = PlannedChange::new(resolved, context, old, Some(text.bytes));
     let size = change.new.as_ref().map_or(0, Vec::len);
-    let did = if is_new { "created" } else { "overwrote" };
-    let details = WriteDetails { file_path: change.resolved.path.clone(), size, is_new, diff: change.diff().text };
-    Ok(ChangePlan { text: format!("{did} {} ({size} bytes){note}", change.shown), changes: vec![change], details })
+    let (shown, after) = (&change.shown, change.new.as_deref().map_or(0, lines));
+    let text = match before {
+        None => format!("created {shown} ({size} bytes){note}"),
+        Some(before) => format!("overwrote {shown}: {before} lines before, {after} now ({size} bytes){note}"),
+    };
+    let details =
+        WriteDetails { file_path: change.resolved.path.clone(), size, is_new: before.is_none(), diff: change.diff().text };
+    Ok(ChangePlan { text, changes: vec![change], details })
+}
+
+fn lines(content: &[u8]) -> usize {
+    content.split_inclusive(|byte| *byte == b'\n').count()
 }

@@ -1,6 +1,7 @@
 //! The blocks of a transcript.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::content::{Cost, PermissionOption, PlanEntry, ReviewOffer, StopReason, ToolCategory, ToolContent, ToolKind, Usage};
@@ -51,14 +52,14 @@ pub enum TranscriptBlock<'a> {
     ToolEnd(ToolEnd<'a>),
     /// A tool call needs permission.
     Question(PermissionQuestion<'a>),
-    /// A tool call was denied. `cancelled` is true if the turn was cancelled while the question was
-    /// open.
-    Denied {
-        cancelled: bool,
-        reason: Cow<'a, str>,
-        /// The author of the denial, as in `permission.resolved`.
-        by: &'a str,
-        category: Option<ToolCategory>,
+    /// A tool call was denied.
+    Denied(Denial<'a>),
+    /// A request was answered with a choice for the whole session. `choice` is the name of the
+    /// option.
+    Granted {
+        call: &'a ToolCallId,
+        title: String,
+        choice: String,
     },
     /// The whole plan, which replaces the previous one.
     Plan(&'a [PlanEntry]),
@@ -133,10 +134,28 @@ pub struct ToolEnd<'a> {
     /// The last title of the call; empty if its start is not known.
     pub title: String,
     pub outcome: ToolOutcome,
-    pub content: &'a [ToolContent],
+    /// The content, without what the permission request showed.
+    pub content: Vec<&'a ToolContent>,
+    /// The changes that the permission request showed, if others were made.
+    pub proposed: Vec<ToolContent>,
     /// True if earlier blocks already showed the content: a question with the same change, a plan,
     /// or a denial.
     pub already_shown: bool,
+}
+
+/// The denial of a tool call. `cancelled` is true if the turn was cancelled while the question was
+/// open.
+#[derive(Debug, PartialEq)]
+pub struct Denial<'a> {
+    pub id: &'a ToolCallId,
+    pub title: String,
+    pub cancelled: bool,
+    pub reason: Cow<'a, str>,
+    /// The author of the denial, as in `permission.resolved`.
+    pub by: &'a str,
+    /// The files that the call named at its start.
+    pub paths: Vec<PathBuf>,
+    pub category: Option<ToolCategory>,
 }
 
 /// How a tool call ended.
@@ -144,7 +163,7 @@ pub struct ToolEnd<'a> {
 pub enum ToolOutcome {
     Completed,
     Failed,
-    /// A command ended with this exit code, which is not 0.
+    /// A command ended with this exit code.
     Exited(i64),
 }
 
@@ -152,6 +171,8 @@ pub enum ToolOutcome {
 #[derive(Debug, PartialEq)]
 pub struct PermissionQuestion<'a> {
     pub id: &'a PermissionId,
+    /// The call that needs the permission.
+    pub call: &'a ToolCallId,
     pub title: Option<String>,
     /// The change or command to approve.
     pub content: &'a [ToolContent],
@@ -171,6 +192,8 @@ pub enum TurnEndReason<'a> {
         hint: Option<&'a str>,
     },
     Cancelled,
+    /// A permission request got no answer in time.
+    Unanswered,
     /// The process that ran the turn exited.
     Interrupted,
 }

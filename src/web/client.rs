@@ -16,6 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
 use super::address::is_public;
+use super::certificates::certificate_problem;
 use crate::workspace::read_small_text;
 
 /// How long a model's stream may be silent before it counts as interrupted.
@@ -222,5 +223,6 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "timed out".to_owned();
     }
-    chain(error).last().map_or_else(|| error.to_string(), |error| error.to_string())
+    let cause = chain(error).last().map_or_else(|| error.to_string(), |error| error.to_string());
+    certificate_problem(&cause).map_or(cause, String::from)
 }

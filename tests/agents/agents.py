@@ -131,6 +131,8 @@ OPENCODE_PLUGIN = {".opencode/plugin/repository.js": 'import { writeFileSync } f
 # `writable`: directories that it needs in the sandbox. `bridge`: the agent asks the hooks before each
 # call. `reports`: the agent reports the usage of each request. `prompts`: it takes a system prompt.
 # `compacts`: it replaces its conversation by a summary.
+# `policies`: nuncio makes the agent ask before each command and each change of a file, unless its
+# own settings say otherwise.
 # `resumes_next_minute`: the agent loses a session that is loaded in the minute in which it was
 # created, because both processes then write to the same file. nuncio does not start the agent beside
 # the files `refused`, which the agent would run.
@@ -191,10 +193,11 @@ AGENTS = {
         "command": script("@openai/codex/bin/codex.js"),
         "env": CODEX,
         "files": {".codex/config.toml": codex("on-request", "workspace-write")},
-        # Codex asks before it runs a command outside of its sandbox.
         "reports": True,
         "prompts": True,
         "compacts": True,
+        "policies": True,
+        # A command whose shell ignores the errors of a read-only sandbox must begin outside of it.
         "arguments": {"sandbox_permissions": "require_escalated", "justification": "the check needs it"},
     },
     "claude-code": {

@@ -187,15 +187,16 @@ class Check:
         ran = subprocess.run([self.nuncio, "trust"], cwd=self.work, env=self.environment, capture_output=True, text=True)
         expect(ran.returncode, 0, ran.stderr)
 
-    def settings(self, own="", more=""):
-        """Writes the settings of nuncio: `own` are for the agent."""
+    def settings(self, own="", more="", denied=()):
+        """Writes the settings of nuncio: `own` are for the agent, `denied` are patterns of commands."""
+        rules = ", ".join(f'{{tool = "bash", pattern = "{pattern}", policy = "deny"}}' for pattern in ("touch forbidden*", *denied))
         command, environment = json.dumps(self.fill(self.agent["command"])), self.fill(self.agent["env"])
         lines = [f"{key} = {json.dumps(value)}" for key, value in environment.items()]
         self.write(
             "nuncio/config.toml",
             "\n".join([
                 'hooks = [{event = "tool.execute.before", command = ["sh", "-c", "grep -q hooked && exit 2; exit 0"]}]',
-                '[permissions]\nrules = [{tool = "bash", pattern = "touch forbidden*", policy = "deny"}]',
+                f"[permissions]\nrules = [{rules}]",
                 f'[agents]\nallowed = ["{self.name}"]',
                 f'[agents."{self.name}"]\nkind = "{self.agent["kind"]}"\ncommand = {command}',
                 f"writable = {json.dumps(self.fill(self.agent.get('writable', [])))}",
@@ -262,6 +263,47 @@ class Check:
             self.client.wait()
             statuses = [update.get("status") for update in self.client.updates]
             expect((len(self.client.questions), "failed" in statuses), (0, True), "questions, the command was blocked")
+
+    def policies(self):
+        """The agent asks before a command and a change of a file. A rule denies commands, or the
+        turn is refused where the agent would not ask."""
+        arguments, self.mock.arguments = self.mock.arguments, {}
+        try:
+            self.questions()
+            self.denials()
+        finally:
+            self.mock.arguments = arguments
+            self.settings()
+
+    def questions(self):
+        patch = "apply_patch <<'EOF'\\n*** Begin Patch\\n*** Add File: patched.txt\\n+one\\n*** End Patch\\nEOF"
+        for answer in ("reject_once", "allow_once"):
+            for command, name in (("cat allowed.txt", "none"), ("touch written.txt", "written.txt"), (patch, "patched.txt")):
+                self.client.prompt(self.session, f"RUN {command}", answer)
+                self.finish("finished")
+                expect(len(self.client.questions), 1, f"permission requests about {command}")
+                expect(self.exists(name), answer == "allow_once" and name != "none", f"{name} exists after {answer}")
+
+    def denials(self):
+        file, refused = ".codex/rules/default.rules", "so it could break the rule"
+        for own, code, message in (
+            ("", 4, "denied by a rule"),
+            ("config = '{\"sandbox_mode\": \"danger-full-access\"}'", 4, "denied by a rule"),
+            ("config = '{\"approval_policy\": \"never\"}'", 2, refused),
+            ("", 2, refused),
+        ):
+            if (own, code) == ("", 2):
+                self.write(file, 'prefix_rule(pattern=["rm"], decision="allow")\n')
+            self.settings(own, denied=("rm *", "cat *"))
+            for command in ("rm written.txt", "cat written.txt"):
+                ran = self.run_once("--mode", "auto", f"RUN {command}")
+                found = (ran.returncode, message in ran.stderr, self.exists("written.txt"))
+                expect(found, (code, True, True), f"exit code, message and file of {command} with {own!r}: {ran.stderr}")
+        os.remove(os.path.join(self.home, file))
+
+    def run_once(self, *arguments):
+        command = [self.nuncio, "run", "--agent", self.name, *arguments]
+        return subprocess.run(command, cwd=self.work, env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TURN)
 
     def budget(self):
         """A limit of time interrupts the agent, and so does one of requests if the agent reports them."""
@@ -422,7 +464,8 @@ class Check:
             raise Failure(f"still running: {processes(self.home)}")
 
     def run(self):
-        names = ["prepare", "allow", "deny", "rule", "hook", "auto", "cancel", "budget", "second", "resume"]
+        names = ["prepare", "allow", "deny", "rule", "hook"] + ["policies"] * self.agent.get("policies", False)
+        names += ["auto", "cancel", "budget", "second", "resume"]
         names += ["prompts"] * self.agent.get("prompts", False) + ["compact"] * self.agent.get("compacts", False)
         names += ["end", "changes", "sandbox", "repository"]
         names += ["refused"] * ("refused" in self.agent) + ["terminal"] * self.agent.get("terminal", False) + ["requests"]

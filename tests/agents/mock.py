@@ -2,7 +2,8 @@
 
 The last line of the prompts that begins with one of these words decides the answer:
 
-    RUN COMMAND    a call of the shell tool that the agent offers, then the text "finished"
+    RUN COMMAND    a call of the shell tool that the agent offers, then the text "finished"; \\n in
+                   COMMAND is a line break
     SAY TEXT       the text
 
 A request without tools is for a title or a summary, and gets a fixed text. `python3 mock.py [PORT]`
@@ -363,7 +364,7 @@ def answer(protocol, body, more):
     if results:
         return ["fin", "ished"], None, users
     shell = next(name for name in SHELLS if name in tools)
-    arguments = {SHELLS[shell]: rest, **more}
+    arguments = {SHELLS[shell]: rest.replace("\\n", "\n"), **more}
     if shell in ("bash", "Bash", "run_shell_command"):
         arguments["description"] = "run a command"
     return [], (shell, arguments), users

@@ -37,6 +37,18 @@ const CASES = {
     await other.waitForSelector("body.ready");
   },
 
+  async "a page whose script is refused says why"() {
+    const page = await browser.page();
+    const refuse = (route) => route.fulfill({ status: 403, contentType: "application/json", body: "{}" });
+    await page.route("**/console/app.js", refuse);
+    await page.goto(`${server.url}/`);
+    await page.locator("#refused", { hasText: "--allow-origin" }).waitFor();
+    await page.unroute("**/console/app.js", refuse);
+    await page.reload();
+    await page.locator("#login").waitFor();
+    equal(await page.locator("#refused").count(), 0, "the text after the script has started");
+  },
+
   async "files are open, and come with a strict policy and a tag"() {
     const response = await fetch(`${server.url}/console/app.js`);
     equal(response.headers.get("content-type"), "text/javascript; charset=utf-8", "content type");

@@ -258,9 +258,9 @@ export const reading = (browser, server) => ({
   },
 
   async "axe finds nothing"() {
-    const steps = [
-      { text: "Text.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] task\n\n```sh\nls\n```\n", tool_calls: [{ name: "write", input: { file_path: "axe.txt", content: "a\nb\n" } }] },
-      { tool_calls: [{ name: "edit", input: { file_path: "axe.txt", old_string: "b", new_string: "c" } }] },
+    const steps = (file) => [
+      { text: "Text.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] task\n\n```sh\nls\n```\n", tool_calls: [{ name: "write", input: { file_path: file, content: "a\nb\n" } }] },
+      { tool_calls: [{ name: "edit", input: { file_path: file, old_string: "b", new_string: "c" } }] },
       bash("ls"), { text: "Done." },
     ];
     for (const colorScheme of ["light", "dark"]) {
@@ -274,7 +274,7 @@ export const reading = (browser, server) => ({
         const page = await browser.open(server, null, options);
         await page.locator(".picker.mode", { hasText: "Ask" }).waitFor();
         equal(await violations(page), [], `home, ${what}`);
-        const id = await server.session(steps, { title: "For axe" });
+        const id = await server.session(steps(`axe ${what}.txt`), { title: "For axe" });
         await browser.go(page, id);
         await server.prompt(id);
         await asks(page);

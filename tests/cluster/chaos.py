@@ -3,7 +3,7 @@
 
 Run it by `tests/postgres/run -- tests/cluster/chaos.py BINARY`, which makes the server. Clients prompt sessions at random nodes, and
 readers follow their events and change the node. First the nodes are updated one after the other. Then nodes are killed or stopped, the server is restarted, and the connection of one
-node to it is cut or held. One of the addresses is that of nginx with the configuration of docs/DEPLOYMENT.md. At the end it checks that each event that a reader saw is stored once and in order, that each turn has one end,
+node to it is cut or held. Two of the addresses are those of nginx and Caddy with the configurations of docs/DEPLOYMENT.md. At the end it checks that each event that a reader saw is stored once and in order, that each turn has one end,
 that turns were completed during the whole time, and that no process is left. Exits with 1 if not.
 """
 import argparse, collections, contextlib, hashlib, http.client, json, os, random, select, shutil, signal, socket, ssl, subprocess, sys, tempfile
@@ -91,7 +91,9 @@ class Address:
             text = None if body is None else json.dumps(body)
             connection.request(method, path, text, {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"})
             response = connection.getresponse()
-            return response.status, json.loads(response.read() or b"null")
+            answer = response.read()
+            # A reverse proxy answers with a page, or nothing.
+            return response.status, None if response.status == 502 else json.loads(answer or b"null")
         except (http.client.HTTPException, ssl.SSLError, ValueError) as error:
             raise OSError(str(error)) from error
         finally:
@@ -99,24 +101,38 @@ class Address:
 
 
 class Proxy(Address):
-    """nginx in front of the nodes, with the configuration of the documentation."""
+    """A reverse proxy in front of the nodes, with the configuration of the documentation."""
 
-    def __init__(self, place, nodes):
+    def __init__(self, name, place, nodes):
         super().__init__()
-        text = (Path(__file__).parent / "../../docs/DEPLOYMENT.md").read_text().split("```nginx\n")[1].split("```")[0]
+        self.name, self.home = name, place / name
+        self.home.mkdir()
+        text = (Path(__file__).parent / "../../docs/DEPLOYMENT.md").read_text().split(f"```{name}\n")[1].split("```")[0]
+        certificate, key = f"{nodes[0].home}/chain.pem", f"{nodes[0].home}/key.pem"
         changes = {f"node-{number}.internal:8686": f"127.0.0.1:{node.port}" for number, node in enumerate(nodes, 1)}
-        changes |= {"listen 443": f"listen 127.0.0.1:{self.port}", "server_name nuncio.example;": "",
-                    "/etc/nginx/nuncio.pem": f"{nodes[0].home}/chain.pem", "/etc/nginx/nuncio.key": f"{nodes[0].home}/key.pem"}
+        if name == "nginx":
+            changes |= {"listen 443": f"listen 127.0.0.1:{self.port}", "server_name nuncio.example;": "",
+                        "/etc/nginx/nuncio.pem": certificate, "/etc/nginx/nuncio.key": key}
+        else:
+            changes |= {"nuncio.example {": f"https://127.0.0.1:{self.port} {{\n    tls {certificate} {key}"}
         for old, new in changes.items():
             assert old in text, old
             text = text.replace(old, new)
-        home = place / "nginx"
-        home.mkdir()
-        paths = "".join(f"{name}_temp_path {home}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        (home / "nginx.conf").write_text(
-            f"daemon off; pid {home}/pid; error_log {home}/log warn; worker_processes 2;\n"
+        command = self.nginx(text) if name == "nginx" else self.caddy(text)
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "NUNCIO_TEST": MARKER}
+        log = open(self.home / "output", "w")
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def nginx(self, text):
+        paths = "".join(f"{name}_temp_path {self.home}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        (self.home / "nginx.conf").write_text(
+            f"daemon off; pid {self.home}/pid; error_log {self.home}/log warn; worker_processes 2;\n"
             f"events {{ worker_connections 1024; }}\nhttp {{ access_log off;\n{paths}{text}}}\n")
-        self.process = subprocess.Popen(["nginx", "-p", home, "-c", home / "nginx.conf"], env={"PATH": os.environ["PATH"], "NUNCIO_TEST": MARKER})
+        return ["nginx", "-p", self.home, "-c", self.home / "nginx.conf"]
+
+    def caddy(self, text):
+        (self.home / "Caddyfile").write_text(f"{{\n    admin off\n    auto_https disable_redirects\n}}\n{text}")
+        return ["caddy", "run", "--config", self.home / "Caddyfile"]
 
 
 class Node(Address):
@@ -194,13 +210,14 @@ class Chaos:
         self.nodes = [Node(place, number + 1, url, model, work, options.binary) for number, url in enumerate(urls)]
         for node in self.nodes:
             node.start(older=True)
-        self.addresses, self.proxy = list(self.nodes), None
-        if shutil.which("nginx"):
-            self.proxy = Proxy(place, self.nodes)
-            self.addresses.append(self.proxy)
-            wait(lambda: Node.answers(self.proxy), 10, "the start of nginx")
-        else:
-            print("skipped: nginx is not installed")
+        self.proxies = []
+        for name in ("nginx", "caddy"):
+            if not shutil.which(name):
+                print(f"skipped: {name} is not installed")
+                continue
+            self.proxies.append(Proxy(name, place, self.nodes))
+            wait(lambda: Node.answers(self.proxies[-1]), 10, f"the start of {name}")
+        self.addresses = self.nodes + self.proxies
         self.sessions = []
         for number in range(options.sessions):
             status, made = self.nodes[number % NODES].request("POST", "/v1/sessions", {"cwd": str(work)})
@@ -224,9 +241,9 @@ class Chaos:
                 continue
             if status == 200:
                 self.completed.append(time.monotonic())
-                self.counts["completed through nginx" if address is self.proxy else "completed"] += 1
+                self.counts[f"completed through {address.name}" if address in self.proxies else "completed"] += 1
             else:
-                code = (answer or {}).get("error", {}).get("code", status)
+                code = (answer or {}).get("error", {}).get("code", f"of {address.name}")
                 self.counts[f"{status} {code}"] += 1
                 if status == 500:
                     self.problem(f"an internal error: {answer}")
@@ -280,6 +297,9 @@ class Chaos:
             node.start()
         if not self.completed:
             self.problem("no turn was completed during the update")
+        for proxy in self.proxies:
+            if refused := self.counts[f"502 of {proxy.name}"]:
+                self.problem(f"{proxy.name} had no node for {refused} requests while the nodes were updated one after the other")
 
     def faults(self):
         self.update()
@@ -345,11 +365,11 @@ class Chaos:
     def check(self, began, ended):
         # The last turns end by themselves, at the latest when the lease of their node has ended.
         wait(lambda: not self.busy(), 3 * LEASE, "the end of all turns")
-        if self.proxy:
-            self.proxy.process.terminate()
-            self.proxy.process.wait(10)
-            if not self.counts["completed through nginx"]:
-                self.problem("no turn was completed through nginx")
+        for proxy in self.proxies:
+            proxy.process.terminate()
+            proxy.process.wait(10)
+            if not self.counts[f"completed through {proxy.name}"]:
+                self.problem(f"no turn was completed through {proxy.name}")
         for node in self.nodes:
             node.process.terminate()
         for node in self.nodes:

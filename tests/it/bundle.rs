@@ -67,7 +67,7 @@ async fn first_request_describes_the_repository() {
         "Makefile: targets test, build",
         "package.json: main index.js",
         "package.json: scripts lint",
-        "src/parser.rs: pub fn parse_lamp(text: &str) -> u8",
+        "  src/parser.rs\n    pub fn parse_lamp(text: &str) -> u8\n",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

@@ -6,6 +6,7 @@ mod config_check;
 mod config_edit;
 mod doctor;
 mod editor;
+mod hints;
 mod import;
 mod input;
 mod login;

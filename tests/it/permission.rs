@@ -1,6 +1,7 @@
 //! Permission decisions for tool calls: modes, rules, client answers, and untrusted projects.
 
 mod answers;
+mod deadlines;
 mod embedded_repositories;
 mod rule_bypass;
 mod scope;

@@ -1,9 +1,11 @@
-//! Commands of a session: they end with their turn and with nuncio, and the calls of one answer
-//! run concurrently.
+//! Commands of a session: they end with their turn and with nuncio, and calls of one answer run at
+//! the same time if they change nothing.
 
 mod printed;
 mod shell;
 
+use std::fs::OpenOptions;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -152,25 +154,20 @@ async fn terminated_nuncio_cancels_its_turns() {
     assert_eq!(home.log(&session).await.last().unwrap()["body"]["type"], "turn.cancelled");
 }
 
-/// Seven calls that each wait for the eighth: they end only if all eight run at the same time.
-fn interdependent_calls() -> Vec<Value> {
-    let mut calls: Vec<Value> = (0..7).map(|number| bash(&format!("echo {number} > pipe{number}"))).collect();
-    calls
-        .push(json!({"name": "bash", "input": {"command": "cat pipe0 pipe1 pipe2 pipe3 pipe4 pipe5 pipe6", "timeout_ms": 15_000}}));
-    calls
-}
-
-async fn run_interdependent_calls(config: &str, timeout_ms: u64) -> Vec<String> {
+/// Runs eight calls that each read a pipe, which ends only when all eight are read at the same
+/// time.
+async fn read_eight_pipes(config: &str, timeout_ms: u64) -> Vec<String> {
     let home = Home::new();
     home.config(config);
-    for number in 0..7 {
+    let pipes: Vec<PathBuf> = (0..8).map(|number| home.work().join(format!("pipe{number}"))).collect();
+    for pipe in &pipes {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mkfifoat(rustix::fs::CWD, home.work().join(format!("pipe{number}")), mode).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, pipe, mode).unwrap();
     }
-    let mut calls = interdependent_calls();
-    for call in &mut calls {
-        call["input"]["timeout_ms"] = json!(timeout_ms);
-    }
+    // The thread waits until the pipe that it opens is read. A missing pipe ends it.
+    std::thread::spawn(move || pipes.iter().map(|pipe| OpenOptions::new().write(true).open(pipe)).collect::<Vec<_>>());
+    let input = |number| json!({"command": format!("cat pipe{number}"), "timeout_ms": timeout_ms});
+    let calls: Vec<Value> = (0..8).map(|number| json!({"name": "bash", "input": input(number)})).collect();
     let (mut agent, session) = home.session(json!([{"tool_calls": calls}, {"text": "met"}]), &["--mode", "auto"]).await;
     let (_, updates) = agent.turn(&session, "go").await;
     agent.finish().await;
@@ -199,11 +196,42 @@ async fn cancelled_close_is_completed() {
 }
 
 #[tokio::test]
-async fn calls_of_one_answer_run_concurrently() {
-    assert_eq!(run_interdependent_calls("", 20_000).await, ["completed"; 8]);
+async fn reading_calls_of_one_answer_run_concurrently() {
+    assert_eq!(read_eight_pipes("", 20_000).await, ["completed"; 8]);
     // At most `max_concurrency` calls run at the same time.
-    let seven = run_interdependent_calls("[tools]\nmax_concurrency = 7\n", 700).await;
+    let seven = read_eight_pipes("[tools]\nmax_concurrency = 7\n", 700).await;
     assert!(seven.iter().any(|status| status == "failed"), "{seven:?}");
+}
+
+/// Each call sees what the calls before it did, and nothing of those after it.
+#[tokio::test]
+async fn calls_with_effects_wait_for_the_earlier_calls() {
+    let home = Home::new();
+    home.put("f", "none\n");
+    let calls = [
+        bash("cat f"),
+        bash("sleep 0.2; echo one > f"),
+        bash("cat f"),
+        json!({"name": "read", "input": {"file_path": "f"}}),
+        json!({"name": "write", "input": {"file_path": "f", "content": "two\n"}}),
+        bash("git init --quiet . && git add f"),
+        bash("git status --short"),
+        bash("cat < f; sleep 0.1 & wait; find f -delete"),
+        bash("ls f"),
+        json!({"name": "edit", "input": {"file_path": "f", "old_string": "", "new_string": "three\n"}}),
+        bash("cat f | head -n 1"),
+    ];
+    let (mut agent, session) = home.session(json!([{"tool_calls": calls}, {"text": "done"}]), &["--mode", "auto"]).await;
+    agent.turn(&session, "go").await;
+    agent.finish().await;
+    let messages = harness::provider::session::messages(&home, &session).await;
+    let results: Vec<&str> =
+        messages.iter().filter(|message| message["role"] == "tool").map(|message| message["content"].as_str().unwrap()).collect();
+    assert_eq!(results.len(), calls.len());
+    let expected = ["none", "", "one", "     1\tone", "overwrote", "", "A  f", "two", "ls: cannot access", "edited", "three"];
+    for ((result, expected), call) in results.iter().zip(expected).zip(&calls) {
+        assert!(result.starts_with(expected), "{call}: {result}");
+    }
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ mod refusal_table;
 mod refusals;
 mod repetition;
 mod secrets;
+mod sent_requests;
 mod settings;
 mod sources;
 mod stream_forms;

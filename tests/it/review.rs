@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use harness::Home;
 use harness::log::bodies;
-use harness::steps::{calls_one, write};
+use harness::steps::{call, calls, replace, write};
 
 /// Thirty lines, of which `change` replaces some.
 fn lines(change: &[(usize, &str)]) -> String {
@@ -37,9 +37,12 @@ fn home(mode: &str) -> Home {
 /// A turn that changes two places in `a.txt`, deletes `gone.sh` and creates `new/dir/n.txt`.
 fn steps() -> Vec<Value> {
     vec![
-        write("a.txt", "first attempt\n"),
+        replace("a.txt", "first attempt\n"),
         write("a.txt", &lines(&[(3, "THREE"), (25, "TWENTY-FIVE")])),
-        calls_one("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: gone.sh\n*** End Patch\n"})),
+        calls(&[
+            call("read", json!({"file_path": "gone.sh"})),
+            call("apply_patch", json!({"patch": "*** Begin Patch\n*** Delete File: gone.sh\n*** End Patch\n"})),
+        ]),
         write("new/dir/n.txt", "new\n"),
         json!({"text": "done"}),
     ]

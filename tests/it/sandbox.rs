@@ -10,6 +10,7 @@ use harness::{Home, tool};
 
 mod git_control;
 mod git_states;
+mod notes;
 mod private;
 
 /// Reports its access: writes in the workspace, writes outside, the network.

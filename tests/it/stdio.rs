@@ -2,9 +2,11 @@
 
 mod client_file_faults;
 mod client_files;
+mod client_formatters;
 mod clients;
 mod content;
 mod order;
+mod params;
 mod permission_requests;
 mod persistence;
 mod replay;

@@ -85,7 +85,7 @@ fn required_bodies_and_parameters_have_examples() {
 #[test]
 fn examples_of_methods_conform_to_params() {
     let mut wrong = Vec::new();
-    for entry in METHODS {
+    for entry in &METHODS {
         let mut example: Map<String, Value> = serde_json::from_str(entry.example).unwrap();
         (entry.complete)(&mut example);
         let (mut params, mut result) = entry.schemas();

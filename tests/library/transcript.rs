@@ -27,8 +27,9 @@ fn line(block: &TranscriptBlock<'_>) -> String {
         TranscriptBlock::ToolStart { title, .. } => format!("call: {title}"),
         TranscriptBlock::ToolEnd(end) => format!("{:?}{}", end.outcome, if end.already_shown { ", shown" } else { "" }),
         TranscriptBlock::Question(question) => format!("question: {}", question.title.as_deref().unwrap_or("no title")),
-        TranscriptBlock::Denied { cancelled, reason, .. } => {
-            format!("{}: {reason}", if *cancelled { "cancelled" } else { "denied" })
+        TranscriptBlock::Granted { title, choice, .. } => format!("{title} answered: {choice}"),
+        TranscriptBlock::Denied(denial) => {
+            format!("{} {}: {}", denial.title, if denial.cancelled { "cancelled" } else { "denied" }, denial.reason)
         }
         TranscriptBlock::Plan(entries) => format!("plan of {}", entries.len()),
         TranscriptBlock::Notice { title, .. } => format!("notice: {title}"),
@@ -98,7 +99,7 @@ fn content_of_question_or_plan_is_not_repeated() {
     let question = |content: Value| json!({"type": "permission.requested", "permissionId": "perm_1", "toolCallId": "call_1", "content": content, "options": [], "deadlineMs": 1});
     let diff = question(json!([{"type": "diff", "path": "/a", "newText": "x"}]));
     let end = ended("completed", json!({"exitCode": 0}));
-    check(&[started("edit"), diff.clone(), end], &["call: Title", "question: Title", "Completed, shown"]);
+    check(&[started("edit"), diff.clone(), end], &["call: Title", "question: Title", "Exited(0), shown"]);
     check(&[diff, ended("failed", Value::Null)], &["question: no title", "Failed"]);
     let end = ended("completed", json!({"exitCode": 3}));
     check(&[started("bash"), question(json!([])), end], &["call: Title", "question: Title", "Exited(3)"]);

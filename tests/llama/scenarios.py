@@ -244,7 +244,7 @@ def tools(llama):
 # The scenarios, with the settings of their servers.
 # Answers and summaries end before the limit of tokens.
 SHORT = {"n_ctx": WINDOW, "grammar": 'root ::= [A-Z] [a-z ]{1,18} "."'}
-SMALL = SHORT | {"n_ctx": 1024}
+SMALL = SHORT | {"n_ctx": 1536}
 TOOLS = {"n_ctx": WINDOW, "chat_template": (HERE / "tools.jinja").read_text()}
 SCENARIOS = {detection: SHORT, turns: SHORT, formats: SHORT, overflow: SHORT, full: SMALL, cancel: {}, restart: {}, gone: {}, tools: TOOLS}
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -70,7 +71,8 @@ def start(project, kind, command, *document):
         ran = run(project, "mcp", "check", "own")
         return ran.stdout + ran.stderr, ran.returncode == 0
     if kind == check:
-        # nuncio checks the project after the turn, because the model writes a file.
+        # nuncio checks the project after the turn, because the model writes a new file.
+        pathlib.Path(project, "note.txt").unlink(missing_ok=True)
         ran = model(project, [("write", {"file_path": "note.txt", "content": "note\n"})])
         return ran.stdout + ran.stderr, ran.returncode == 0
     # A server that is still loading the project reports later.

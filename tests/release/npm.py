@@ -42,7 +42,7 @@ def launcher(directory):
     shutil.copytree(TREE / "share/man/man1", directory / "man")
     completions = directory / "completions"
     completions.mkdir()
-    for path in ["bash-completion/completions/nuncio", "zsh/site-functions/_nuncio", "fish/vendor_completions.d/nuncio.fish", "nuncio/nuncio.ps1"]:
+    for path in ["bash-completion/completions/nuncio", "zsh/site-functions/_nuncio", "fish/vendor_completions.d/nuncio.fish", "doc/nuncio/nuncio.ps1"]:
         name = "nuncio.bash" if path.startswith("bash") else Path(path).name
         shutil.copy(TREE / "share" / path, completions / name)
     names = sorted(path.name.removeprefix("nuncio-").removesuffix(f"-{VERSION}.tgz") for path in OUT.glob(f"nuncio-linux-*-{VERSION}.tgz"))

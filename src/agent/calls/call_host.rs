@@ -14,7 +14,7 @@ use crate::event::Body;
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::session::PermissionAnswer;
-use crate::toolkit::{ClientAccess, Progress, Subagents, ToolContext, ToolError, ToolOutput};
+use crate::toolkit::{ClientAccess, KnownFiles, Progress, Subagents, ToolContext, ToolError, ToolOutput};
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
 pub(crate) trait CallHost: Send + Sync {
@@ -37,6 +37,11 @@ pub(crate) trait CallHost: Send + Sync {
     /// Returns whether the conversation lacks the text of an instruction file.
     fn needs_instructions(&self, _file: &str) -> bool {
         false
+    }
+
+    /// Returns the files that the model of the call has seen. `None` if no model makes the call.
+    fn known_files(&self) -> Option<KnownFiles> {
+        None
     }
 
     /// Returns whether the log has the notice about the failure of a hook with this title.
@@ -68,6 +73,16 @@ pub(crate) trait CallHost: Send + Sync {
     /// Asks for permission and waits for the answer. The permission id is `None` if the request was
     /// not recorded.
     fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
+
+    /// Waits until `timeout` has passed since the last person's client was attached.
+    fn unanswered(&self, timeout: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(timeout))
+    }
+
+    /// Returns whether the turn ends because a permission request got no answer.
+    fn is_unanswered(&self) -> bool {
+        false
+    }
 }
 
 /// Where a tool call comes from, for hooks.
@@ -85,7 +100,7 @@ pub(in crate::agent) struct ServedCall<'a> {
     pub id: &'a ToolCallId,
     pub environment: &'a SessionEnvironment,
     pub context: &'a ToolContext,
-    /// Time limit of each permission request and form.
+    /// Time limit of each permission request and form while no person's client is attached.
     pub timeout: Duration,
 }
 
@@ -98,7 +113,8 @@ pub(crate) struct Question {
     pub options: Vec<PermissionOption>,
     /// The parts of the effect that the answer may decide about.
     pub review: Option<ReviewOffer>,
-    /// Time limit for the answer. After it, the call is denied.
+    /// Time limit for the answer while no person's client is attached. After it, the call is denied
+    /// and the turn ends.
     pub timeout: Duration,
     /// Withdraws the request.
     pub cancel: CancellationToken,

@@ -3,7 +3,6 @@
 use std::pin::pin;
 
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::call_host::{Question, ServedCall};
@@ -63,16 +62,17 @@ impl ServedCall<'_> {
             let filled = tokio::select! {
                 biased;
                 () = ended.cancelled() => return FormAnswer::Cancelled,
-                filled = timeout(self.timeout, client.fill(form, self.id)) => filled,
+                filled = client.fill(form, self.id) => Some(filled),
+                () = self.host.unanswered(self.timeout) => None,
             };
             let (answer, described) = match filled {
-                Ok(Some(FormAnswer::Accepted(content))) => match form_answer::complete(&form.schema, content) {
+                Some(Some(FormAnswer::Accepted(content))) => match form_answer::complete(&form.schema, content) {
                     Ok(content) => (Some(FormAnswer::Accepted(content)), "answered".into()),
                     Err(why) => (Some(FormAnswer::Declined), format!("declined: the answer does not fit the form: {why}")),
                 },
-                Ok(Some(answer)) => (Some(answer), "declined by the user".into()),
-                Ok(None) => (None, String::new()),
-                Err(_) => (Some(FormAnswer::Cancelled), "no answer before the deadline".into()),
+                Some(Some(answer)) => (Some(answer), "declined by the user".into()),
+                Some(None) => (None, String::new()),
+                None => (Some(FormAnswer::Cancelled), "no answer before the deadline".into()),
             };
             if let Some(answer) = answer {
                 self.report(form, Severity::Info, &described).await;

@@ -11,6 +11,7 @@ use tracing::Instrument;
 
 use super::call_host::{CallHost, CallOutcome, CallResult, ServedCall};
 use super::hooks::CallHooks;
+use super::order;
 use super::permission::{self, Check};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::nested_instructions;
@@ -22,6 +23,7 @@ use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
 use crate::json;
 use crate::model::ToolSpec;
+use crate::session::work::asking_turn::NOT_RUN;
 use crate::session::work::turn::panic_message;
 use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, change_scan};
 
@@ -131,13 +133,19 @@ impl ToolCall {
         self.prepared.as_ref().is_ok_and(edits)
     }
 
+    /// Returns whether neighbouring calls may run at the same time. A call that fails because of
+    /// its input has no effect.
+    pub(in crate::agent) fn is_concurrent(&self) -> bool {
+        self.prepared.as_ref().map_or(true, order::is_concurrent)
+    }
+
     /// Runs the call and records its result.
     pub(crate) async fn finish(self, host: &dyn CallHost) -> Result<EndedCall> {
         let (id, mut hasher) = (self.id.clone(), self.hasher.clone());
         let CallResult { outcome, label, messages } = self.run(host).await?;
         let name = label.name.clone();
         let polls = matches!(&outcome, CallOutcome::Completed(output) if output.polls);
-        let completed = completed(id, label, outcome);
+        let completed = completed(id, label, outcome, host.is_unanswered());
         if let Body::ToolCompleted { status, output, .. } = &completed {
             (*status == ToolStatus::Failed, json!(output).to_string()).hash(&mut hasher);
         }
@@ -199,6 +207,8 @@ impl ToolCall {
         }
         let rules = environment.rules(&remembered);
         context.unasked = environment.writes_unasked(mode, &rules);
+        context.known_files = host.known_files();
+        context.may_read = permission::may_read_files(&rules, mode, default, prepared, context);
         context.start = context.shell.start(&context.workspace);
         let check = Check {
             host,
@@ -302,7 +312,7 @@ async fn run(
 }
 
 /// Creates the event that records the result of a call.
-fn completed(tool_call_id: ToolCallId, label: ToolLabel, outcome: CallOutcome) -> Body {
+fn completed(tool_call_id: ToolCallId, label: ToolLabel, outcome: CallOutcome, unanswered: bool) -> Body {
     let tool = Some(label);
     let failed = |tool_call_id, tool, message: String| Body::ToolCompleted {
         tool_call_id,
@@ -328,6 +338,7 @@ fn completed(tool_call_id: ToolCallId, label: ToolLabel, outcome: CallOutcome) -
         CallOutcome::Failed(message) | CallOutcome::InvalidInput(message) | CallOutcome::Denied(message) => {
             failed(tool_call_id, tool, message)
         }
+        CallOutcome::Cancelled if unanswered => failed(tool_call_id, tool, NOT_RUN.into()),
         CallOutcome::Cancelled => failed(tool_call_id, tool, ToolError::cancelled().0),
     }
 }

@@ -135,6 +135,7 @@ impl Check<'_> {
             PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
                 Err(CallOutcome::Denied(format!("denied by the user{because}")))
             }
+            PermissionOutcome::Denied if self.host.is_unanswered() => Err(CallOutcome::Cancelled),
             PermissionOutcome::Denied => Err(CallOutcome::Denied(format!("denied{because}"))),
             PermissionOutcome::Cancelled => Err(CallOutcome::Cancelled),
         }
@@ -256,6 +257,11 @@ fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
 /// is sent to the model without a permission request.
 fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
+}
+
+/// Returns whether the model may read the files that a call names.
+pub(crate) fn may_read_files(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, context: &ToolContext) -> bool {
+    may_read(rules, mode, default, &request(prepared, context))
 }
 
 /// The reason of a denial by a rule.

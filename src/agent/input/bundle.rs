@@ -111,7 +111,8 @@ impl<'a> Reader<'a> {
         }
         let file = |file: crate::tools::RelevantFile| {
             let path = one_line(file.path.display().to_string());
-            if file.definitions.is_empty() { path } else { format!("{path}: {}", file.definitions.join("; ")) }
+            // Each definition is a line as it stands in the file: models copy it to old_string.
+            file.definitions.iter().fold(path, |lines, definition| format!("{lines}\n    {definition}"))
         };
         Some((languages, survey.relevant.into_iter().map(file).collect()))
     }

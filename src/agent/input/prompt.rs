@@ -1,6 +1,7 @@
 //! The system prompt of a session's requests. It is assembled once and reused while its inputs are
 //! unchanged, because providers cache the start of requests. A changed instruction file takes
-//! effect when the session is opened again or its model, system prompt or directories change.
+//! effect when the session is opened again or its model, system prompt, tools or directories
+//! change.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -34,12 +35,16 @@ struct Inputs {
     /// The session's own prompt.
     own: Option<String>,
     append: Option<String>,
+    /// The tools of the session that nuncio's text is about.
+    tools: Vec<&'static str>,
 }
 
 impl Inputs {
     fn new(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
-        Inputs { environment: Arc::downgrade(environment), model: model.into(), own, append }
+        let table = environment.tools.table();
+        let tools = system_prompt::named_tools().filter(|name| table.get(name).is_some()).collect();
+        Inputs { environment: Arc::downgrade(environment), model: model.into(), own, append, tools }
     }
 }
 
@@ -47,6 +52,7 @@ impl PartialEq for Inputs {
     fn eq(&self, other: &Inputs) -> bool {
         self.environment.ptr_eq(&other.environment)
             && (&self.model, &self.own, &self.append) == (&other.model, &other.own, &other.append)
+            && self.tools == other.tools
     }
 }
 
@@ -112,7 +118,7 @@ fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<st
     let settings = &environment.loaded.settings;
     let mut base = match inputs.own.as_ref().or(environment.services.overrides.system_prompt.as_ref()) {
         Some(prompt) => prompt.clone(),
-        None => system_prompt::base(&settings.prompts, &inputs.model)?,
+        None => system_prompt::base(&settings.prompts, &inputs.model, |tool| inputs.tools.contains(&tool))?,
     };
     if let Some(append) = &inputs.append {
         base = format!("{}\n\n{append}", base.trim_end());

@@ -24,6 +24,7 @@ use crate::model::scripted::{self, Script};
 use crate::model::wire_formats::wire_format;
 use crate::model::{self, ImageConverter, Media, Model, ModelError, ModelProvider, Retry};
 use crate::process::ProcessLauncher;
+use crate::session::shared_files::SESSION_DIRECTORIES;
 use crate::web::{ClientOptions, HttpClients};
 use crate::workspace::{self, real_path};
 
@@ -52,7 +53,7 @@ pub struct Models {
     /// The index of the catalogue, created at its first use.
     catalog: OnceLock<Index>,
     /// Directories with files that other processes and nodes write for sessions.
-    session_files: [PathBuf; 3],
+    session_files: [PathBuf; 4],
     /// Providers of the embedder, by name.
     registered: Mutex<BTreeMap<String, Arc<dyn ModelProvider>>>,
 }
@@ -92,7 +93,7 @@ impl Models {
             servers,
             found,
             catalog: OnceLock::new(),
-            session_files: ["artifacts", "attachments", "drafts"].map(|name| data.join(name)),
+            session_files: SESSION_DIRECTORIES.map(|name| data.join(name)),
             registered: Mutex::default(),
         }
     }
@@ -234,7 +235,7 @@ impl Models {
     }
 
     /// Returns a converter that reads images in processes of their own.
-    fn image_converter(&self) -> ImageConverter {
+    pub(crate) fn image_converter(&self) -> ImageConverter {
         let launcher = self.launcher.clone();
         ImageConverter::new(move |image| {
             let launcher = launcher.clone();

@@ -17,6 +17,7 @@ use crate::event::{Body, PermissionOutcome, Severity};
 use crate::id::ToolCallId;
 use crate::session::subagents::budget_owner::{BudgetOwner, BudgetQuestion};
 use crate::session::{Turn, TurnQuestion};
+use crate::task;
 
 /// Maximum number of model requests per turn of a subagent.
 const SUBAGENT_REQUESTS_MAX: u64 = 100;
@@ -192,30 +193,30 @@ impl<'a> TurnBudget<'a> {
             if let Some(reached) = self.reached(|resource| resources.contains(&resource)) {
                 return reached;
             }
-            let overdue = async {
-                let Some((reached, deadline)) = self.deadline() else { return std::future::pending().await };
-                tokio::time::sleep_until(deadline).await;
-                reached
+            let first = self.next_time_limit();
+            // Times that cannot be represented are never reached.
+            let due = match &first {
+                Some((reached, left)) if left.is_zero() => return *reached,
+                Some((_, left)) => Instant::now().checked_add(*left),
+                None => None,
             };
             tokio::select! {
                 biased;
-                reached = overdue => return reached,
+                // Waiting for an answer took none of the time.
+                () = task::passed(due) => {}
                 () = reports.notified() => {}
             }
         }
     }
 
-    /// Returns the time limit of the session of the turn that is reached first, and when.
-    fn deadline(&self) -> Option<(ReachedLimit, Instant)> {
+    /// Returns the time limit that the turn reaches first, and the time left until then.
+    fn next_time_limit(&self) -> Option<(ReachedLimit, Duration)> {
         let own = self.turn.budget_owners().pop()?;
         let left = |limit| {
             let (amount, _) = self.limit(&own, limit)?;
-            let left = Duration::from_secs(amount.saturating_sub(own.spent(limit)));
-            Some((ReachedLimit { level: 0, limit, amount }, left))
+            Some((ReachedLimit { level: 0, limit, amount }, own.time_left(limit, amount)))
         };
-        let (reached, left) = TIMES.into_iter().filter_map(left).min_by_key(|(_, left)| *left)?;
-        // Times that cannot be represented are never reached.
-        Some((reached, Instant::now().checked_add(left)?))
+        TIMES.into_iter().filter_map(left).min_by_key(|(_, left)| *left)
     }
 
     /// Asks whether to raise a limit by its original amount, and raises it. Otherwise reports that
@@ -274,6 +275,7 @@ impl<'a> TurnBudget<'a> {
             content: vec![ToolContent::text(summary(owner))],
             options,
             timeout: self.timeout,
+            ends_turn: false,
             cancel,
             review: None,
         };
@@ -289,8 +291,14 @@ impl<'a> TurnBudget<'a> {
             (_, _, true) => "the session that started this subagent",
             (_, _, false) => "the turn that started this subagent",
         };
+        let raise = match owner.limits().0.get(limit) {
+            // The limit of a subagent is fixed, or that of its definition.
+            _ if owner.level == 0 && self.turn.is_nested() => String::new(),
+            Some(_) => format!(", or raise {}", limit.parameter()),
+            None => format!(", or raise {} in [budget]", limit.name()),
+        };
         let description = format!(
-            "{whose} has used {} of {} ({}): send a message to continue, or raise the limit in [budget]",
+            "{whose} has used {} of {} ({}): send a message to continue{raise}",
             limit.resource.number(owner.spent(limit)),
             limit.resource.show(max),
             limit.name()

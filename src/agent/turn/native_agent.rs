@@ -8,6 +8,7 @@ use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::prompt::SystemPrompt;
 use crate::agent::mcp::servers::SessionMcp;
 use crate::agent::services::{Services, model_error};
+use crate::config::model_settings;
 use crate::error::Result;
 use crate::event::{Body, SessionParent, Severity};
 use crate::id::SessionId;
@@ -51,7 +52,7 @@ impl NativeAgent {
                 environment
             }
         };
-        environment.tools.set_subset(turn.log.state(|state| state.tools.clone()));
+        self.select_tools(&turn.log, &environment, None);
         Ok(environment)
     }
 
@@ -61,8 +62,21 @@ impl NativeAgent {
             Some(environment) => environment,
             None => self.new_environment(log, None).await?,
         };
-        environment.tools.set_subset(log.state(|state| state.tools.clone()));
+        self.select_tools(log, &environment, None);
         Ok(environment)
+    }
+
+    /// Gives the model the tools that the session, the command line or the settings of the model
+    /// name. `model` is the model of the turn, once it is known.
+    fn select_tools(&self, log: &SessionLog, environment: &SessionEnvironment, model: Option<&str>) {
+        let settings = &environment.loaded.settings;
+        let (own, chosen) = log.state(|state| (state.tools.clone(), state.model.clone()));
+        let of_model = || {
+            let last = || self.model.lock().as_ref().map(|(id, _)| id.clone());
+            let id = model.map(String::from).or(chosen).or_else(last).or_else(|| settings.model.clone())?;
+            model_settings(&settings.models, &id).tools
+        };
+        environment.tools.set_subset(own.or_else(|| self.services.overrides.tools.clone()).or_else(of_model));
     }
 
     /// Returns the environment of the last turn, unless the session's directories have changed.
@@ -89,6 +103,7 @@ impl NativeAgent {
                 format!("no model is set and no API key was found; the local server at {base_url} provides this model");
             turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
         }
+        self.select_tools(&turn.log, environment, Some(&id));
         *self.model.lock() = Some((id, model.clone()));
         model.prepare().await;
         let reported = std::mem::replace(&mut *self.without_tools.lock(), !model.supports_tools());

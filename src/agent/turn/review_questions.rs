@@ -148,7 +148,7 @@ impl ReviewQuestions<'_> {
     ) -> Result<(String, PermissionAnswer), NoDecision> {
         let (tool_call_id, tool, cancel) = (self.call.clone(), self.label.clone(), &self.turn.cancel);
         let (timeout, review) = (self.timeout, Some(offer));
-        let question = TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review };
+        let question = TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn: false, cancel, review };
         let (permission_id, answer) = self.turn.ask(question).await;
         let PermissionAnswer { outcome, by, reason, .. } = answer.clone();
         let no_decision = NoDecision(reason.clone().unwrap_or_else(|| format!("by {by}")));

@@ -168,8 +168,9 @@ impl Round {
         self.outcome == StepOutcome::ToolCalls
     }
 
-    /// Runs the calls concurrently, after the checks that precede the first edit. A failed call
-    /// does not affect the others. Returns the pattern of the calls, unless they may be repeated.
+    /// Runs the calls, after the checks that precede the first edit: neighbours that change nothing
+    /// at the same time, all others one after the other. A failed call does not affect the others.
+    /// Returns the pattern of the calls, unless they may be repeated.
     async fn run_calls(
         &mut self,
         turn: &Turn,
@@ -179,14 +180,24 @@ impl Round {
         let started = Instant::now();
         verification.run_before_edits(&self.calls).await?;
         let at_once = environment.loaded.settings.tools.max_concurrency.max(1);
-        let calls = std::mem::take(&mut self.calls).into_iter().enumerate();
-        let calls = calls.map(async |(index, call)| Ok((index, call.finish(turn).await?)));
-        let mut ended: Vec<(usize, EndedCall)> = stream::iter(calls).buffer_unordered(at_once).try_collect().await?;
-        ended.sort_by_key(|(index, _)| *index);
-        for message in ended.iter_mut().flat_map(|(_, call)| std::mem::take(&mut call.messages)) {
+        let mut calls = std::mem::take(&mut self.calls).into_iter().peekable();
+        let mut ended: Vec<EndedCall> = Vec::new();
+        while let Some(call) = calls.next() {
+            let mut group = vec![call];
+            while group[0].is_concurrent()
+                && let Some(next) = calls.next_if(ToolCall::is_concurrent)
+            {
+                group.push(next);
+            }
+            let running = group.into_iter().enumerate().map(async |(index, call)| Ok((index, call.finish(turn).await?)));
+            let mut together: Vec<(usize, EndedCall)> = stream::iter(running).buffer_unordered(at_once).try_collect().await?;
+            together.sort_by_key(|(index, _)| *index);
+            ended.extend(together.into_iter().map(|(_, call)| call));
+        }
+        for message in ended.iter_mut().flat_map(|call| std::mem::take(&mut call.messages)) {
             turn.commit(hooks::message_notice(message)).await?;
         }
-        let pattern = CallPattern::new(ended.into_iter().map(|(_, call)| call));
+        let pattern = CallPattern::new(ended.into_iter());
         // A call that waits, such as for another machine, may be repeated.
         Ok(pattern.filter(|_| started.elapsed() < REPEATED_ROUND_TIME))
     }

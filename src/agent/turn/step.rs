@@ -11,9 +11,10 @@ use super::fallback::Fallback;
 use crate::agent::services::model_error;
 use crate::config::Price;
 use crate::content::{BudgetLimit, Cost, Part, Role, StepOutcome, StopReason, Usage};
+use crate::context::request_record::{RequestMessages, request_messages};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
-use crate::model::{Chunk, Message, Model, Request};
+use crate::model::{Chunk, Message, Model, Request, RequestForm};
 use crate::session::Turn;
 use crate::session::clock::now_ms;
 
@@ -43,6 +44,15 @@ pub(crate) struct Steps<'a> {
     usage_so_far: Option<Usage>,
     /// True if the messages of the answer are not recorded.
     silent: bool,
+    /// The running request.
+    sent: Option<SentRequest>,
+}
+
+/// A request whose step has started.
+struct SentRequest {
+    request: Request,
+    form: Option<Arc<RequestForm>>,
+    messages: RequestMessages,
 }
 
 impl<'a> Steps<'a> {
@@ -55,8 +65,8 @@ impl<'a> Steps<'a> {
         cost_limit: Option<BudgetLimit>,
     ) -> Result<Steps<'a>> {
         let price = fallback.price(model.id()).await;
-        let (number, usage, cost, usage_so_far, silent) = (0, None, None, None, false);
-        let steps = Steps { turn, model, fallback, number, price, cost_limit, usage, cost, usage_so_far, silent };
+        let (number, usage, cost, usage_so_far, silent, sent) = (0, None, None, None, false, None);
+        let steps = Steps { turn, model, fallback, number, price, cost_limit, usage, cost, usage_so_far, silent, sent };
         steps.check_price(steps.model.id(), steps.price.as_ref()).map(|()| steps)
     }
 
@@ -79,7 +89,7 @@ impl<'a> Steps<'a> {
     pub(crate) async fn ask_silently(&mut self, request: Request) -> Result<ModelAnswer> {
         self.silent = true;
         self.turn.children.reserve(&self.turn.log, &self.turn.id);
-        self.start().await;
+        self.start(&request).await;
         let answer = self.answer_with_fallback(&request).await;
         self.silent = false;
         let (outcome, error) = match &answer {
@@ -95,7 +105,7 @@ impl<'a> Steps<'a> {
     /// it has recorded the answer; the step of an error has ended. An answer without text and calls
     /// is discarded, and the request is sent once more with a note. A second one is an error.
     pub(crate) async fn ask(&mut self, mut request: Request) -> Result<ModelAnswer> {
-        self.start().await;
+        self.start(&request).await;
         let mut answer = self.answer_with_fallback(&request).await;
         if let Ok(empty) = answer.as_mut()
             && empty.is_empty()
@@ -103,9 +113,9 @@ impl<'a> Steps<'a> {
             AnswerBuilder::with_parts(self.turn, std::mem::take(&mut empty.parts)).discard().await;
             self.end(StepOutcome::Retried, Some(EMPTY.into())).await;
             self.turn.emit(Body::notice(Severity::Warning, EMPTY, "the request is sent once more")).await;
-            self.start().await;
             // An equal request may have an equal answer.
             add_note(&mut request.messages, EMPTY_NOTE);
+            self.start(&request).await;
             answer = self.answer_with_fallback(&request).await;
         }
         if let Err(error) = &answer {
@@ -133,7 +143,7 @@ impl<'a> Steps<'a> {
             self.end(StepOutcome::Retried, Some(error.message.clone())).await;
             self.turn.emit(Body::notice(Severity::Warning, format!("Using {}", model.id()), error.message)).await;
             (self.price, self.model) = (price, model);
-            self.start().await;
+            self.start(request).await;
         }
     }
 
@@ -155,10 +165,15 @@ impl<'a> Steps<'a> {
         None
     }
 
-    async fn start(&mut self) {
+    async fn start(&mut self, request: &Request) {
         self.number += 1;
         (self.usage, self.cost, self.usage_so_far) = (None, None, None);
-        self.turn.emit(Body::StepStarted { step: self.number, model: self.model.id().into() }).await;
+        let (log, form) = (&self.turn.log, self.model.request_form());
+        let messages = log.state(|state| request_messages(&request.messages, &state.history.messages()));
+        let digest = log.requests.add(request, form.clone(), &messages).await;
+        self.sent = Some(SentRequest { request: request.clone(), form, messages });
+        let (step, model) = (self.number, self.model.id().into());
+        self.turn.emit(Body::StepStarted { step, model, request: Some(digest) }).await;
     }
 
     /// Records the end of a request. `error` is the reason for a failure or a retry.
@@ -168,12 +183,23 @@ impl<'a> Steps<'a> {
 
     async fn complete(&mut self, outcome: StepOutcome, error: Option<String>, retry_at_ms: Option<u64>) {
         let (step, model, usage, cost) = (self.number, self.model.id().into(), self.usage.take(), self.cost.take());
-        self.turn.emit(Body::StepCompleted { step, model, outcome, usage, cost, error, retry_at_ms }).await;
+        let request = self.record_changed_form().await;
+        self.turn.emit(Body::StepCompleted { step, model, outcome, usage, cost, error, retry_at_ms, request }).await;
+    }
+
+    /// Records the request again if it was sent in another form than its step began with.
+    async fn record_changed_form(&mut self) -> Option<String> {
+        let SentRequest { request, form, messages } = self.sent.take()?;
+        let sent = self.model.request_form();
+        match sent == form {
+            true => None,
+            false => Some(self.turn.log.requests.add(&request, sent, &messages).await),
+        }
     }
 
     async fn answer(&mut self, request: Request) -> Result<ModelAnswer> {
         let (turn, model) = (self.turn, self.model.clone());
-        let (mut stream, mut builder) = (model.stream(request), AnswerBuilder::new(turn, self.silent));
+        let (mut stream, mut builder) = (model.stream(request.clone()), AnswerBuilder::new(turn, self.silent));
         loop {
             let chunk = tokio::select! {
                 biased;
@@ -213,7 +239,7 @@ impl<'a> Steps<'a> {
                     let at = now_ms() + delay.as_millis() as u64;
                     self.complete(StepOutcome::Retried, Some(reason), Some(at)).await;
                     turn.emit(Body::notice(Severity::Warning, title, description)).await;
-                    self.start().await;
+                    self.start(&request).await;
                 }
                 Some(Ok(Chunk::Stop(stop))) => {
                     // An answer that is truncated at a limit has no final usage.

@@ -1,6 +1,7 @@
 //! The tool calls of a turn: their events are recorded in the turn's log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,7 @@ use crate::event::{Body, ToolChange};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
-use crate::toolkit::{ClientAccess, Progress, Subagents};
+use crate::toolkit::{ClientAccess, KnownContent, KnownFiles, Progress, Subagents};
 
 impl CallHost for Turn {
     fn cancel(&self) -> &CancellationToken {
@@ -27,6 +28,13 @@ impl CallHost for Turn {
 
     fn needs_instructions(&self, file: &str) -> bool {
         !self.log.state(|state| state.history.has_instructions(file))
+    }
+
+    fn known_files(&self) -> Option<KnownFiles> {
+        let files = self.log.state(|state| state.shown_files.clone());
+        Some(Arc::new(move |path| {
+            Some(KnownContent { at_ms: files.known_at(path)?, is_last_seen: files.is_last_seen_whole(path) })
+        }))
     }
 
     fn has_reported(&self, title: &str) -> bool {
@@ -90,7 +98,15 @@ impl CallHost for Turn {
         Box::pin(async move {
             let Question { tool_call_id, label: tool, content, options, review, timeout, cancel } = question;
             let cancel = &cancel;
-            Turn::ask(self, TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review }).await
+            Turn::ask(self, TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn: true, cancel, review }).await
         })
+    }
+
+    fn unanswered(&self, timeout: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.answer_deadline(timeout).passed())
+    }
+
+    fn is_unanswered(&self) -> bool {
+        Turn::is_unanswered(self)
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
 use crate::session::Session;
+use crate::session::permissions::broker::Responder;
 
 /// Callback that makes a transport show a session to its client, from the given seq on, unless the
 /// session is already shown.
@@ -98,6 +99,8 @@ pub struct Client {
     pub data: PathBuf,
     capabilities: RwLock<acp::ClientCapabilities>,
     logged_out: AtomicBool,
+    /// True if the client said that no person answers its permission requests.
+    is_program: AtomicBool,
     show: OnceLock<ShowSession>,
 }
 
@@ -123,6 +126,7 @@ impl Client {
             data: PathBuf::new(),
             capabilities: RwLock::default(),
             logged_out: AtomicBool::new(false),
+            is_program: AtomicBool::new(false),
             show: OnceLock::new(),
         }
     }
@@ -189,6 +193,16 @@ impl Client {
     pub(crate) fn supports_boolean_options(&self) -> bool {
         let options = self.capabilities().session.and_then(|session| session.config_options);
         options.is_some_and(|options| options.boolean.is_some())
+    }
+
+    /// Returns who answers permission requests through the client.
+    pub(crate) fn responder(&self) -> Responder {
+        if self.is_program.load(Ordering::Acquire) { Responder::Program } else { Responder::Person }
+    }
+
+    /// Sets whether a person answers permission requests through the client.
+    pub(crate) fn set_interactive(&self, interactive: bool) {
+        self.is_program.store(!interactive, Ordering::Release);
     }
 
     /// Sets the capabilities of the client.

@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::id::{SessionId, TurnId};
 use crate::limits;
-use crate::session::permissions::broker::ResponderGuard;
+use crate::session::permissions::broker::{Responder, ResponderGuard};
 use crate::session::{Follow, FollowAll, Session, Sessions};
 use crate::store::Cursor;
 
@@ -43,6 +43,9 @@ pub(crate) struct FollowParams {
     pub types: Option<String>,
     /// Only events of this turn.
     pub turn: Option<TurnId>,
+    /// A person answers the session's permission requests while the stream is open: they have no
+    /// deadline. Needs the role `controller`.
+    pub interactive: bool,
 }
 
 /// An item of a stream.
@@ -119,6 +122,7 @@ enum EventSource {
 /// session has a client that can answer permission requests.
 struct SessionSource {
     session: Session,
+    interactive: bool,
     /// Directory of the session at the last access check.
     cwd: PathBuf,
     follow: Follow,
@@ -126,10 +130,11 @@ struct SessionSource {
 }
 
 impl SessionSource {
-    fn new(session: Session, after: u64, client: &Client) -> SessionSource {
-        let attendance = (client.role >= ClientRole::Controller).then(|| session.broker.register_responder());
+    fn new(session: Session, after: u64, interactive: bool, client: &Client) -> SessionSource {
+        let responder = if interactive { Responder::Person } else { Responder::Program };
+        let attendance = (client.role >= ClientRole::Controller).then(|| session.broker.register_responder(responder));
         let cwd = session.log.state(|state| state.cwd.clone());
-        SessionSource { follow: session.log.follow(after), _attendance: attendance, cwd, session }
+        SessionSource { follow: session.log.follow(after), interactive, _attendance: attendance, cwd, session }
     }
 
     /// Returns [`Kind::Forbidden`] if the session moved to a directory that the client has no
@@ -153,7 +158,7 @@ impl EventStream {
             Some(id) => {
                 let session = cx.open_read_only(id).await?;
                 let head = session.log.head();
-                let source = SessionSource::new(session.clone(), params.after, &cx.client);
+                let source = SessionSource::new(session.clone(), params.after, params.interactive, &cx.client);
                 // The client that prompted is registered by its prompt.
                 if params.turn.is_none() {
                     sessions.register(&session).await;
@@ -299,7 +304,7 @@ impl EventStream {
         }
         match beyond.and(sessions.open_read_only(&id).await) {
             Ok(session) => {
-                **one = SessionSource::new(session, one.follow.cursor(), &self.client);
+                **one = SessionSource::new(session, one.follow.cursor(), one.interactive, &self.client);
                 Ok(true)
             }
             Err(error) if error.kind == Kind::NotFound => Ok(false),

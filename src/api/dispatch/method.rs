@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_context::CallContext;
 use super::client::ClientRole;
 use super::event_stream::EventStream;
+use super::params;
 use super::route::Route;
 use super::schemas::standalone;
 use crate::error::{Error, Kind, Result};
@@ -157,8 +159,10 @@ pub struct MethodRow {
     pub example: &'static str,
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub result: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of the params, once it is needed.
+    schema: OnceLock<Schema>,
     /// Decodes params without running the method.
-    pub check: fn(Value) -> Result<()>,
+    decode: fn(Value) -> Result<()>,
     pub call: fn(CallContext, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
 }
 
@@ -179,7 +183,8 @@ impl MethodRow {
             example: M::EXAMPLE,
             params: M::Params::json_schema,
             result: M::Result::json_schema,
-            check: |params| decode::<M>(params).map(drop),
+            schema: OnceLock::new(),
+            decode: |params| decode::<M>(params).map(drop),
             call: erased::<M>,
         }
     }
@@ -187,7 +192,22 @@ impl MethodRow {
     /// Runs a call in this process, as [`MethodRow::guarded`] does.
     pub(crate) async fn run_here(&self, cx: CallContext, params: Value) -> Result<Reply<Value>> {
         let cancel = cx.cancel.clone();
-        self.guarded(&cancel, async { (self.call)(cx, params).await }).await
+        let call = async {
+            cx.client.require_role(self.role)?;
+            self.check_types(&params)?;
+            (self.call)(cx, params).await
+        };
+        self.guarded(&cancel, call).await
+    }
+
+    /// Checks params without running the method.
+    pub(in crate::api) fn check(&self, params: Value) -> Result<()> {
+        self.check_types(&params)?;
+        (self.decode)(params)
+    }
+
+    fn check_types(&self, params: &Value) -> Result<()> {
+        params::check_types(self.schema.get_or_init(|| standalone(self.params)), "", params)
     }
 
     /// Awaits a call of this method. A panic is returned as an error. A cancelled call returns
@@ -228,10 +248,9 @@ impl MethodRow {
     }
 }
 
-/// Checks the role, decodes the params, calls the method and encodes its result.
+/// Decodes the params, calls the method and encodes its result.
 fn erased<M: Method>(cx: CallContext, params: Value) -> BoxFuture<'static, Result<Reply<Value>>> {
     Box::pin(async move {
-        cx.client.require_role(M::ROLE)?;
         let Reply { result, after, follow, stream } = M::call(cx, decode::<M>(params)?).await?;
         let encode = |result| serde_json::to_value(result).map_err(|error| Error::internal(format!("{}: {error}", M::NAME)));
         Ok(Reply { result: result.and_then(encode), after, follow, stream })
@@ -246,20 +265,5 @@ fn decode<M: Method>(params: Value) -> Result<M::Params> {
         _ => return Err(Error::invalid_params("params: must be an object")),
     };
     M::complete(&mut object);
-    if let Some(path) = numeric_type(&object) {
-        return Err(Error::invalid_params(format!("{path}.type: must be a string")));
-    }
-    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
-        let path = error.path().to_string();
-        let problem = error.into_inner().to_string();
-        Error::invalid_params(if path == "." { problem } else { format!("{path}: {problem}") })
-    })
-}
-
-/// Returns the path of the first list item whose `type` is a number. Such an item must be rejected
-/// here, because serde would accept the number as the index of a variant.
-fn numeric_type(params: &Map<String, Value>) -> Option<String> {
-    let lists = params.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
-    let mut items = lists.flat_map(|(name, list)| list.iter().enumerate().map(move |(index, item)| (name, index, item)));
-    items.find(|(_, _, item)| item["type"].is_number()).map(|(name, index, _)| format!("{name}[{index}]"))
+    params::deserialize("", Value::Object(object))
 }

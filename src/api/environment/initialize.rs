@@ -108,6 +108,8 @@ impl Method for Initialize {
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let terminal = params.client_capabilities.auth.terminal;
+        let ours = params.meta.as_ref().and_then(|meta| meta.get("nuncio"));
+        cx.client.set_interactive(ours.and_then(|ours| ours["interactive"].as_bool()).unwrap_or(true));
         cx.client.introduce(params.client_capabilities);
         let override_mode =
             acp::SessionSystemPromptModeCapabilities::new().override_(acp::SessionSystemPromptOverrideCapabilities::new());

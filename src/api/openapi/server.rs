@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{error_responses, header};
 use crate::api::Route;
-use crate::hub::TerminalHook;
+use crate::hub::TerminalReport;
 
 /// Returns the operations with their routes.
 pub(super) fn operations(generator: &mut SchemaGenerator) -> Vec<(Route, Value)> {
@@ -45,14 +45,14 @@ pub(super) fn operations(generator: &mut SchemaGenerator) -> Vec<(Route, Value)>
     ]
 }
 
-/// Describes `POST /hook`: a hook of Claude Code.
+/// Describes `POST /hook`: a hook of Claude Code, or the status of another program.
 fn hook(generator: &mut SchemaGenerator) -> Value {
-    let doc = "A hook of Claude Code in a terminal, which reports the status of that session. The response is empty: nuncio has no \
-               opinion about the call.";
-    let mut directory = header("X-Workspace-Path", "The directory in which Claude Code works.", json!({ "type": "string" }));
+    let doc = "A hook of Claude Code in a terminal, which reports the status of that session, or the status of any other program. The \
+               response is empty: nuncio has no opinion about the call.";
+    let mut directory = header("X-Workspace-Path", "The directory in which the program works.", json!({ "type": "string" }));
     directory["required"] = true.into();
     directory["example"] = "/home/me/project".into();
-    let schema = generator.subschema_for::<TerminalHook>();
+    let schema = generator.subschema_for::<TerminalReport>();
     let example = json!({ "hook_event_name": "Stop", "session_id": "8c1b1f0e-4f0a-4a43-9a3c-2f1f8a3f5a10" });
     ServerOperation::new("hook", "Reports the status of an agent in a terminal", doc, Map::new())
         .parameter(directory)

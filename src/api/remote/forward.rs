@@ -164,7 +164,7 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
         },
         _ => {
             // Invalid params are refused before the session is opened.
-            (row.check)(params.clone())?;
+            row.check(params.clone())?;
             match placement::place(sessions, id).await {
                 Err(error) if row.adds_message => return Err(error),
                 // Calls that add no message also work in a process without the directory.

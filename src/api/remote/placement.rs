@@ -77,8 +77,9 @@ async fn is_directory(path: &Path) -> bool {
 /// Returns connections to the other nodes that have the directory of a session.
 async fn nodes_with_directory(sessions: &Sessions, id: &SessionId) -> Result<Vec<Arc<PeerConnection>>> {
     let nodes = sessions.other_nodes().await?;
-    // Nodes that accept no connections are left out.
-    let connections = nodes.iter().filter_map(|node| sessions.peers().connect(node).ok());
+    // Editors and commands accept no connections: they are left out, because they end early.
+    let servers = nodes.iter().filter(|node| node.remote.as_ref().is_some_and(|remote| remote.address.is_some()));
+    let connections = servers.filter_map(|node| sessions.peers().connect(node).ok());
     let asked = connections.map(async |node| ask(&node, id, true).await.then_some(node));
     Ok(join_all(asked).await.into_iter().flatten().collect())
 }

@@ -54,11 +54,10 @@ pub(in crate::api) async fn outcome(
         return Err(Error::new(Kind::Cancelled, format!("the message is queued in session {id}, whose owner ended")));
     };
     cx.report_started(TurnStart { session: id.clone(), turn: turn.clone(), after: before });
-    let (stop, seq) = tokio::time::timeout(limits::FORWARD_ANSWER, end(&session, &turn, before))
+    let (response, seq) = tokio::time::timeout(limits::FORWARD_ANSWER, end(&session, &turn, before))
         .await
         .unwrap_or_else(|_| Err(Error::new(Kind::Timeout, format!("turn {turn} has no end yet"))))?;
-    let stop = stop.map(|stop| json!({ "stopReason": crate::protocol::content::stop_reason(stop) }));
-    Ok(Some(Reply::from_result(stop).after(id.clone(), seq)))
+    Ok(Some(Reply::from_result(response).after(id.clone(), seq)))
 }
 
 /// Searches the message of the call after `before`. Returns its turn, which a queued message does
@@ -81,9 +80,9 @@ async fn find(cx: &CallContext, session: &Session, before: Seq) -> Result<Option
     Ok(found)
 }
 
-/// Waits for the end of the turn, and ends it if no process owns the session. Returns how the turn
-/// ended, and the seq of its last event.
-async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<StopReason>, Seq)> {
+/// Waits for the end of the turn, and ends it if no process owns the session. Returns the response
+/// to its prompt, and the seq of its last event.
+async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<Value>, Seq)> {
     let mut follow = session.log.follow(before);
     loop {
         for event in follow.read().await? {
@@ -101,11 +100,19 @@ async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<St
     }
 }
 
-/// Returns the outcome of a turn if this event ends it.
-pub(crate) fn turn_end(event: &Event) -> Option<Result<StopReason>> {
+/// Returns the response to the prompt of a turn if this event ends it: its stop reason, and the
+/// cause of a turn that no client cancelled.
+pub(crate) fn turn_end(event: &Event) -> Option<Result<Value>> {
+    let stopped = |reason| json!({ "stopReason": crate::protocol::content::stop_reason(reason) });
     match &event.body {
-        Body::TurnCompleted { stop_reason } => Some(Ok(*stop_reason)),
-        Body::TurnCancelled {} => Some(Ok(StopReason::Cancelled)),
+        Body::TurnCompleted { stop_reason } => Some(Ok(stopped(*stop_reason))),
+        Body::TurnCancelled { cause } => {
+            let mut response = stopped(StopReason::Cancelled);
+            if let Some(cause) = cause {
+                response["_meta"] = json!({ "nuncio": { "cause": cause } });
+            }
+            Some(Ok(response))
+        }
         Body::TurnInterrupted {} => {
             let interrupted = Error::new(Kind::Cancelled, "the process exited before the turn was complete");
             Some(Err(interrupted.details(json!({ "turnId": event.turn_id, "status": "interrupted" }))))

@@ -186,7 +186,7 @@ impl Attachments {
             _ => {}
         }
         let text = match kind {
-            TEXT | HTML if bytes.len() <= limits::READ_BYTES_MAX => String::from_utf8(bytes).ok(),
+            TEXT | HTML if bytes.len() <= limits::TEXT_BYTES_MAX => String::from_utf8(bytes).ok(),
             TEXT | HTML => None,
             _ => self.stored_text(name),
         };

@@ -3,6 +3,7 @@
 use schemars::Schema;
 use serde_json::{Map, Value};
 
+use crate::api::dispatch::params::decode;
 use crate::api::dispatch::schemas::inlined;
 use crate::content::BudgetLimits;
 use crate::error::{Error, Result};
@@ -19,8 +20,7 @@ pub(in crate::api) fn read(field: &str, value: Value) -> Result<BudgetLimits> {
     if costs.into_iter().any(|cost| cost < 0.0) {
         return Err(Error::invalid_params(format!("{field}: a cost must be 0 or more")));
     }
-    serde_path_to_error::deserialize(value)
-        .map_err(|error| Error::invalid_params(format!("{field}.{}: {}", error.path(), error.inner())))
+    decode(field, value)
 }
 
 /// Reads the field `_meta.nuncio.budget` of a prompt; `None` if it is absent or `null`.

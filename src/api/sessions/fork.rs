@@ -10,9 +10,10 @@ use super::system_prompt::SystemPromptChange;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::method::{FollowChange, Method, Reply};
+use crate::api::dispatch::params::decode_meta;
 use crate::api::dispatch::route::Route;
 use crate::api::environment::mcp_servers::mcp_servers;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::SessionChange;
 use crate::id::SessionId;
 use crate::protocol::acp;
@@ -32,7 +33,7 @@ pub(crate) struct ForkParams {
 }
 
 /// The fields of `_meta.nuncio` in `session/fork`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ForkMeta {
     title: Option<String>,
@@ -61,10 +62,7 @@ impl Method for ForkSession {
 
     async fn call(cx: CallContext, params: ForkParams) -> Result<Reply<ForkResult>> {
         cx.client.authorized()?;
-        let ours = params.meta.as_ref().and_then(|meta| meta.get("nuncio")).cloned();
-        let meta: ForkMeta = ours
-            .map_or(Ok(ForkMeta::default()), serde_path_to_error::deserialize)
-            .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))?;
+        let meta: ForkMeta = decode_meta(params.meta.as_ref())?;
         let servers = mcp_servers(&cx, params.mcp_servers.unwrap_or_default())?;
         let sessions = cx.authorize(&params.session_id).await?;
         let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;

@@ -13,6 +13,7 @@ use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::convert::{acp_id, into_meta, session_id};
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::method::{FollowChange, Method, Reply, Scope};
+use crate::api::dispatch::params::decode_meta;
 use crate::api::dispatch::route::Route;
 use crate::api::dispatch::schemas::{inlined, optional};
 use crate::api::environment::mcp_servers::mcp_servers;
@@ -45,12 +46,6 @@ struct NewSessionMeta {
 
 impl NewSessionMeta {
     const FIELDS: &[&str] = &["model", "mode", "thinking", "systemPrompt", "title", "agent", "budget"];
-
-    fn read(meta: Option<&acp::Meta>) -> Result<NewSessionMeta> {
-        let Some(ours) = meta.and_then(|meta| meta.get("nuncio")) else { return Ok(NewSessionMeta::default()) };
-        serde_path_to_error::deserialize(ours.clone())
-            .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
-    }
 }
 
 /// Adds an empty `mcpServers`, which clients may omit but ACP's type requires.
@@ -106,7 +101,7 @@ pub(in crate::api) async fn create_session(
     origin: Option<&str>,
 ) -> Result<Reply<acp::NewSessionResponse>> {
     cx.client.authorized()?;
-    let meta = NewSessionMeta::read(params.meta.as_ref())?;
+    let meta = decode_meta::<NewSessionMeta>(params.meta.as_ref())?;
     let servers = mcp_servers(&cx, params.mcp_servers)?;
     let cwd = directory(&cx, "cwd", &params.cwd)?;
     let mode = meta.mode.unwrap_or(cx.app.mode);

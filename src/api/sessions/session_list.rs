@@ -12,6 +12,7 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::convert::{acp_id, into_meta};
 use crate::api::dispatch::directories::absolute;
 use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::params::decode_meta;
 use crate::api::dispatch::route::Route;
 use crate::api::dispatch::schemas::inlined;
 use crate::error::{Error, Result};
@@ -29,14 +30,6 @@ struct ListSessionsMeta {
     children: bool,
     /// Also list sessions without a message.
     empty: bool,
-}
-
-impl ListSessionsMeta {
-    fn read(meta: Option<&acp::Meta>) -> Result<ListSessionsMeta> {
-        let Some(ours) = meta.and_then(|meta| meta.get("nuncio")) else { return Ok(ListSessionsMeta::default()) };
-        serde_path_to_error::deserialize(ours.clone())
-            .map_err(|error| Error::invalid_params(format!("_meta.nuncio.{}: {}", error.path(), error.inner())))
-    }
 }
 
 /// The method `session/list`.
@@ -70,7 +63,7 @@ impl Method for ListSessions {
     }
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let ListSessionsMeta { children, empty } = ListSessionsMeta::read(params.meta.as_ref())?;
+        let ListSessionsMeta { children, empty } = decode_meta(params.meta.as_ref())?;
         let archived = archived(params.archived)?;
         let after = match params.cursor.as_deref() {
             None => None,

@@ -16,15 +16,16 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
+use crate::api::environment::agent_processes;
 use crate::api::environment::agent_status::StatusSnapshot;
-use crate::config::Policy;
+use crate::config::{Policy, mask_urls};
 use crate::content::{AgentStatus, ToolCategory, ToolKind};
 use crate::error::Result;
 use crate::hub::TerminalSession;
 use crate::id::SessionId;
 use crate::permission::rules::Rules;
 use crate::protocol::acp;
-use crate::session::{AgentInfo, OfferedTool};
+use crate::session::{AgentInfo, HostedProcess, OfferedTool};
 use crate::toolkit::AnyTool;
 use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};
 
@@ -110,10 +111,15 @@ impl Method for ListTools {
 pub(crate) struct AgentView {
     name: String,
     kind: String,
-    /// Missing for hosted agents: their programs are not started for this list.
+    /// The program of a hosted agent and its arguments, with credentials in URLs masked.
+    command: Option<Vec<String>>,
+    /// The version that a hosted agent reported last, when it ran or was checked. No program is
+    /// started for this list.
     version: Option<String>,
     /// Why sessions cannot use the agent.
     problem: Option<String>,
+    /// The running processes of a hosted agent, in all nuncio processes that use the store.
+    processes: Option<Vec<HostedProcess>>,
 }
 
 /// Selects the directory whose agent definitions are listed.
@@ -180,11 +186,19 @@ impl Method for ListAgents {
     const DOC: &'static str = "Lists the agents that can work in a session, and the agent definitions of a directory.";
 
     async fn call(cx: CallContext, params: ListAgentsParams) -> Result<Reply<AgentList>> {
-        let agent = |info: AgentInfo| AgentView {
-            name: info.name,
-            kind: info.kind.into(),
-            version: Some(info.version).filter(|version| !version.is_empty()),
-            problem: info.problem,
+        let mut running = agent_processes::list(&cx).await?;
+        let agent = |info: AgentInfo| {
+            let processes: Vec<_> = running.extract_if(.., |process| process.agent == info.name).collect();
+            let version = processes.iter().find_map(|process| process.version.clone()).unwrap_or(info.version);
+            let is_hosted = !info.command.is_empty();
+            AgentView {
+                name: info.name,
+                kind: info.kind.into(),
+                command: is_hosted.then(|| info.command.iter().map(|word| mask_urls(word)).collect()),
+                version: Some(version).filter(|version| !version.is_empty()),
+                problem: info.problem,
+                processes: is_hosted.then_some(processes),
+            }
         };
         let cwd = match &params.cwd {
             Some(cwd) => directory(&cx, "cwd", cwd)?,
@@ -243,6 +257,8 @@ pub(crate) struct StatusView {
     terminals: Vec<TerminalSession>,
     /// Current cursor of the stream of all sessions: later events come after it.
     cursor: u64,
+    /// The base URL of this process, if it serves HTTP.
+    url: Option<String>,
     /// Identity of the calling client; `role` is its role.
     principal: String,
     role: ClientRole,
@@ -296,6 +312,7 @@ impl Method for GetStatus {
             directories: directories.into_values().collect(),
             terminals: snapshot.into_terminals(),
             cursor,
+            url: cx.app.services.url().map(str::to_owned),
             principal: cx.client.principal.clone(),
             role: cx.client.role,
             model: cx.app.services.user.settings.model.clone(),

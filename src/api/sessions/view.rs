@@ -143,6 +143,10 @@ pub(crate) struct SessionView {
     tools: Vec<String>,
     /// The id of the session in the hosted agent, from its first turn on.
     agent_session: Option<String>,
+    /// The setting or the file with which the hosted agent makes calls without asking nuncio, so
+    /// that the mode and the rules have no effect on them. Missing if it asks, or if this is not
+    /// known.
+    agent_rules: Option<String>,
     /// The tool call of another session that created this session of a subagent.
     parent: Option<ParentView>,
     /// The sessions of the subagents, oldest first.
@@ -247,6 +251,7 @@ impl Method for GetSession {
         let claimed = session.is_busy();
         // Settings that cannot be read must not hide the session: the next turn reports the error.
         let setup = session.agent().setup(&session.log).await.unwrap_or_default();
+        let agent_rules = session.agent().own_rules(&session.log);
         let cwd = session.log.state(|state| state.cwd.clone());
         let unavailable = if owned { None } else { unavailable(sessions, id, &cwd).await? };
         let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
@@ -263,6 +268,7 @@ impl Method for GetSession {
             system_prompt: setup.system_prompt,
             tools: setup.tools.into_iter().map(|tool| tool.name).collect(),
             agent_session: state.agent_session.clone(),
+            agent_rules,
             parent: state.parent.as_deref().map(ParentView::from_parent),
             children,
             created_at: timestamp(state.created_ms),

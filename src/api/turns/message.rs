@@ -26,9 +26,12 @@ const CUSTOM_TYPE_CHARS_MAX: usize = 100;
 enum SenderRole {
     #[default]
     User,
-    System,
     /// A message between clients, which no model receives. It starts no turn.
     Custom,
+    #[schemars(skip)]
+    System,
+    #[schemars(skip)]
+    Tool,
 }
 
 /// A message and how it is delivered.
@@ -93,8 +96,15 @@ impl Method for SendMessage {
         let auto_run = auto_run && !matches!(role, SenderRole::Custom);
         let role = match role {
             SenderRole::User => Role::User,
-            SenderRole::System => Role::System,
             SenderRole::Custom => Role::Custom,
+            SenderRole::System => {
+                return Err(Error::invalid_params("role: a message is not part of the system prompt")
+                    .hint("use systemPrompt of the session"));
+            }
+            SenderRole::Tool => {
+                return Err(Error::invalid_params("role: a message is not the result of a call")
+                    .hint("replace the conversation: PUT /v1/sessions/{sessionId}/messages"));
+            }
         };
         let parts = with_attachments(&cx, &id, parts).await?;
         let message_id = cx.message_id.clone();

@@ -47,8 +47,9 @@ pub(crate) struct PermissionView {
     turn_id: Option<TurnId>,
     pub tool_call: PendingToolCall,
     pub options: Vec<PermissionOption>,
-    /// Time at which the request is denied, in milliseconds since the Unix epoch.
-    deadline_ms: u64,
+    /// Time at which the request is denied, in milliseconds since the Unix epoch. Missing while the
+    /// request waits for a person.
+    deadline_ms: Option<u64>,
     /// For changes of files: the files and hunks that the answer may decide about.
     pub review: Option<ReviewOffer>,
 }
@@ -58,7 +59,7 @@ pub(crate) struct PermissionView {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AskedCall")]
 pub(crate) struct PendingToolCall {
-    tool_call_id: ToolCallId,
+    pub tool_call_id: ToolCallId,
     #[serde(flatten)]
     pub tool: ToolLabel,
     pub kind: ToolKind,

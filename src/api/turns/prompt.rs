@@ -115,15 +115,12 @@ pub(in crate::api) async fn prompt_session(
 /// Converts the end of a turn to ACP's response to a prompt. The token counts of the turn are in
 /// `usage` (unstable in ACP v1) and in `_meta.nuncio`, which also has the cost in US dollars.
 fn response(end: TurnEnd) -> Result<acp::PromptResponse> {
-    let TurnEnd { result, usage, cost, seq: _ } = end;
+    let TurnEnd { result, usage, cost, cause, seq: _ } = end;
     let usage = usage.as_ref().map(content::usage);
-    let meta = usage.as_ref().map(|usage| {
-        let mut ours = json!({ "usage": usage });
-        if let Some(cost) = cost {
-            ours["cost"] = json!(cost);
-        }
-        acp::Meta::from_iter([("nuncio".to_string(), ours)])
-    });
+    let facts = [("usage", json!(usage)), ("cost", json!(cost.filter(|_| usage.is_some()))), ("cause", json!(cause))];
+    let known = facts.into_iter().filter(|(_, fact)| !fact.is_null()).map(|(name, fact)| (name.to_owned(), fact));
+    let ours = Map::from_iter(known);
+    let meta = (!ours.is_empty()).then(|| acp::Meta::from_iter([("nuncio".to_string(), Value::Object(ours))]));
     Ok(acp::PromptResponse::new(content::stop_reason(result?)).usage(usage).meta(meta))
 }
 

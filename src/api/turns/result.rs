@@ -53,12 +53,36 @@ pub(crate) struct SessionResult {
     pub answer: String,
     /// Number of permission requests that were denied.
     pub denied: u64,
+    /// The project's checks in the last turn, if they ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckView>,
     /// The files that changed in the workspace since its creation, as `git diff --stat` prints
     /// them; new files are lines `?? PATH`. Missing if git cannot read them. For a session outside
     /// of a workspace, the uncommitted changes of its directory, only if the diff was asked for.
     pub changes: Option<String>,
     /// The unified diff of these changes, if it was asked for; at most 256 KiB.
     pub diff: Option<String>,
+}
+
+/// A check command of a turn.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Check")]
+pub(crate) struct CheckView {
+    /// The command line.
+    pub name: String,
+    pub outcome: CheckOutcome,
+    /// How often the checks ran in the turn.
+    pub rounds: u32,
+}
+
+/// How a check ended in its last round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CheckOutcome {
+    Passed,
+    Failed,
+    /// The checks could not be run, or have not ended.
+    NotRun,
 }
 
 /// The method `_nuncio/session/result`.
@@ -94,7 +118,7 @@ impl Method for GetResult {
             None => None,
         };
         let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));
-        let (answer, denied) = answer_and_denials(&session).await?;
+        let (answer, denied, checks) = work_of(&session).await?;
         Ok(Reply::new(SessionResult {
             session_id: id,
             agent: agent.unwrap_or_else(|| NATIVE.into()),
@@ -105,6 +129,7 @@ impl Method for GetResult {
             duration_ms,
             answer,
             denied,
+            checks,
             changes,
             diff,
         }))
@@ -121,18 +146,34 @@ async fn changes(session: &SessionId, read: impl Future<Output = Result<ChangesS
     None
 }
 
-/// Returns the text of the last answer, and the number of denied permission requests. Cancelled
-/// requests are not denied.
-async fn answer_and_denials(session: &Session) -> Result<(String, u64)> {
-    let (mut view, mut denied, mut after) = (WorkView::default(), 0, 0);
+/// Returns the text of the last answer, the number of denied permission requests, and the checks of
+/// the last turn. Cancelled requests are not denied.
+async fn work_of(session: &Session) -> Result<(String, u64, Vec<CheckView>)> {
+    let (mut view, mut denied, mut checks, mut after) = (WorkView::default(), 0, Vec::new(), 0);
     loop {
         let page = session.log.page(after, limits::PAGE_EVENTS, false).await?;
-        let Some(last) = page.last() else { return Ok((view.into_answer(), denied)) };
+        let Some(last) = page.last() else { return Ok((view.into_answer(), denied, checks)) };
         after = last.seq;
         for event in page {
-            if let Body::PermissionResolved { outcome, .. } = &event.body {
-                let cancelled = *outcome == PermissionOutcome::Cancelled;
-                denied += u64::from(!outcome.allows() && !cancelled);
+            match &event.body {
+                Body::PermissionResolved { outcome, .. } => {
+                    let cancelled = *outcome == PermissionOutcome::Cancelled;
+                    denied += u64::from(!outcome.allows() && !cancelled);
+                }
+                Body::TurnStarted { .. } => checks.clear(),
+                // Round 0 is the state before the turn's changes.
+                Body::VerifyStarted { round: rounds @ 1.., commands, .. } => {
+                    let check = |name: &String| CheckView { name: name.clone(), outcome: CheckOutcome::NotRun, rounds: *rounds };
+                    checks = commands.iter().map(check).collect();
+                }
+                Body::VerifyCompleted { round: 1.., commands, .. } => {
+                    for result in commands {
+                        let outcome = if result.passed { CheckOutcome::Passed } else { CheckOutcome::Failed };
+                        let of_command = checks.iter_mut().filter(|check| check.name == result.command);
+                        of_command.for_each(|check| check.outcome = outcome);
+                    }
+                }
+                _ => {}
             }
             view.apply(&event);
         }

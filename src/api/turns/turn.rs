@@ -11,6 +11,7 @@ use crate::api::dispatch::route::Route;
 use crate::api::sessions::view::PageParams;
 use crate::content::{Cost, StopReason, Usage};
 use crate::error::Result;
+use crate::event::CancelCause;
 use crate::id::{Seq, TurnId};
 use crate::session::folds::turns::{TurnFailure, TurnRecord, TurnStatus};
 
@@ -25,6 +26,8 @@ pub(crate) struct TurnView {
     stop_reason: Option<StopReason>,
     /// Present if the turn failed.
     error: Option<TurnFailure>,
+    /// Why the turn was cancelled, unless a client cancelled it.
+    cause: Option<CancelCause>,
     /// The client that prompted.
     by: Option<String>,
     /// `PROVIDER/NAME` of the model; missing before the turn's first model request.
@@ -51,6 +54,7 @@ impl TurnView {
             status: turn.status,
             stop_reason: turn.stop_reason,
             error: turn.error.as_deref().cloned(),
+            cause: turn.cause,
             by: turn.by.as_deref().map(String::from),
             model: turn.model.as_deref().map(String::from),
             usage,

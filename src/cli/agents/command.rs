@@ -1,7 +1,7 @@
 //! `nuncio agents`: lists and checks the agents that can work in sessions.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -11,13 +11,15 @@ use serde_json::json;
 
 use super::exec;
 use super::file;
-use crate::api::App;
+use crate::api::{App, StopAgents, StopAgentsParams, StoppedAgents};
 use crate::app::{self, Bootstrap};
-use crate::cli::terminal::output::{print, print_json};
+use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
 use crate::hub::{self, AgentCheck, KNOWN};
 use crate::id::SessionId;
+use crate::local::LocalClient;
+use crate::session::HostedProcess;
 use crate::terminal_text::output_line;
 
 #[derive(Debug, Subcommand)]
@@ -38,6 +40,12 @@ pub(in crate::cli) enum AgentsCommand {
         /// Print JSON lines
         #[arg(long)]
         json: bool,
+    },
+    /// End the processes of hosted agents and cancel their turns; with --cwd, only those in DIR
+    Stop {
+        /// Only those of one agent
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
     },
     /// Print the command that opens a session in the agent's own terminal client (OpenCode)
     Attach {
@@ -74,12 +82,13 @@ fn kind_parser() -> impl TypedValueParser<Value = AgentKind> {
     PossibleValuesParser::new(AgentKind::OFFERED.map(AgentKind::id)).map(move |name| kind(name).expect("a possible value"))
 }
 
-/// Runs `nuncio agents`. Returns the exit code.
-pub(crate) async fn run(bootstrap: Bootstrap, command: AgentsCommand) -> Result<u8> {
+/// Runs `nuncio agents`. `cwd` is the directory that a flag names. Returns the exit code.
+pub(crate) async fn run(bootstrap: Bootstrap, command: AgentsCommand, cwd: Option<PathBuf>) -> Result<u8> {
     match command {
         AgentsCommand::List { json } => list(&*app::build(bootstrap)?, json),
         AgentsCommand::Add(options) => add(&bootstrap.places.file, options),
         AgentsCommand::Check { names, json } => check(&*app::build(bootstrap)?, names, json).await,
+        AgentsCommand::Stop { name } => stop(app::build(bootstrap)?, StopAgentsParams { agent: name, cwd }).await,
         AgentsCommand::Attach { id } => attach(&app::build(bootstrap)?, &id.into()).await,
         AgentsCommand::Exec { words } => exec::run(&*app::build(bootstrap)?, words).await,
     }
@@ -106,6 +115,24 @@ fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
     agent.check().map_err(|why| Error::invalid_params(format!("{name}: {why}")))?;
     file::add(file, &name, &agent)?;
     print(format!("added {name} to {}; to test it: nuncio agents check {name}\n", file.display())).map(|()| 0)
+}
+
+/// Ends processes of agents, and prints a line for each. Returns exit code 1 if another nuncio
+/// process could not be asked.
+async fn stop(app: Arc<App>, params: StopAgentsParams) -> Result<u8> {
+    let result = LocalClient::new(app.clone(), "terminal").call::<StopAgents>(params).await;
+    app.shut_down().await;
+    let StoppedAgents { stopped, failures } = result?;
+    for HostedProcess { agent, pid, cwd, .. } in &stopped {
+        print(output_line(&format!("ended {agent}, process {pid} in {}", cwd.display())) + "\n")?;
+    }
+    if stopped.is_empty() {
+        print("no process of an agent was running\n")?;
+    }
+    for failure in &failures {
+        print_stderr(output_line(&format!("nuncio: agents were not ended: {failure}")) + "\n");
+    }
+    Ok(u8::from(!failures.is_empty()))
 }
 
 async fn attach(app: &Arc<App>, id: &SessionId) -> Result<u8> {

@@ -8,11 +8,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
-    App, CloseSession, ComparedAgent, Comparison, DeleteWorkspace, DeleteWorkspaceParams, GetResult, GetResultParams, Prompt,
-    StartComparison, StartComparisonParams, title_of,
+    App, CheckOutcome, CheckView, CloseSession, ComparedAgent, Comparison, DeleteWorkspace, DeleteWorkspaceParams, GetResult,
+    GetResultParams, Prompt, StartComparison, StartComparisonParams, title_of,
 };
 use crate::app::on_signal;
-use crate::cli::errors::{DENIED, exit_code, stop_code};
+use crate::cli::errors::{CHECKS_FAILED, DENIED, exit_code, stop_code};
 use crate::cli::run::result::RunResult;
 use crate::cli::run_options::{OutputFormat, RunOptions};
 use crate::cli::terminal::output::{print, print_json, print_stderr};
@@ -98,9 +98,12 @@ async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], 
     }
     let params = GetResultParams { session_id: entry.session_id.clone(), diff: false };
     let result = client.call::<GetResult>(params).await?;
-    if code == 0 && result.denied > 0 {
-        code = DENIED;
-    }
+    let has_failed = |check: &CheckView| check.outcome != CheckOutcome::Passed;
+    code = match code {
+        0 if result.checks.iter().any(has_failed) => CHECKS_FAILED,
+        0 if result.denied > 0 => DENIED,
+        code => code,
+    };
     let is_deleted = match delete_unchanged(client, &entry).await {
         Ok(is_deleted) => is_deleted,
         Err(error) => {
@@ -142,5 +145,16 @@ fn text(compared: &RunResult) -> String {
     });
     let lines = |text: &str| text.lines().map(|line| output_line(line) + "\n").collect::<String>();
     let changes = result.changes.as_deref().filter(|changes| !changes.is_empty()).map_or("no changes\n".into(), lines);
-    format!("{head}\n{}\n{changes}{place}\n\n", lines(&result.answer))
+    let checks: String = result.checks.iter().map(check_line).collect();
+    format!("{head}\n{}\n{checks}{changes}{place}\n\n", lines(&result.answer))
+}
+
+fn check_line(check: &CheckView) -> String {
+    let outcome = match check.outcome {
+        CheckOutcome::Passed => "passed",
+        CheckOutcome::Failed => "failed",
+        CheckOutcome::NotRun => "not run",
+    };
+    let rounds = if check.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", check.rounds) };
+    output_line(&format!("check {}: {outcome} ({rounds})", check.name)) + "\n"
 }

@@ -39,8 +39,7 @@ impl Chat {
 
     async fn submit_text(&mut self, text: &str) -> Result<bool> {
         if let Some(reason) = self.view.reason.take() {
-            self.view.answer(&reason.id);
-            self.session.answer(&reason.id, &reason.option, Some(text.trim()), None).await?;
+            self.answer(&reason.id, &reason.option, Some(text.trim()), None).await?;
             return Ok(false);
         }
         if let Some(line) = text.trim().strip_prefix('!') {

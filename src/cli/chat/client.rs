@@ -16,6 +16,7 @@ use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::options::Mode;
 use crate::remote::{RemoteEvents, RemoteServer};
+use crate::session::permissions::broker::Responder;
 
 /// Maximum number of pages of a list that are read.
 const PAGES_MAX: usize = 1000;
@@ -73,7 +74,7 @@ impl ChatClient {
     pub(crate) async fn follow(&self, id: &SessionId, after: Seq) -> Result<ChatEvents> {
         match &self.remote {
             Some(remote) => remote.follow(id, after).await.map(ChatEvents::Remote),
-            None => self.local.follow(id, after, true).await.map(ChatEvents::Local),
+            None => self.local.follow(id, after, Some(Responder::Person)).await.map(ChatEvents::Local),
         }
     }
 

@@ -119,8 +119,8 @@ impl ChatView {
             (None, false) => "/help",
         };
         let cost = self.cost.map(|cost| cost.to_string());
-        let model = self.info.model.as_deref().unwrap_or_default();
-        let model = shortened(self.info.agent.as_deref().unwrap_or(model), columns / 3);
+        let model = self.info.agent_name().or_else(|| self.info.model.clone()).unwrap_or_default();
+        let model = shortened(&model, columns / 3);
         // The last parts are omitted on a narrow terminal.
         let parts = [Some(keys.into()), Some(self.info.mode.clone()), Some(model), context, cost, Some(self.place())];
         let mut row = String::new();

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::client::ChatClient;
 use crate::cli::terminal::amounts::tokens;
+use crate::cli::terminal::remarks::hosted_agent;
 use crate::content::{Cost, Usage};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
@@ -22,6 +23,8 @@ pub(crate) struct SessionInfo {
     pub mode: String,
     pub thinking: Option<String>,
     pub agent: Option<String>,
+    /// The setting or the file with which the agent acts without asking nuncio.
+    pub agent_rules: Option<String>,
     pub status: String,
     pub context_tokens: u64,
     pub usage: Usage,
@@ -36,14 +39,20 @@ impl SessionInfo {
         serde_json::from_value(view).map_err(|error| Error::internal(format!("_nuncio/session/get: {error}")))
     }
 
+    /// Returns the name of the hosted agent, and that it acts by its own rules.
+    pub(crate) fn agent_name(&self) -> Option<String> {
+        self.agent.as_ref().map(|agent| hosted_agent(agent, self.agent_rules.is_some()))
+    }
+
     /// Returns the lines of `/status`.
     pub(crate) fn status(&self) -> String {
-        let agent = self.agent.as_deref().unwrap_or("nuncio");
+        let agent = self.agent_name().unwrap_or_else(|| "nuncio".into());
         let rows = [
             ("session", self.session_id.clone()),
             ("title", self.title.clone().unwrap_or_default()),
             ("directory", self.cwd.display().to_string()),
-            ("agent", agent.to_owned()),
+            ("agent", agent),
+            ("own rules", self.agent_rules.clone().unwrap_or_default()),
             ("model", self.model.clone().unwrap_or_default()),
             ("mode", self.mode.clone()),
             ("thinking", self.thinking.clone().unwrap_or_default()),
@@ -58,7 +67,11 @@ impl SessionInfo {
     pub(crate) fn cost_lines(&self) -> String {
         let Usage { input_tokens, output_tokens, cache_read_tokens, .. } = self.usage;
         let cached = (cache_read_tokens > 0).then(|| format!(" ({} of them cached)", tokens(cache_read_tokens)));
-        let cost = self.cost.map_or_else(|| "not known: the price of a model is not known".to_owned(), |cost| cost.to_string());
+        let unknown = match self.usage.total() {
+            0 => "not known: no usage was reported",
+            _ => "not known: the price of a model is not known",
+        };
+        let cost = self.cost.map_or_else(|| unknown.to_owned(), |cost| cost.to_string());
         format!(
             "tokens     {} in{}, {} out; {} in the context\ncost       {cost}\n",
             tokens(input_tokens),

@@ -18,8 +18,9 @@ use super::picker::PickerAction;
 use super::question::QuestionChoice;
 use super::state::Chat;
 use super::view::{Overlay, RejectReason};
-use crate::content::FormAnswer;
+use crate::content::{FormAnswer, ReviewAnswer};
 use crate::error::{Error, Result};
+use crate::id::PermissionId;
 
 /// A second Ctrl-C within this time ends the chat.
 const QUIT_AGAIN: Duration = Duration::from_secs(1);
@@ -152,8 +153,7 @@ impl Chat {
     pub(super) async fn end_review(&mut self, send: bool) -> Result<()> {
         let Some(Overlay::Hunks(review)) = self.view.overlay.take() else { return Ok(()) };
         if send {
-            self.view.answer(&review.id);
-            return self.session.answer(&review.id, &review.option, None, Some(&review.answer())).await;
+            return self.answer(&review.id, &review.option, None, Some(&review.answer())).await;
         }
         if let Some(question) = self.view.questions.iter_mut().find(|question| question.id == review.id) {
             question.review = Some(review);
@@ -210,10 +210,7 @@ impl Chat {
         let Some(question) = self.view.questions.first_mut() else { return Ok(()) };
         let id = question.id.clone();
         match choice {
-            QuestionChoice::Option(option) => {
-                self.view.answer(&id);
-                self.session.answer(&id, &option, None, None).await
-            }
+            QuestionChoice::Option(option) => self.answer(&id, &option, None, None).await,
             QuestionChoice::Reason(option) => {
                 self.view.reason = Some(RejectReason { id, option });
                 Ok(())
@@ -223,6 +220,19 @@ impl Chat {
                 Ok(())
             }
         }
+    }
+
+    /// Sends the answer to a permission request, after which input belongs to the next one.
+    pub(super) async fn answer(
+        &mut self,
+        id: &PermissionId,
+        option: &str,
+        reason: Option<&str>,
+        review: Option<&ReviewAnswer>,
+    ) -> Result<()> {
+        self.session.answer(id, option, reason, review).await?;
+        self.view.close_question(id);
+        Ok(())
     }
 
     async fn tab(&mut self) -> Result<()> {

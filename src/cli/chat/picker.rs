@@ -9,6 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::rows::shortened;
+use crate::cli::terminal::amounts::local_time;
 use crate::content::Cost;
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
@@ -40,7 +41,7 @@ impl ListedSession {
             id: SessionId::from(session["sessionId"].as_str().unwrap_or_default()),
             cwd: session["cwd"].as_str().unwrap_or_default().into(),
             title: text(&session["title"]),
-            updated: text(&session["updatedAt"]).get(..16).unwrap_or_default().replace('T', " "),
+            updated: local_time(&text(&session["updatedAt"])),
             state,
             agent: ours["agent"].as_str().map(output_line),
             cost: Cost::deserialize(&ours["cost"]).ok(),

@@ -46,7 +46,7 @@ pub(crate) struct ChatQuestion {
 impl ChatQuestion {
     /// Creates a request. `content` are its lines, with all characters visible.
     pub(crate) fn new(question: &PermissionQuestion<'_>, content: Vec<String>) -> ChatQuestion {
-        let PermissionQuestion { id, title, content: contents, options, review, is_done } = question;
+        let PermissionQuestion { id, call: _, title, content: contents, options, review, is_done } = question;
         let review = review.as_ref().and_then(|offer| HunkReview::new(id, options, offer, contents));
         let mut choices: Vec<(QuestionChoice, String)> =
             options.iter().map(|option| (QuestionChoice::Option(option.option_id.clone()), output_line(&option.name))).collect();
@@ -67,6 +67,11 @@ impl ChatQuestion {
             appeared: Instant::now(),
             focused: false,
         }
+    }
+
+    /// Starts the time in which the request takes no keys.
+    pub(crate) fn appear(&mut self) {
+        self.appeared = Instant::now();
     }
 
     /// Returns whether digits answer the request: the user moved to it, or the composer is empty

@@ -23,7 +23,7 @@ use crate::terminal_text::output;
 /// Maximum number of results that wait for the event loop.
 const UPDATES_MAX: usize = 32;
 /// Maximum size of the output of a command that is kept, in bytes.
-const OUTPUT_BYTES_MAX: usize = limits::READ_BYTES_MAX;
+const OUTPUT_BYTES_MAX: usize = limits::TEXT_BYTES_MAX;
 /// Maximum number of sessions that the picker lists.
 const SESSIONS_MAX: usize = 500;
 /// Maximum number of paths that complete a word.

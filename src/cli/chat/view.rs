@@ -77,8 +77,6 @@ pub(crate) struct ChatView {
     /// When the terminal sent something last.
     pub last_input: Instant,
     pub last_answer: String,
-    /// The requests that this chat answered.
-    answered: Vec<PermissionId>,
     pub notifier: Notifier,
     pub history_file: PathBuf,
 }
@@ -112,7 +110,6 @@ impl ChatView {
             last_key: Instant::now(),
             last_input: Instant::now(),
             last_answer: String::new(),
-            answered: Vec::new(),
             notifier,
             history_file,
         }
@@ -123,7 +120,7 @@ impl ChatView {
         self.output = self.rest();
         (self.transcript, self.renderer, self.activity) = (Transcript::default(), renderer, TurnActivity::default());
         (self.completion, self.overlay, self.reason) = (None, None, None);
-        (self.questions, self.queue, self.answered) = (Vec::new(), Vec::new(), Vec::new());
+        (self.questions, self.queue) = (Vec::new(), Vec::new());
         (self.busy, self.context, self.cost) = (false, (0, 0), None);
         self.info = SessionInfo { cwd: std::mem::take(&mut self.info.cwd), ..SessionInfo::default() };
         self.commands = super::completion::own_commands();
@@ -147,6 +144,7 @@ impl ChatView {
         for block in transcript.apply(event) {
             self.activity.apply(&block);
             self.block(&block);
+            self.renderer.mode = self.info.mode.parse().ok();
             for piece in self.renderer.render(&block) {
                 self.output.push_str(piece.text());
             }
@@ -154,20 +152,34 @@ impl ChatView {
         self.transcript = transcript;
     }
 
-    /// Removes a request that was answered, here or by another client.
+    /// Handles the end of a request. One that was answered here is closed already.
     fn resolved(&mut self, id: &PermissionId, allowed: bool, by: &str) {
         let was_open = self.questions.iter().any(|question| question.id == *id);
-        self.questions.retain(|question| question.id != *id);
+        if was_open && allowed {
+            self.insert(&output(&format!("  allowed by {by}\n")));
+        }
+        self.close_question(id);
+    }
+
+    /// Closes a request, and shows the next one.
+    pub(crate) fn close_question(&mut self, id: &PermissionId) {
         self.reason = self.reason.take().filter(|reason| reason.id != *id);
         self.overlay = self.overlay.take().filter(|overlay| !matches!(overlay, Overlay::Hunks(review) if review.id == *id));
-        if was_open && allowed && !self.answered.contains(id) {
-            self.print(&format!("  allowed by {by}\n"));
+        let Some(at) = self.questions.iter().position(|question| question.id == *id) else { return };
+        self.questions.remove(at);
+        if at == 0 {
+            self.show_question();
         }
     }
 
-    /// Records that this chat answers a request.
-    pub(crate) fn answer(&mut self, id: &PermissionId) {
-        self.answered.push(id.clone());
+    /// Shows the first request, which input answers from now on.
+    fn show_question(&mut self) {
+        let Some(question) = self.questions.first_mut() else { return };
+        question.appear();
+        if self.plain {
+            let shown = format!("{}Answer with /1, /2, …\n", question.text());
+            self.insert(&output(&shown));
+        }
     }
 
     fn block(&mut self, block: &TranscriptBlock<'_>) {
@@ -198,10 +210,10 @@ impl ChatView {
                 let content: String = content.iter().map(|piece| piece.text()).collect();
                 let question = ChatQuestion::new(question, content.lines().map(String::from).collect());
                 self.control.extend(self.notifier.waits(&question.title));
-                if self.plain {
-                    self.print(&format!("{}Answer with /1, /2, …\n", question.text()));
-                }
                 self.questions.push(question);
+                if self.questions.len() == 1 {
+                    self.show_question();
+                }
                 self.set_title();
             }
             _ => {}
@@ -248,16 +260,22 @@ impl ChatView {
 
     /// Prints lines of the chat itself, before the line that is being written.
     pub(crate) fn print(&mut self, text: &str) {
+        self.insert(&output(text));
+        self.renderer.name_next_call();
+    }
+
+    /// Inserts lines, escaped for a terminal, before the line that is being written.
+    fn insert(&mut self, lines: &str) {
         let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
-        self.output.insert_str(complete, &output(text));
+        self.output.insert_str(complete, lines);
     }
 
     /// Prints a diff in the unified format.
     pub(crate) fn print_diff(&mut self, diff: &str) {
         let text = output(diff);
         let lines: String = text.lines().map(|line| self.renderer.diff_line(line).text().to_owned()).collect();
-        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
-        self.output.insert_str(complete, &lines);
+        self.insert(&lines);
+        self.renderer.name_next_call();
     }
 
     /// Prints an error.

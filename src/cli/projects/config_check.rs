@@ -26,13 +26,29 @@ fn allowed_agents(loaded: &LoadedSettings) -> impl Iterator<Item = Error> {
     })
 }
 
-/// Finds base URLs that are not of HTTP. Other URLs are checked when the settings are read.
+/// Finds URLs whose scheme is wrong. Those of MCP servers are checked when settings are read.
 fn urls(loaded: &LoadedSettings) -> impl Iterator<Item = Error> {
-    let urls = loaded.settings.providers.iter().filter_map(|(name, provider)| Some((name, provider.base_url.as_deref()?)));
-    let wrong = urls.filter(|(_, url)| !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)));
-    wrong.map(|(name, url)| {
-        let message = format!("providers.{name}.base_url: {} is not a URL with the scheme http or https", mask_urls(url));
-        Error::invalid_params(message).hint("begin with http:// or https://")
+    const HTTP: &[&str] = &["http", "https"];
+    let settings = &loaded.settings;
+    let own: [(&str, Option<&str>, &[&str]); 4] = [
+        ("update.url", settings.update.url.as_deref(), HTTP),
+        ("telemetry.otlp_endpoint", settings.telemetry.otlp_endpoint.as_deref(), HTTP),
+        ("cluster.address", settings.cluster.address.as_deref(), &["https"]),
+        ("store.url", settings.store.postgres(), &["postgres", "postgresql"]),
+    ];
+    let own = own.into_iter().filter_map(|(setting, url, schemes)| Some((setting.to_owned(), url?.to_owned(), schemes)));
+    let providers = settings.providers.iter();
+    let providers =
+        providers.filter_map(|(name, provider)| Some((format!("providers.{name}.base_url"), provider.base_url.clone()?, HTTP)));
+    let urls: Vec<(String, String, &[&str])> = providers.chain(own).collect();
+    let is_wrong = |(_, url, schemes): &(String, String, &[&str])| {
+        let scheme = url.split_once("://").filter(|(_, rest)| !rest.is_empty()).map(|(scheme, _)| scheme);
+        !scheme.is_some_and(|scheme| schemes.contains(&scheme))
+    };
+    urls.into_iter().filter(is_wrong).map(|(setting, url, schemes)| {
+        let message = format!("{setting}: {} is not a URL with the scheme {}", mask_urls(&url), schemes.join(" or "));
+        let begin: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+        Error::invalid_params(message).hint(format!("begin with {}", begin.join(" or ")))
     })
 }
 

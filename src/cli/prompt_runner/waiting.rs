@@ -46,7 +46,8 @@ impl PromptRunner {
         }
         let (content, review) = (&tool_call.content, &request.review);
         let is_done = tool_call.tool.name == REVIEW;
-        let question = PermissionQuestion { id: permission_id, title: Some(title.clone()), content, options, review, is_done };
+        let (call, title) = (&tool_call.tool_call_id, Some(title.clone()));
+        let question = PermissionQuestion { id: permission_id, call, title, content, options, review, is_done };
         self.questions.ask(&question, &self.output).await;
     }
 

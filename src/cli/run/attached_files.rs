@@ -71,7 +71,7 @@ async fn block(path: &Path, bytes: Vec<u8>, launcher: &ProcessLauncher) -> Resul
             return Ok(resource(acp::EmbeddedResourceResource::BlobResourceContents(contents)));
         }
         HTML | "text/plain" => {
-            at_most(&bytes, limits::READ_BYTES_MAX, "a text")?;
+            at_most(&bytes, limits::TEXT_BYTES_MAX, "a text")?;
             String::from_utf8(bytes).map_err(|_| Error::invalid_params("the text is not valid UTF-8"))?
         }
         _ => {

@@ -7,6 +7,7 @@ use super::export;
 use super::import;
 use super::session_id::resolve;
 use super::session_list::{ListFormat, list};
+use super::session_requests::print_request;
 use super::session_show;
 use crate::api::{App, CancelTurn, CloseSession, DeleteSession, ListSessions};
 use crate::cli::flags::SessionsCommand;
@@ -51,6 +52,9 @@ async fn dispatch(
         }
         SessionsCommand::Show { id, json, follow: true } => {
             session_show::follow(client, sessions, &resolve(sessions, &id).await?, json, colours).await
+        }
+        SessionsCommand::Requests { id, turn, step } => {
+            print_request(app, sessions, &resolve(sessions, &id).await?, turn.as_deref(), step).await
         }
         SessionsCommand::Cancel { id } => {
             let id = acp::SessionId::new(resolve(sessions, &id).await?.as_str());

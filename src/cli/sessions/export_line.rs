@@ -7,6 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::content::BudgetLimits;
 use crate::event::{Body, SessionChange};
 use crate::id::{SessionId, TurnId};
 use crate::options::{Mode, OptionValue};
@@ -48,6 +49,9 @@ impl SessionLine {
             system_prompt_append: state.system_prompt_append.clone(),
             additional_directories: Some(state.additional_directories.clone()).filter(|list| !list.is_empty()),
             tools: state.tools.clone(),
+            agent: state.agent.clone(),
+            agent_options: state.agent_options.clone(),
+            budget: Some(state.budget.of_session()).filter(|budget| *budget != BudgetLimits::default()),
             ..SessionChange::default()
         };
         SessionLine { id: id.clone(), cwd: state.cwd.clone(), mode: state.mode.clone(), change, created_at_ms }

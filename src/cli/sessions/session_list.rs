@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::ListSessions;
+use crate::cli::terminal::amounts::local_time;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::content::Cost;
 use crate::error::Result;
@@ -74,7 +75,7 @@ fn line(session: acp::SessionInfo) -> String {
     let activity = session.meta.unwrap_or_default().shift_remove("nuncio").unwrap_or_default();
     let title = output_line(session.title.as_deref().unwrap_or_default());
     let updated = session.updated_at.unwrap_or_default();
-    let (cwd, updated) = (output_line(&session.cwd.to_string_lossy()), updated.get(..16).unwrap_or_default().replace('T', " "));
+    let (cwd, updated) = (output_line(&session.cwd.to_string_lossy()), local_time(&updated));
     let state = match (activity["waiting"].as_bool(), activity["status"].as_str()) {
         (Some(true), _) => "[waiting] ",
         (_, Some("busy")) => "[busy] ",
@@ -82,5 +83,6 @@ fn line(session: acp::SessionInfo) -> String {
         _ => "",
     };
     let cost = Cost::deserialize(&activity["cost"]).map(|cost| format!("  {cost}")).unwrap_or_default();
-    format!("{}  {updated}  {cwd}  {state}{title}{cost}\n", session.session_id)
+    let agent = activity["agent"].as_str().map(|agent| format!("  {}", output_line(agent))).unwrap_or_default();
+    format!("{}  {updated}  {cwd}  {state}{title}{agent}{cost}\n", session.session_id)
 }

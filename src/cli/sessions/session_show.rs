@@ -88,7 +88,7 @@ pub(crate) async fn follow(client: &LocalClient, sessions: &Sessions, id: &Sessi
     crate::task::spawn(on_signal(interrupted.clone()));
     let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
     let mut renderer = TerminalRenderer::new(options, &sessions.row(id).await?.cwd);
-    let (mut transcript, mut events) = (Transcript::default(), client.follow(id, 0, false).await?);
+    let (mut transcript, mut events) = (Transcript::default(), client.follow(id, 0, None).await?);
     loop {
         let page = tokio::select! {
             page = events.next() => page,

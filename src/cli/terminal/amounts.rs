@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Local};
+
 /// Formats a number of tokens with at most three digits: `950`, `1.2k`, `34k`, `1.2M`.
 pub(crate) fn tokens(number: u64) -> String {
     match number {
@@ -12,7 +14,13 @@ pub(crate) fn tokens(number: u64) -> String {
     }
 }
 
-/// Formats a time: `0.8 s`, `42 s`, `3 min 5 s`, `2 h 4 min`.
+/// Formats a time of RFC 3339 as the local time: `2026-11-28 14:05`. An invalid time is empty.
+pub(crate) fn local_time(time: &str) -> String {
+    let time = DateTime::parse_from_rfc3339(time);
+    time.map(|time| time.with_timezone(&Local).format("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
+}
+
+/// Formats a duration: `0.8 s`, `42 s`, `3 min 5 s`, `2 h 4 min`.
 pub(crate) fn duration(time: Duration) -> String {
     match time.as_secs() {
         0..10 => format!("{:.1} s", time.as_secs_f64()),

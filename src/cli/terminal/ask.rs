@@ -10,6 +10,7 @@ use crate::api::{AnswerPermission, AnswerPermissionParams};
 use crate::content::{HunkDecision, PermissionOption, PermissionOptionKind, ReviewOffer};
 use crate::id::PermissionId;
 use crate::local::LocalClient;
+use crate::session::permissions::broker::Responder;
 use crate::terminal_text::question_line;
 
 /// How permission questions are answered.
@@ -34,6 +35,15 @@ impl Approver {
     pub(crate) fn restore_terminal(&self) {
         if let Approver::Terminal(lines) = self {
             lines.restore();
+        }
+    }
+
+    /// Returns who answers questions here.
+    pub(crate) fn responder(&self) -> Option<Responder> {
+        match self {
+            Approver::None => None,
+            Approver::Terminal(_) => Some(Responder::Person),
+            Approver::Yes => Some(Responder::Program),
         }
     }
 

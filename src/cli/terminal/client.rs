@@ -35,6 +35,10 @@ impl ClientAccess for TerminalClient {
         false
     }
 
+    fn has_exact_texts(&self) -> bool {
+        false
+    }
+
     fn read_text<'a>(&'a self, _: &'a Path) -> BoxFuture<'a, Result<Option<String>, ClientRefusal>> {
         Box::pin(ready(Ok(None)))
     }

@@ -1,16 +1,18 @@
 //! Renders the blocks of a transcript as text for a plain terminal, or for a pipe.
 
+mod calls;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::markdown::MarkdownStream;
 use super::remarks;
-use crate::content::{PlanEntry, PlanStatus, StopReason, ToolCategory, ToolContent};
+use crate::content::StopReason;
 use crate::event::{CompactionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
-use crate::patch::{self, Side};
-use crate::terminal_text::{OutputFilter, output, output_line, question as escape_question};
-use crate::transcript::{ToolEnd, ToolOutcome, TranscriptBlock, TurnEndReason};
+use crate::options::Mode;
+use crate::terminal_text::{OutputFilter, output, output_line};
+use crate::transcript::{TranscriptBlock, TurnEndReason};
 
 /// A piece of output. Its only control sequences are nuncio's own colours.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct TerminalRenderer {
     incomplete: Vec<(MessageId, bool, String)>,
     /// The call whose title was rendered last, with that title.
     last_call: Option<(ToolCallId, String)>,
+    /// The mode of the session, if it is known.
+    pub(crate) mode: Option<Mode>,
     /// Hints how to allow denied calls that were rendered.
     hinted: Vec<&'static str>,
 }
@@ -75,9 +79,11 @@ enum Style {
     Cyan,
 }
 
-/// Maximum number of lines shown of a tool's output: the first lines, or the last lines if the call
-/// failed.
+/// Maximum number of lines shown of a long text: the first ones, or a command's last ones.
 const OUTPUT_LINES: usize = 12;
+
+/// Maximum number of lines of a user message that is shown whole.
+const MESSAGE_LINES: usize = 20;
 
 impl TerminalRenderer {
     /// Creates a renderer. Paths below `cwd` are shown relative to it.
@@ -90,6 +96,7 @@ impl TerminalRenderer {
             writing: None,
             incomplete: Vec::new(),
             last_call: None,
+            mode: None,
             hinted: Vec::new(),
         }
     }
@@ -99,8 +106,31 @@ impl TerminalRenderer {
         self.markdown.iter_mut().for_each(|markdown| markdown.resize(columns));
     }
 
-    /// Renders a block.
+    /// Makes the next line about a call begin with its title.
+    pub(crate) fn name_next_call(&mut self) {
+        self.last_call = None;
+    }
+
+    /// Renders a block. The next line about a call that follows lines about something else begins
+    /// with the call's title.
     pub(crate) fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
+        let rendered = self.rendered(block);
+        let is_about_call = match block {
+            TranscriptBlock::ToolStart { .. }
+            | TranscriptBlock::ToolEnd(_)
+            | TranscriptBlock::Question(_)
+            | TranscriptBlock::Granted { .. }
+            | TranscriptBlock::Denied(_) => true,
+            TranscriptBlock::SubagentEnd(child, _) => self.last_call.as_ref().is_some_and(|(last, _)| *last == child.tool_call_id),
+            _ => false,
+        };
+        if !is_about_call && !rendered.is_empty() {
+            self.name_next_call();
+        }
+        rendered
+    }
+
+    fn rendered(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
         match block {
             TranscriptBlock::UserMessage { text } => self.user_message(text),
             TranscriptBlock::MessageText { id, thought, text } => self.message_text(id, *thought, text),
@@ -108,12 +138,18 @@ impl TerminalRenderer {
             TranscriptBlock::ToolStart { id, title, .. } => vec![self.call_line("●", id, title)],
             TranscriptBlock::ToolEnd(end) if end.already_shown => Vec::new(),
             TranscriptBlock::ToolEnd(end) => self.tool_end(end),
-            TranscriptBlock::Question(question) => self.question(question.title.as_deref().unwrap_or_default(), question.content),
-            TranscriptBlock::Denied { cancelled: true, reason, .. } => {
-                vec![progress(&self.paint(Style::Yellow, &format!("  cancelled: {}", output(reason))))]
+            TranscriptBlock::Question(question) => {
+                let title = question.title.as_deref().unwrap_or_default();
+                // The next lines would be read as those of the call in the question.
+                self.last_call = Some((question.call.clone(), title.into()));
+                self.question(title, question.content)
             }
-            TranscriptBlock::Denied { reason, by, category, .. } => self.denied(reason, by, *category),
-            TranscriptBlock::Plan(entries) => entries.iter().map(plan_entry).collect(),
+            TranscriptBlock::Granted { call, title, choice } => {
+                let answer = progress(&self.paint(Style::Dim, &format!("  answered: {}", output_line(choice))));
+                self.repeated_title(call, title).into_iter().chain([answer]).collect()
+            }
+            TranscriptBlock::Denied(denial) => self.denied(denial),
+            TranscriptBlock::Plan(entries) => entries.iter().map(|entry| progress(&remarks::plan_entry(entry))).collect(),
             TranscriptBlock::Notice { severity, title, description } => {
                 let style = match severity {
                     Severity::Info => Style::Dim,
@@ -158,30 +194,6 @@ impl TerminalRenderer {
         open.iter().map(|(_, thought, text)| self.message(*thought, &format!("{}\n", output(text)))).collect()
     }
 
-    /// Renders the content of a permission question in full. Text that equals the call's title is
-    /// omitted, because the question itself shows the title.
-    pub(crate) fn question(&self, title: &str, contents: &[ToolContent]) -> Vec<RenderedText> {
-        let mut rendered = Vec::new();
-        for content in contents {
-            match content {
-                ToolContent::Diff { path, old_text, new_text } => {
-                    let diff = self.diff(path, old_text.as_deref(), new_text);
-                    rendered.extend(escape_question(&diff).trim_end_matches('\n').split('\n').map(|line| self.diff_line(line)));
-                }
-                ToolContent::Content { content } => {
-                    let text = content.as_text();
-                    if title != format!("`{}`", text.trim()) {
-                        let text = escape_question(&text);
-                        rendered.extend(text.trim_end_matches('\n').split('\n').map(|line| progress(&format!("  {line}"))));
-                    }
-                }
-                // The command has not started, so there is no output.
-                ToolContent::Terminal { .. } => {}
-            }
-        }
-        rendered
-    }
-
     /// Adds colours. The text must be escaped for a terminal.
     fn paint(&self, style: Style, text: &str) -> String {
         if !self.options.colour {
@@ -213,7 +225,12 @@ impl TerminalRenderer {
         if !(self.options.replay || self.options.conversation) || text.is_empty() {
             return Vec::new();
         }
-        let lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
+        let mut lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
+        // A paste would push the conversation out of the terminal's history.
+        if self.options.conversation && lines.len() > MESSAGE_LINES {
+            let hidden = lines.split_off(OUTPUT_LINES).len();
+            lines.push(self.paint(Style::Dim, &format!("  … {hidden} more lines")));
+        }
         vec![RenderedText::Answer(format!("\n{}\n\n", lines.join("\n")))]
     }
 
@@ -280,114 +297,15 @@ impl TerminalRenderer {
             TurnEndReason::Stopped(StopReason::Refusal) => "the model refused",
             TurnEndReason::Stopped(StopReason::Cancelled) => "stopped",
             TurnEndReason::Cancelled => "cancelled",
+            TurnEndReason::Unanswered => "stopped: no answer to the permission request in time; send a message to continue",
             TurnEndReason::Interrupted => "interrupted: the process that ran the turn has ended",
         };
         Some(progress(&self.paint(Style::Yellow, &format!("■ {stopped}"))))
-    }
-
-    /// Renders a line with the title of a call, to which the next lines belong.
-    fn call_line(&mut self, mark: &str, id: &ToolCallId, title: &str) -> RenderedText {
-        self.last_call = Some((id.clone(), title.into()));
-        progress(&format!("{} {}", self.paint(Style::Cyan, mark), output_line(title)))
-    }
-
-    /// Renders the result of a call. Repeats the title of the call if another call was shown since
-    /// its start.
-    fn tool_end(&mut self, end: &ToolEnd<'_>) -> Vec<RenderedText> {
-        let content = self.tool_content(end.outcome, end.content);
-        let follows = self.last_call.as_ref().is_some_and(|(id, title)| id == end.id && *title == end.title);
-        let head = (!follows && !content.is_empty() && !end.title.is_empty()).then(|| self.call_line("↳", end.id, &end.title));
-        head.into_iter().chain(content).collect()
-    }
-
-    /// Renders the denial of a call. The first of its kind says how to allow such calls.
-    fn denied(&mut self, reason: &str, by: &str, category: Option<ToolCategory>) -> Vec<RenderedText> {
-        let line = progress(&self.paint(Style::Yellow, &format!("  denied: {}", output(reason))));
-        let hint = match (by, category) {
-            ("nobody", Some(ToolCategory::File)) => {
-                "answer at a terminal, or use --mode accept-edits, or a rule in [permissions] of the settings"
-            }
-            ("nobody", _) => "answer at a terminal, or use --mode auto, or a rule in [permissions] of the settings",
-            ("mode", _) => "use another mode, for example --mode ask",
-            ("rule", _) => "change the rule: nuncio config show",
-            _ => return vec![line],
-        };
-        let is_new = !self.options.replay && !self.hinted.contains(&hint);
-        if is_new {
-            self.hinted.push(hint);
-        }
-        let hint = is_new.then(|| progress(&self.paint(Style::Dim, &format!("  to allow it: {hint}"))));
-        std::iter::once(line).chain(hint).collect()
-    }
-
-    fn tool_content(&self, outcome: ToolOutcome, contents: &[ToolContent]) -> Vec<RenderedText> {
-        let mut rendered = Vec::new();
-        for content in contents {
-            match content {
-                ToolContent::Content { content } => rendered.push(self.tool_output(outcome, &content.as_text())),
-                ToolContent::Terminal { output, .. } => rendered.push(self.tool_output(outcome, output)),
-                ToolContent::Diff { path, old_text, new_text } => {
-                    let diff = output(&self.diff(path, old_text.as_deref(), new_text));
-                    rendered.extend(diff.lines().map(|line| self.diff_line(line)));
-                }
-            }
-        }
-        rendered
-    }
-
-    fn diff(&self, path: &Path, old_text: Option<&str>, new_text: &str) -> String {
-        let name = path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string();
-        let side = |text| Side::text(name.trim_start_matches('/'), text);
-        patch::unified_diff(old_text.map(side), Some(side(new_text))).text
-    }
-
-    /// Renders the first lines of a tool's output, or the last lines if the call failed, followed
-    /// by the exit code of a command.
-    fn tool_output(&self, outcome: ToolOutcome, text: &str) -> RenderedText {
-        let text = output(text);
-        let (text, code) = match outcome {
-            ToolOutcome::Exited(code) => {
-                let code = format!("exit code: {code}");
-                (text.trim_end().strip_suffix(&code).unwrap_or(&text), Some(code))
-            }
-            ToolOutcome::Completed | ToolOutcome::Failed => (text.as_str(), None),
-        };
-        let lines: Vec<&str> = text.lines().collect();
-        let hidden = lines.len().saturating_sub(OUTPUT_LINES);
-        let note = |which: &str| (hidden > 0).then(|| format!("… {hidden} {which} lines"));
-        let (before, shown, after) = match outcome {
-            ToolOutcome::Completed => (None, &lines[..lines.len() - hidden], note("more")),
-            ToolOutcome::Failed | ToolOutcome::Exited(_) => (note("earlier"), &lines[hidden..], code),
-        };
-        let lines = before.as_deref().into_iter().chain(shown.iter().copied()).chain(after.as_deref());
-        let lines: Vec<String> = lines.map(|line| format!("  {line}")).collect();
-        let style = if outcome == ToolOutcome::Failed { Style::Red } else { Style::Dim };
-        progress(&self.paint(style, &lines.join("\n")))
-    }
-
-    /// Renders a line of a diff. The line must be escaped for a terminal.
-    pub(crate) fn diff_line(&self, line: &str) -> RenderedText {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => Style::Green,
-            Some(b'-') => Style::Red,
-            Some(b'@') => Style::Cyan,
-            _ => Style::Dim,
-        };
-        progress(&self.paint(style, &format!("  {line}")))
     }
 }
 
 fn progress(line: &str) -> RenderedText {
     RenderedText::Progress(format!("{line}\n"))
-}
-
-fn plan_entry(entry: &PlanEntry) -> RenderedText {
-    let mark = match entry.status {
-        PlanStatus::Completed => "✔",
-        PlanStatus::InProgress => "▶",
-        PlanStatus::Pending => "·",
-    };
-    progress(&format!("  {mark} {}", output_line(&entry.content)))
 }
 
 /// Returns ` (text)`, or an empty string for `None`.

@@ -96,7 +96,7 @@ export async function post(path, body, headers) {
  * cursor at which the history ends; `state` receives one of connecting, live, lost; `refused` receives an ApiError after which the stream does not
  * reconnect.
  */
-export function follow(path, { after = 0, types, events, status, synced, state, refused }) {
+export function follow(path, { after = 0, types, interactive, events, status, synced, state, refused }) {
   let cursor = after, closed = false, failures = 0, abort = null, wake = null;
 
   async function run() {
@@ -126,7 +126,7 @@ export function follow(path, { after = 0, types, events, status, synced, state, 
     };
     heard();
     try {
-      const query = new URLSearchParams({ after: cursor, ...(types ? { types } : {}) });
+      const query = new URLSearchParams({ after: cursor, ...(types ? { types } : {}), ...(interactive ? { interactive } : {}) });
       const headers = authorized({ accept: "text/event-stream" });
       const response = await fetch(`${path}?${query}`, { headers, signal: abort.signal, cache: "no-store" });
       if (!response.ok) {

@@ -16,6 +16,8 @@ import { Sessions } from "./sessions.js";
 import { ConversationView } from "./view.js";
 import { Workspaces } from "./workspaces.js";
 
+at("refused").remove();
+
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 

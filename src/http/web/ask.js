@@ -148,7 +148,8 @@ export class Ask {
   tick() {
     if (!this.shown || !this.left) return;
     const left = this.shown.deadlineMs - Date.now();
-    this.left.textContent = left < LAST_MS ? `denied in ${duration(left)}` : "";
+    // Without a deadline, the request waits.
+    this.left.textContent = left < LAST_MS ? `ends in ${duration(left)}` : "";
   }
 
   focus() {

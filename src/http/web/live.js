@@ -69,7 +69,7 @@ export class Live {
 
   start(options) {
     if (this.closed) return;
-    this.stream = follow(route(this.id, "/events"), { events: this.events, refused: this.refused, ...options });
+    this.stream = follow(route(this.id, "/events"), { interactive: true, events: this.events, refused: this.refused, ...options });
   }
 
   /**

@@ -198,6 +198,10 @@ const HANDLERS = {
     state.asks.set(body.permissionId, { ...body, tool });
     if (tool) state.touch(Object.assign(tool, { asked: body.permissionId, shown: body.content }));
   },
+  "permission.updated"(state, body) {
+    const ask = state.asks.get(body.permissionId);
+    if (ask) ask.deadlineMs = body.deadlineMs;
+  },
   "permission.resolved"(state, body) {
     state.asks.delete(body.permissionId);
     const tool = state.tools.get(body.toolCallId);

@@ -60,8 +60,8 @@ function commandOutput(item) {
 
 const hasFailedChecks = (item) => item.details?.passed === false;
 
-/** The output of failed checks, without the lines about passed checks, files and the sandbox. */
-const checkOutput = (item) => plain(textOf(item)).split("\n").filter((line) => !/^(`.*` passed in [\d.]+ s|\[(whole output:|sandbox ).*\])$/.test(line)).join("\n").trimEnd();
+/** The output of failed checks, without the lines about passed checks. */
+const checkOutput = (item) => plain(textOf(item)).split("\n").filter((line) => !/^`.*` passed in [\d.]+ s$/.test(line)).join("\n").trimEnd();
 
 const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed", stopped: "stopped" };
 

@@ -56,7 +56,7 @@ impl PeerState for AcpState {
 /// Starts an agent, and creates or resumes its session.
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, AcpState::new(opening.cost))?;
+        let peer = Peer::start(&opening, &opening.command, AcpState::new(opening.cost))?;
         match start(&opening, &peer).await {
             Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
             Err(error) => {

@@ -61,7 +61,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
         }
         arguments.extend(settings_arguments(&opening.session_settings));
         let mut file = None;
-        if let Some(config) = opening.config {
+        if let Some(config) = opening.config.clone() {
             let path = opening.data.join(format!("settings-{}.json", session.replace('/', "_")));
             arguments.extend(["--settings".into(), path.to_string_lossy().into_owned()]);
             file = Some(PrivateFile::write(path, config)?);
@@ -72,7 +72,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
             arguments.extend(["--mcp-config".into(), config.to_string()]);
             command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         }
-        let peer = Peer::start(&opening.name, &opening.launcher, &command.arguments(arguments), ClaudeState::default())?;
+        let peer = Peer::start(&opening, &command.arguments(arguments), ClaudeState::default())?;
         let initialize = if opening.has_hooks { json!({ "hooks": hooks::registration() }) } else { json!({}) };
         let initialized = peer.start_request("initialize", initialize).await;
         match initialized {

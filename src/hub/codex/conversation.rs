@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::options::{CodexOptions, EXTERNAL};
+use super::own_rules::ASKING;
 use super::update::CodexItems;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
@@ -79,7 +80,7 @@ pub(super) fn refusal(method: &str) -> Response {
 /// Starts Codex, and creates or resumes its thread.
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let peer = Peer::start(&opening.name, &opening.launcher, &opening.command, CodexState::default())?;
+        let peer = Peer::start(&opening, &opening.command, CodexState::default())?;
         match start(&opening, &peer).await {
             Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
             Err(error) => {
@@ -98,12 +99,15 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     let initialized = peer.start_request("initialize", initialize).await?;
     peer.notify("initialized", json!({})).await?;
     let mut config = config(opening)?;
+    let asking = ASKING.map(|(key, _, ours)| config.remove(key).unwrap_or_else(|| ours.into()));
     let mut params = json!({
         "cwd": opening.cwd,
-        "approvalPolicy": config.remove("approval_policy").unwrap_or_else(|| "on-request".into()),
-        "sandbox": config.remove("sandbox_mode").unwrap_or_else(|| "workspace-write".into()),
+        "sandbox": config.remove("sandbox_mode").unwrap_or_else(|| "read-only".into()),
         "config": config,
     });
+    for ((_, field, _), value) in ASKING.iter().zip(&asking) {
+        params[*field] = value.clone();
+    }
     let prompts = &opening.session_settings;
     for (field, prompt) in [("baseInstructions", &prompts.system_prompt), ("developerInstructions", &prompts.added_prompt)] {
         if let Some(prompt) = prompt {
@@ -126,6 +130,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     })?;
     let thread = response["thread"]["id"].as_str().map(str::to_owned);
     let thread = thread.ok_or_else(|| unavailable(&opening.name, format_args!("the response to {method} has no thread")))?;
+    check_asking(&opening.name, &asking, &response)?;
     let login = login(&opening.name, peer, &response).await?;
     // Ignore a failure: the agent works without the options.
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
@@ -152,6 +157,18 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
         sandbox,
         approval: response["approvalPolicy"].take(),
     })
+}
+
+/// Fails if Codex does not use one of nuncio's values of [`ASKING`]: requirements of an
+/// administrator can replace it. `given` has the values for the thread.
+fn check_asking(name: &str, given: &[Value], thread: &Value) -> Result<()> {
+    for ((key, field, ours), given) in ASKING.iter().zip(given) {
+        if let Some(used) = thread.get(*field).filter(|used| used != ours && given == ours) {
+            let why = format_args!("it uses {field} {used}, not {ours}, and would not ask nuncio");
+            return Err(unavailable(name, why).hint(format!("to allow it, set \"{key}\": {used} in config of [agents.{name}]")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the account of Codex, if it reports one. Fails if the model provider of the thread needs

@@ -22,6 +22,8 @@ pub(super) struct CodexOptions {
     model: String,
     effort: String,
     models: Vec<CodexModel>,
+    /// Describes the mode `default`.
+    asking: &'static str,
     /// Parameters of `turn/start` for the options that were set.
     set: Map<String, Value>,
 }
@@ -38,6 +40,10 @@ impl CodexOptions {
     pub(super) fn opened(&mut self, thread: &Value, models: &Value) {
         let models = models["data"].as_array().into_iter().flatten();
         self.models = models.take(limits::AGENT_ITEMS_MAX).filter_map(CodexModel::from_json).collect();
+        self.asking = match thread["approvalPolicy"] == "untrusted" {
+            true => "Asks before each command and each change of files",
+            false => "Asks as the setting approval_policy of Codex says",
+        };
         self.report(&thread["model"], &thread["reasoningEffort"]);
     }
 
@@ -62,7 +68,7 @@ impl CodexOptions {
             ..choice(value, name)
         };
         let modes = vec![
-            described(DEFAULT, "Default", "Works in the sandbox of Codex; asks before leaving it"),
+            described(DEFAULT, "Default", self.asking),
             described(PLAN, "Plan", "Only reads; a command that needs more fails"),
         ];
         let mut options = vec![option("mode", "Mode", self.mode.as_deref().unwrap_or(DEFAULT), modes)];

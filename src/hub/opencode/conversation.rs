@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::calls::permission_actions;
 use super::catalog::Catalog;
-use super::server::{OpencodeServer, ServerLease, ServerStart};
+use super::server::{OpencodeServer, ServerLease, ServerStart, about_session};
 use super::tree::SessionTree;
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, McpServer, SESSION_VARIABLE};
 use crate::content::{Part, StopReason};
@@ -17,7 +17,7 @@ use crate::hub::attach;
 use crate::hub::conversation::{AgentReport, COMPACT, ExternalTurn, HostedConversation, OpenInput, compact_command};
 use crate::hub::driver::TurnIo;
 use crate::hub::private_file::PrivateFile;
-use crate::hub::process::{AgentProcess, lost, unavailable};
+use crate::hub::process::{AgentProcess, unavailable};
 
 /// A session in an OpenCode server.
 pub(super) struct OpencodeConversation {
@@ -60,7 +60,8 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
         let key = |what: &str| format!("{}\n{what}", opening.name);
         let workspace = (opening.settings.scope == AgentScope::Workspace).then(|| key(&opening.cwd.to_string_lossy()));
         let known = workspace.clone().or_else(|| opening.session.as_deref().map(key));
-        let start = ServerStart { name: &opening.name, launcher: &opening.launcher, command: command(&opening), web: &opening.web };
+        let OpenInput { name, launcher, process, web, .. } = &opening;
+        let start = ServerStart { name, launcher, command: command(&opening), process, web };
         let lease = opening.opencode.lease(known.as_deref(), start).await?;
         let unused_servers = add_servers(&opening, &lease.server).await;
         match begin(&opening, &lease.server).await {
@@ -131,11 +132,7 @@ async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, 
     let rules = json!({ "permission": permission_actions(opening.has_hooks).map(rule).collect::<Vec<_>>() });
     let (session, last) = match &opening.session {
         Some(session) => {
-            let found = server.get(&format!("/session/{session}"), &[]).await;
-            found.map_err(|error| match &error.details {
-                Some(details) if details["status"] == 404 => lost(&opening.name, error.message),
-                _ => error,
-            })?;
+            server.get(&format!("/session/{session}"), &[]).await.map_err(|error| about_session(&opening.name, error))?;
             let messages = server.get(&format!("/session/{session}/message"), &[("limit", "1")]).await?;
             let last = messages.as_array().into_iter().flatten().filter_map(|message| message["info"]["id"].as_str()).max();
             (session.clone(), last.unwrap_or_default().to_owned())

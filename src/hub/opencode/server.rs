@@ -17,7 +17,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::AGENT_PORT_VARIABLE;
 use crate::error::{Error, Result};
-use crate::hub::process::{AgentProcess, LineHandler, unavailable};
+use crate::hub::process::{AgentProcess, LineHandler, lost, unavailable};
+use crate::hub::process_handle::ProcessSlot;
 use crate::json;
 use crate::limits;
 use crate::process::{Command, CommandKind, ProcessLauncher};
@@ -57,6 +58,7 @@ pub(super) struct ServerStart<'a> {
     pub name: &'a str,
     pub launcher: &'a ProcessLauncher,
     pub command: Command,
+    pub process: &'a ProcessSlot,
     pub web: &'a HttpClients,
 }
 
@@ -105,7 +107,7 @@ impl OpencodeServer {
         let client = start.web.client(Destination::HostedAgent).map_err(|error| unavailable(start.name, causes(&error)))?;
         let directory = command.cwd.to_string_lossy().into_owned();
         let (ready, listening) = watch::channel(false);
-        let process = AgentProcess::start(start.name, start.launcher, &command, Arc::new(ReadyLine(ready)))?;
+        let process = AgentProcess::start(start.name, start.launcher, &command, start.process, Arc::new(ReadyLine(ready)))?;
         Ok((OpencodeServer { name: start.name.into(), process, client, port, directory, password }, listening))
     }
 
@@ -320,5 +322,13 @@ impl ServerLease {
         if Arc::strong_count(&self.server) == 1 {
             self.server.process.end().await;
         }
+    }
+}
+
+/// Converts the error of a request about the session itself: another client may have deleted it.
+pub(super) fn about_session(name: &str, error: Error) -> Error {
+    match &error.details {
+        Some(details) if details["status"] == 404 => lost(name, error.message),
+        _ => error,
     }
 }

@@ -12,6 +12,7 @@ use super::calls::{ALWAYS, ONCE, REJECT};
 use super::catalog::PLAN;
 use super::conversation::{OpencodeConversation, OpencodeState};
 use super::events::OpencodeRecorder;
+use super::server::about_session;
 use super::stream::{ServerEvents, ServerItem, ServerState};
 use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
@@ -197,8 +198,9 @@ impl OpencodeConversation {
     }
 
     /// Converts the error of a request that starts a turn. An error response becomes a model error:
-    /// a server that responds is usable.
+    /// a server that responds is usable, unless it has lost the session.
     fn refused(&self, error: Error) -> Error {
+        let error = about_session(&self.name, error);
         let kind = if error.details.is_some() { Kind::ModelError } else { error.kind };
         Error { kind, ..error }
     }

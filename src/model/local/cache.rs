@@ -9,10 +9,11 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::api::LocalApi;
-use super::properties::{self, Properties};
+use super::properties;
 use crate::model::endpoint::Endpoint;
 use crate::model::observations::Observations;
 use crate::model::providers::provider;
+use crate::model::reported::Properties;
 use crate::model::wire_formats::{ServerScope, wire_format};
 use crate::web::HttpClients;
 

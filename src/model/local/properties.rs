@@ -5,17 +5,7 @@ use serde_json::{Value, json};
 use super::api::{LocalApi, Unavailable};
 use crate::model::catalog::LOCAL_CONTEXT_WINDOW;
 use crate::model::endpoint::{Endpoint, Protocol};
-
-/// Properties of a model that a local server reports. `None`: not reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Properties {
-    /// Context window in tokens.
-    pub context_window: Option<u64>,
-    /// The model's chat template has tools.
-    pub tools: Option<bool>,
-    /// The model can think.
-    pub thinking: Option<bool>,
-}
+use crate::model::reported::Properties;
 
 /// The properties, and whether they are final: a model that is not loaded yet may get another
 /// window.

@@ -129,7 +129,20 @@ pub(in crate::process) fn report_file() -> io::Result<File> {
 /// Limits the memory of this process with its stacks, in bytes.
 pub(in crate::process) fn limit_memory(bytes: u64) {
     lower(&[(Resource::Data, bytes)]);
+    one_heap();
 }
+
+/// Makes all threads of this process use the heap of the first one. The heap of another thread
+/// grows by a system call for each page.
+#[cfg(target_env = "gnu")]
+fn one_heap() {
+    // SAFETY: mallopt(3) only sets a parameter of the allocator.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Does nothing: the allocator of musl has one heap.
+#[cfg(not(target_env = "gnu"))]
+fn one_heap() {}
 
 /// Blocks the signals and returns a descriptor from which they can be read (signalfd(2)).
 pub(in crate::process) fn open_signals(watched: &[i32]) -> io::Result<OwnedFd> {

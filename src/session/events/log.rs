@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::activity_log;
 use super::metrics::SessionMetrics;
 use super::signer::Signer;
 use super::tail::Tail;
@@ -16,7 +17,8 @@ use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::folds::state::SessionState;
 use crate::session::owner::lock;
-use crate::session::shared_files::{ARTIFACTS, SharedFiles};
+use crate::session::recorded_requests::RecordedRequests;
+use crate::session::shared_files::{ARTIFACTS, SharedFiles, follows_artifacts};
 use crate::store::{SessionRow, Store};
 
 /// An event to be written.
@@ -61,6 +63,8 @@ pub struct SessionLog {
     pending: mpsc::Sender<PendingEvent>,
     store: Store,
     pub(in crate::session) files: Arc<SharedFiles>,
+    /// Records what the log does not have of model requests.
+    pub(crate) requests: RecordedRequests,
     signer: Arc<Signer>,
     catching_up: tokio::sync::Mutex<()>,
     /// True after an append was lost, until the session is owned again.
@@ -107,6 +111,7 @@ impl SessionLog {
             head: watch::Sender::new(0),
             pending,
             store,
+            requests: RecordedRequests::new(row.id.clone(), files.clone()),
             files,
             signer,
             catching_up: tokio::sync::Mutex::default(),
@@ -233,7 +238,10 @@ impl SessionLog {
         let mut live = self.live();
         let signed = live.state.signed.seq;
         for event in events {
-            metrics.inspect(|metrics| metrics.record(&event, &live.state));
+            if let Some(metrics) = metrics {
+                metrics.record(&event, &live.state);
+                activity_log::log(&event, &live.state);
+            }
             live.state.apply(&event);
             live.tail.push(event);
         }
@@ -376,18 +384,6 @@ impl SessionLog {
 /// Waits until an event is committed, and returns its seq.
 pub(in crate::session) async fn committed(done: oneshot::Receiver<Result<Seq>>) -> Result<Seq> {
     done.await.map_err(|_| writer_gone())?
-}
-
-/// Returns whether tools may have written artifacts before this event.
-fn follows_artifacts(body: &Body) -> bool {
-    matches!(
-        body,
-        Body::ToolCompleted { .. }
-            | Body::ContextPruned { .. }
-            | Body::TurnCompleted { .. }
-            | Body::TurnFailed { .. }
-            | Body::TurnCancelled {}
-    )
 }
 
 fn writer_gone() -> Error {

@@ -59,7 +59,7 @@ impl SessionMetrics {
         match &event.body {
             Body::TurnCompleted { .. } => ended("completed"),
             Body::TurnFailed { .. } => ended("failed"),
-            Body::TurnCancelled {} => ended("cancelled"),
+            Body::TurnCancelled { .. } => ended("cancelled"),
             Body::TurnInterrupted {} => ended("interrupted"),
             Body::UsageUpdated { usage, .. } => {
                 for (kind, tokens) in [
@@ -85,7 +85,7 @@ impl SessionMetrics {
             | Body::ToolUpdated { .. }
             | Body::Unknown(_) => {}
             ignored!(Session | Step | Message | Replacement | Queue | Permission | Verify | Plan | Pruning) => {}
-            ignored!(Compaction | Child | Hook | Budget | Mode | Notice) => {}
+            ignored!(Compaction | Child | Agent | Hook | Budget | Mode | Notice) => {}
         }
     }
 }

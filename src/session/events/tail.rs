@@ -78,10 +78,11 @@ fn approximate_bytes(body: &Body) -> usize {
         Body::ToolInput { .. }
         | Body::ToolUpdated { content: None, .. }
         | Body::MessageRemoved { .. }
+        | Body::PermissionUpdated { .. }
         | Body::PermissionResolved { .. }
         | Body::HookCompleted { changed: None, .. }
         | Body::Unknown(_) => 0,
         ignored!(Session | Turn | Step | Replacement | Verify | Plan | Usage | Pruning | Compaction) => 0,
-        ignored!(Child | Budget | Mode | Notice) => 0,
+        ignored!(Child | Agent | Budget | Mode | Notice) => 0,
     }
 }

@@ -32,11 +32,11 @@ impl BudgetState {
             | Body::SessionDeleted {}
             | Body::TurnCompleted { .. }
             | Body::TurnFailed { .. }
-            | Body::TurnCancelled {}
+            | Body::TurnCancelled { .. }
             | Body::TurnInterrupted {}
             | Body::Unknown(_)
             | ignored!(Step | Message | Replacement | Queue | Tool | Permission | Verify | Plan | Usage | Pruning)
-            | ignored!(Compaction | Child | Hook | Mode | Notice) => {}
+            | ignored!(Compaction | Child | Agent | Hook | Mode | Notice) => {}
         }
     }
 
@@ -47,7 +47,7 @@ impl BudgetState {
     }
 
     /// Returns the limits that clients gave for the session.
-    pub(in crate::session) fn of_session(&self) -> BudgetLimits {
+    pub(crate) fn of_session(&self) -> BudgetLimits {
         self.session
     }
 

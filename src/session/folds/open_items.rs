@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::content::{
     Cost, Location, Part, PermissionOption, REVIEW, ReviewOffer, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
 };
-use crate::event::{Body, Event, Severity, ToolChange};
+use crate::event::{AgentEndReason, Body, Event, Severity, ToolChange};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId};
 
 const REVIEW_INTERRUPTED: &str = "the process that asked for the review has ended: the files stay as they were written";
@@ -121,6 +121,32 @@ impl OpenCheck {
     }
 }
 
+/// The process of a hosted agent that has not ended.
+#[derive(Clone, Debug)]
+pub struct OpenAgentProcess {
+    /// The name of the agent.
+    pub agent: String,
+    pub pid: u32,
+}
+
+impl OpenAgentProcess {
+    /// Updates the process that a session uses.
+    pub(in crate::session) fn apply(process: &mut Option<OpenAgentProcess>, body: &Body) {
+        match body {
+            Body::AgentStarted { agent, pid, .. } => *process = Some(OpenAgentProcess { agent: agent.clone(), pid: *pid }),
+            Body::AgentEnded { pid, .. } => drop(process.take_if(|open| open.pid == *pid)),
+            _ => {}
+        }
+    }
+
+    /// Creates the event for the end of the process, after the nuncio process that had started it
+    /// died.
+    pub(in crate::session) fn interrupted(self) -> Body {
+        let OpenAgentProcess { agent, pid } = self;
+        Body::AgentEnded { agent, pid, reason: AgentEndReason::Interrupted, exit_code: None, error: None }
+    }
+}
+
 /// A permission request without an answer.
 #[derive(Clone, Debug)]
 pub struct OpenPermission {
@@ -131,7 +157,8 @@ pub struct OpenPermission {
     pub label: Option<ToolLabel>,
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
-    pub deadline_ms: u64,
+    /// None while the request waits for a person.
+    pub deadline_ms: Option<u64>,
     pub review: Option<ReviewOffer>,
     /// The seq of the request's `permission.requested` event.
     pub seq: Seq,

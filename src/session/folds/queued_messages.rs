@@ -43,7 +43,7 @@ impl QueuedMessages {
             Body::MessageCompleted { message_id, .. } => self.end(message_id, LeftQueue::Delivered),
             Body::MessageDelta { .. } | Body::Unknown(_) => {}
             ignored!(Session | Turn | Step | Replacement | Tool | Permission | Verify | Plan | Usage | Pruning) => {}
-            ignored!(Compaction | Child | Hook | Budget | Mode | Notice) => {}
+            ignored!(Compaction | Child | Agent | Hook | Budget | Mode | Notice) => {}
         }
     }
 

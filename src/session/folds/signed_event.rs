@@ -37,10 +37,11 @@ pub(in crate::session) fn changes_grants(body: &Body) -> bool {
         }
         // The limits of a turn end with it.
         ignored!(Turn | Step | Message | Replacement | Queue | Tool | Verify | Plan | Usage | Pruning)
-        | ignored!(Compaction | Child | Hook | Notice)
+        | ignored!(Compaction | Child | Agent | Hook | Notice)
         | Body::SessionClosed {}
         | Body::SessionDeleted {}
         | Body::PermissionRequested { .. }
+        | Body::PermissionUpdated { .. }
         | Body::Unknown(_) => false,
     }
 }

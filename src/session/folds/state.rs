@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::budget::BudgetState;
-use super::open_items::{OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
+use super::open_items::{OpenAgentProcess, OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
 use super::queued_messages::QueuedMessages;
+use super::shown_files::ShownFiles;
 use super::signed_event::{SignedEvent, parse_rules};
 use super::turns::TurnRecords;
 use crate::config::Rule;
@@ -71,6 +72,8 @@ pub struct SessionState {
     pub open_check: Option<OpenCheck>,
     /// The running subagents of the session.
     pub open_children: Vec<ChildLabel>,
+    /// The process of the hosted agent that the session uses.
+    pub agent_process: Option<OpenAgentProcess>,
     /// The permission requests that were resolved last, newest first.
     pub resolved_permissions: VecDeque<ResolvedPermission>,
     pub plan: Vec<PlanEntry>,
@@ -83,6 +86,8 @@ pub struct SessionState {
     pub compacting: bool,
     pub budget: BudgetState,
     pub history: History,
+    /// The files whose whole content the model knows.
+    pub(crate) shown_files: Arc<ShownFiles>,
     /// Digests of the parts of the conversation that a provider refused.
     pub refused: Arc<HashSet<String>>,
     /// The last event that changed what the session may do.
@@ -105,6 +110,7 @@ impl SessionState {
         self.budget.apply(event);
         self.turns.apply(event);
         self.history.apply(event);
+        ShownFiles::apply(&mut self.shown_files, event);
     }
 
     /// Copies the parts of which the summary of the session consists.
@@ -121,7 +127,9 @@ impl SessionState {
 
     /// Adds an event to the fields that are not folds of their own.
     pub(in crate::session) fn apply_to_fields(&mut self, event: &Event) {
-        self.updated_ms = event.at_ms;
+        if event.body.updates_session() {
+            self.updated_ms = event.at_ms;
+        }
         self.signed.apply(event);
         match &event.body {
             Body::SessionCreated { cwd, mode, change, parent } => {
@@ -140,10 +148,10 @@ impl SessionState {
             }
             Body::SessionDeleted {} => self.deleted = true,
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
-            Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled {} | Body::TurnInterrupted {} => {
+            Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled { .. } | Body::TurnInterrupted {} => {
                 (self.turn, self.open_step) = (None, None);
             }
-            Body::StepStarted { step, model } => self.open_step = Some(OpenStep::new(*step, model)),
+            Body::StepStarted { step, model, .. } => self.open_step = Some(OpenStep::new(*step, model)),
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
@@ -156,6 +164,10 @@ impl SessionState {
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
             Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
             Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::from_event(event)),
+            Body::PermissionUpdated { permission_id, deadline_ms } => {
+                let open = self.open_permissions.iter_mut().find(|open| open.id == *permission_id);
+                open.into_iter().for_each(|open| open.deadline_ms = *deadline_ms);
+            }
             Body::PermissionResolved { permission_id: Some(id), outcome, rule, by, .. } => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
             }
@@ -174,6 +186,7 @@ impl SessionState {
             Body::ChildCompleted { child, .. } => {
                 self.open_children.retain(|open| open.child_session_id != child.child_session_id);
             }
+            Body::AgentStarted { .. } | Body::AgentEnded { .. } => OpenAgentProcess::apply(&mut self.agent_process, &event.body),
             Body::RequestRepaired { parts } => Arc::make_mut(&mut self.refused).extend(parts.iter().cloned()),
             Body::ModeChanged { mode } => self.mode = mode.clone(),
             Body::Notice { title, code: Some(code), .. } if code == HOOK_FAILED => {
@@ -311,6 +324,7 @@ impl SessionState {
                 cost,
                 error: None,
                 retry_at_ms: None,
+                request: None,
             });
         }
         if self.compacting {

@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use super::state::SessionState;
 use super::turns::{TurnFailure, TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, Event, ignored};
+use crate::event::{Body, CancelCause, Event, ignored};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::store::{ActivityColumns, SessionRow};
 
@@ -43,6 +43,8 @@ pub(crate) struct LastTurn {
     pub stop_reason: Option<StopReason>,
     /// Present if the turn failed.
     pub error: Option<TurnFailure>,
+    /// Why the turn was cancelled, unless a client cancelled it.
+    pub cause: Option<CancelCause>,
 }
 
 /// A tool call without a result. `status` is `pending` or `in_progress`.
@@ -125,11 +127,16 @@ impl LastTurn {
             status: turn.status,
             stop_reason: turn.stop_reason,
             error: turn.error.as_deref().cloned(),
+            cause: turn.cause,
         }
     }
 }
 
 /// Returns whether an event never changes a summary.
 fn is_unrelated(body: &Body) -> bool {
-    matches!(body, ignored!(Step | Message | Replacement | Queue | Verify | Plan | Pruning | Compaction | Budget | Mode | Notice))
+    matches!(
+        body,
+        ignored!(Step | Message | Replacement | Queue | Verify | Plan | Pruning)
+            | ignored!(Compaction | Agent | Budget | Mode | Notice)
+    )
 }

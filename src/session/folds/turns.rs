@@ -9,8 +9,8 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
-use crate::event::{Body, ChildEnd, Event, ignored};
-use crate::id::{Seq, SessionId, TurnId};
+use crate::event::{Body, CancelCause, ChildEnd, Event, ignored};
+use crate::id::{PermissionId, Seq, SessionId, TurnId};
 
 /// Progress of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +33,8 @@ pub(crate) struct TurnRecord {
     pub stop_reason: Option<StopReason>,
     /// Set for a failed turn.
     pub error: Option<Box<TurnFailure>>,
+    /// Set for a cancelled turn, unless a client cancelled it.
+    pub cause: Option<CancelCause>,
     /// The client that sent the prompt.
     pub by: Option<Arc<str>>,
     /// `PROVIDER/NAME` of the model of the newest request; `None` before the first.
@@ -49,6 +51,8 @@ pub(crate) struct TurnRecord {
     pub children: ChildAmounts,
     pub started_ms: u64,
     pub ended_ms: u64,
+    /// How long the turn waited for answers to permission requests.
+    waited_ms: u64,
     pub first_seq: Seq,
     /// 0 while the turn runs, like `ended_ms`.
     pub last_seq: Seq,
@@ -95,6 +99,8 @@ pub struct TurnRecords {
     turns: Vec<TurnRecord>,
     /// The turns of the subagents that have not ended.
     open_children: Vec<(SessionId, TurnId)>,
+    /// The open permission requests of the newest turn, and when the first of them was made.
+    asks: (Vec<PermissionId>, u64),
     usage: Option<Usage>,
     cost: Option<Cost>,
 }
@@ -140,16 +146,30 @@ impl TurnRecords {
                     turn.requests += u64::from(!turn.has_steps && *usage != Usage::default());
                 }
             }
+            Body::PermissionRequested { permission_id, .. } if self.running(event).is_some() => {
+                let (asks, since_ms) = &mut self.asks;
+                *since_ms = if asks.is_empty() { event.at_ms } else { *since_ms };
+                asks.push(permission_id.clone());
+            }
+            Body::PermissionResolved { permission_id: Some(id), .. } => {
+                self.asks.0.retain(|open| open != id);
+                self.end_wait(event);
+            }
             Body::ChildStarted { child, .. } => {
                 self.open_children.extend(event.turn_id.clone().map(|turn| (child.child_session_id.clone(), turn)));
             }
             Body::ChildCompleted { child, end } => self.child_ended(&child.child_session_id, end),
-            Body::TurnCancelled {} => self.end(TurnStatus::Cancelled, event),
+            Body::TurnCancelled { cause } => {
+                self.end(TurnStatus::Cancelled, event);
+                if let Some(last) = self.turns.last_mut() {
+                    last.cause = *cause;
+                }
+            }
             Body::TurnInterrupted {} => self.end(TurnStatus::Interrupted, event),
             Body::StepCompleted { .. }
             | Body::Unknown(_)
             | ignored!(Session | Message | Replacement | Queue | Tool | Permission | Verify | Plan | Pruning)
-            | ignored!(Compaction | Hook | Budget | Mode | Notice) => {}
+            | ignored!(Compaction | Agent | Hook | Budget | Mode | Notice) => {}
         }
     }
 
@@ -161,6 +181,7 @@ impl TurnRecords {
             status: TurnStatus::Running,
             stop_reason: None,
             error: None,
+            cause: None,
             by,
             model: None,
             usage: None,
@@ -170,6 +191,7 @@ impl TurnRecords {
             children: ChildAmounts::default(),
             started_ms: event.at_ms,
             ended_ms: 0,
+            waited_ms: 0,
             first_seq: event.seq,
             last_seq: 0,
         });
@@ -212,7 +234,28 @@ impl TurnRecords {
         known.cloned().unwrap_or_else(|| name.into())
     }
 
+    /// Adds the time of the permission requests, unless one of them is open.
+    fn end_wait(&mut self, event: &Event) {
+        let (asks, since_ms) = &mut self.asks;
+        if let (true, Some(last)) = (asks.is_empty() && *since_ms > 0, self.turns.last_mut()) {
+            last.waited_ms += event.at_ms.saturating_sub(*since_ms);
+            *since_ms = 0;
+        }
+    }
+
+    /// Returns how long a turn worked, without the time in which it waited for answers.
+    pub(in crate::session) fn worked_ms(&self, turn: &TurnRecord, now_ms: u64) -> u64 {
+        let ended_ms = match (turn.last_seq, &self.asks) {
+            (0, (_, since_ms)) if *since_ms > 0 => *since_ms,
+            (0, _) => now_ms,
+            _ => turn.ended_ms,
+        };
+        ended_ms.saturating_sub(turn.started_ms + turn.waited_ms)
+    }
+
     fn end(&mut self, status: TurnStatus, event: &Event) {
+        self.asks.0.clear();
+        self.end_wait(event);
         if let Some(last) = self.turns.last_mut() {
             (last.status, last.ended_ms, last.last_seq) = (status, event.at_ms, event.seq);
         }
@@ -227,7 +270,7 @@ impl TurnRecords {
     /// Copies the newest turn and the totals.
     pub(in crate::session) fn newest(&self) -> TurnRecords {
         let turns = self.turns.last().cloned().into_iter().collect();
-        TurnRecords { turns, open_children: Vec::new(), usage: self.usage, cost: self.cost }
+        TurnRecords { turns, open_children: Vec::new(), asks: self.asks.clone(), usage: self.usage, cost: self.cost }
     }
 
     /// Returns the newest turn.

@@ -85,7 +85,8 @@ impl Lease {
     pub(super) fn address(&self, node: &NodeRow) -> Option<PeerAddress> {
         let (address, home) = (PeerAddress::parse(&node.process)?, self.peers.home());
         let is_here = home.is_some() && node.home == home;
-        let remote = || RemoteNode { incarnation: node.incarnation, name: node.name.clone(), address: node.address.clone() };
+        let NodeRow { incarnation, name, address: own, gateway, .. } = node.clone();
+        let remote = || RemoteNode { incarnation, name, address: own, gateway };
         Some(PeerAddress { remote: (!is_here).then(remote), ..address })
     }
 
@@ -135,6 +136,7 @@ impl Lease {
             home,
             process: address.to_string(),
             address: cluster.and_then(|cluster| cluster.address().cloned()),
+            gateway: None,
         };
         self.store.join_node(&node).await?;
         *membership = Membership::Joined;
@@ -183,10 +185,12 @@ impl Lease {
         }
     }
 
-    /// Renews the lease and releases dropped claims until `stop` is cancelled. Does nothing before
-    /// this process has joined.
+    /// Renews the lease and releases dropped claims until `stop` is cancelled. A process that other
+    /// nodes can call joins at once, so that they find it; for the others, this does nothing before
+    /// they have joined.
     pub(in crate::session) async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let mut next_renewal = None;
+        let is_called = self.peers.cluster().is_some_and(|cluster| cluster.address().is_some());
+        let mut next_renewal = is_called.then(tokio::time::Instant::now);
         loop {
             tokio::select! {
                 biased;
@@ -195,6 +199,10 @@ impl Lease {
                 () = task::passed(next_renewal) => next_renewal = None,
             }
             if *self.membership.lock().await == Membership::Never {
+                if is_called && let Err(error) = self.ensure().await {
+                    tracing::warn!(%error, "this process cannot join the nodes");
+                    next_renewal = Some(tokio::time::Instant::now() + RETRY);
+                }
                 continue;
             }
             let released = self.release_ended().await;

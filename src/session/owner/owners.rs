@@ -89,6 +89,22 @@ impl Sessions {
         Ok(nodes.iter().filter_map(|node| self.claims.address(node)).filter(|node| node.remote.is_some()).collect())
     }
 
+    /// Returns the addresses of the other live processes that own sessions, or that can own them as
+    /// nodes.
+    pub(crate) async fn other_processes(&self) -> Result<Vec<PeerAddress>> {
+        let owners: Vec<PeerAddress> = match self.store.has_nodes() {
+            true => self.store.nodes().await?.iter().filter_map(|node| self.claims.address(node)).collect(),
+            false => self.claims.locked().await?.into_iter().map(|(_, owner)| owner).collect(),
+        };
+        let mut others: Vec<PeerAddress> = Vec::new();
+        for owner in owners {
+            if !others.contains(&owner) && !self.peers.is_own(&owner) && self.peers.is_alive(&owner) {
+                others.push(owner);
+            }
+        }
+        Ok(others)
+    }
+
     /// Returns the rows of the sessions that other live processes own.
     pub(crate) async fn owned_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();

@@ -26,7 +26,8 @@ use crate::session::work::turn::failed;
 ///   generation. So an append by a former owner is refused, whatever happened to that owner's
 ///   claim.
 /// - A new owner reads all events, and ends the turn and the tool calls that the previous owner
-///   left open. Only then does [`Ownership::is_held`] return true, so that other tasks can append.
+///   left open, and the use of its agent's process. Only then does [`Ownership::is_held`] return
+///   true, so that other tasks can append.
 /// - After a lost append, the log refuses appends until a new generation starts. The claim is
 ///   kept during that time, so that no other process continues the session from an older state.
 /// - The mutex serializes acquiring, releasing and reading events of another owner.
@@ -146,6 +147,10 @@ impl Ownership {
                 (body, _) => body,
             };
             self.log.commit(turn.clone(), body).await?;
+        }
+        // After a lost append, the process of the agent is one of this process, and may still run.
+        if let Some(process) = self.log.state(|state| state.agent_process.clone()).filter(|_| lost.is_none()) {
+            self.log.commit(None, process.interrupted()).await?;
         }
         let silent: Vec<IncomingMessage> = self.log.state(|state| state.silent().cloned().collect());
         for message in silent {

@@ -1,13 +1,13 @@
 //! Registers clients of this process, which can answer permission requests, with the owner of a
 //! session.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
 use crate::session::open::{Registration, Session};
+use crate::session::permissions::broker::Responder;
 use crate::session::sessions::Sessions;
 
 /// Maximum time for the owner of a session to register a client that answers permission requests.
@@ -26,6 +26,16 @@ pub(crate) struct Register {
     /// Number of the request on its connection.
     pub call: u64,
     pub session: SessionId,
+    /// A person uses the client.
+    #[serde(default)]
+    pub person: bool,
+}
+
+impl Register {
+    /// Returns who answers permission requests through the client.
+    pub(crate) fn responder(&self) -> Responder {
+        if self.person { Responder::Person } else { Responder::Program }
+    }
 }
 
 impl Sessions {
@@ -43,7 +53,7 @@ impl Sessions {
     /// Registers this process, as [`Sessions::register`] does, for a client that will be attached
     /// within `time`.
     pub(crate) async fn register_for(&self, session: &Session, time: Duration) {
-        let responder = session.broker.register_responder();
+        let responder = session.broker.register_responder(Responder::Program);
         self.register(session).await;
         let shutdown = self.shutdown.clone();
         self.tasks.spawn(async move {
@@ -72,18 +82,33 @@ impl Sessions {
         }
         let session = session.clone();
         self.tasks.spawn(async move {
-            let mut call = connection.new_call();
-            let mut ended = pin!(connection.request(REGISTER, Register { call: call.call, session: session.log.id.clone() }));
-            loop {
-                tokio::select! {
-                    // Completes when the other process no longer owns the session.
-                    _ = &mut ended => break,
-                    _ = call.next() => drop(session.registration.send_replace(Registration::Registered)),
-                    () = session.broker.unattended() => break,
-                    () = session.closed() => break,
-                    () = session.shutdown.cancelled() => break,
+            // Ends after the next registration has begun, so that one of them always counts.
+            let mut earlier = None;
+            while let Some(responder) = session.broker.responder() {
+                let mut call = connection.new_call();
+                let person = responder == Responder::Person;
+                let params = Register { call: call.call, session: session.log.id.clone(), person };
+                let mut ended = Box::pin(connection.request(REGISTER, params));
+                let changed = loop {
+                    tokio::select! {
+                        biased;
+                        // Completes when the other process no longer owns the session.
+                        _ = &mut ended => break false,
+                        _ = call.next() => {
+                            earlier = None;
+                            session.registration.send_replace(Registration::Registered);
+                        }
+                        () = session.broker.responder_changed(Some(responder)) => break true,
+                        () = session.closed() => break false,
+                        () = session.shutdown.cancelled() => break false,
+                    }
+                };
+                if !changed {
+                    break;
                 }
+                earlier = Some((ended, call));
             }
+            drop(earlier);
             session.registration.send_replace(Registration::Unknown);
         });
     }

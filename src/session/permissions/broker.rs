@@ -1,5 +1,5 @@
-//! Permission requests of a session and their answers. The first answer counts; without a client
-//! that can answer, a request is denied.
+//! Permission requests of a session, their answers, and the clients that can answer. The first
+//! answer counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 
-use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewOffer};
+use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer};
 use crate::error::{Error, Result};
 use crate::event::PermissionOutcome;
 use crate::id::PermissionId;
+use crate::toolkit::OfferedReview;
 
 /// An answer to a permission request: the outcome, its author and an optional reason.
 #[derive(Clone, Debug)]
@@ -56,23 +57,62 @@ pub(crate) struct ChoiceDetails {
 /// The author of the denial of a request whose last client disconnected.
 pub(in crate::session) const DISCONNECT: &str = "disconnect";
 
+/// The author of the denial of a request that got no answer in time.
+pub(crate) const DEADLINE: &str = "deadline";
+
+/// The kind of user that answers permission requests through a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Responder {
+    /// A program, or a person who may not look: requests have a deadline.
+    Program,
+    /// A person: requests wait.
+    Person,
+}
+
+/// The numbers of attached clients that can answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Responders {
+    programs: usize,
+    people: usize,
+    /// True once the process ends: people who have left do not return.
+    ended: bool,
+}
+
+impl Responders {
+    fn count(&mut self, responder: Responder) -> &mut usize {
+        match responder {
+            Responder::Program => &mut self.programs,
+            Responder::Person => &mut self.people,
+        }
+    }
+
+    fn best(self) -> Option<Responder> {
+        match (self.people, self.programs) {
+            (0, 0) => None,
+            (0, _) => Some(Responder::Program),
+            _ => Some(Responder::Person),
+        }
+    }
+}
+
 /// The open permission requests of one session.
 #[derive(Default)]
 pub struct Broker {
     open: Mutex<HashMap<PermissionId, PendingPermission>>,
-    /// Number of attached clients that can answer. Changed only while `open` is locked.
-    responders: watch::Sender<usize>,
+    responders: watch::Sender<Responders>,
 }
 
 struct PendingPermission {
     options: Vec<PermissionOption>,
-    review: Option<ReviewOffer>,
+    review: Option<Arc<OfferedReview>>,
     answer: oneshot::Sender<PermissionAnswer>,
 }
 
 /// RAII guard: a client that can answer permission requests is attached while the guard exists.
-/// Dropping the last guard denies all open requests.
-pub(crate) struct ResponderGuard(Arc<Broker>);
+pub(crate) struct ResponderGuard {
+    broker: Arc<Broker>,
+    responder: Responder,
+}
 
 impl Broker {
     fn requests(&self) -> MutexGuard<'_, HashMap<PermissionId, PendingPermission>> {
@@ -80,41 +120,53 @@ impl Broker {
     }
 
     /// Registers a client that can answer permission requests.
-    pub(crate) fn register_responder(self: &Arc<Self>) -> ResponderGuard {
-        let _requests = self.requests();
-        self.responders.send_modify(|responders| *responders += 1);
-        ResponderGuard(self.clone())
+    pub(crate) fn register_responder(self: &Arc<Self>, responder: Responder) -> ResponderGuard {
+        self.responders.send_modify(|responders| *responders.count(responder) += 1);
+        ResponderGuard { broker: self.clone(), responder }
+    }
+
+    /// Returns who can answer permission requests: a person if there is one.
+    pub(crate) fn responder(&self) -> Option<Responder> {
+        self.responders.borrow().best()
     }
 
     /// Returns whether a client can answer permission requests.
     pub(crate) fn has_responders(&self) -> bool {
-        *self.responders.borrow() > 0
+        self.responder().is_some()
+    }
+
+    /// Records that the process ends: requests do not wait for people who have left.
+    fn end(&self) {
+        self.responders.send_modify(|responders| responders.ended = true);
+    }
+
+    /// Returns whether the process ends.
+    pub(in crate::session) fn has_ended(&self) -> bool {
+        self.responders.borrow().ended
     }
 
     /// Waits until a client can answer permission requests.
     pub(in crate::session) async fn attended(&self) {
         // Cannot fail: `self` holds the sender.
-        let _ = self.responders.subscribe().wait_for(|responders| *responders > 0).await;
+        let _ = self.responders.subscribe().wait_for(|responders| responders.best().is_some()).await;
     }
 
-    /// Waits until no client can answer permission requests.
-    pub(in crate::session) async fn unattended(&self) {
+    /// Waits until [`Broker::responder`] is not `known`.
+    pub(in crate::session) async fn responder_changed(&self, known: Option<Responder>) {
         // Cannot fail: `self` holds the sender.
-        let _ = self.responders.subscribe().wait_for(|responders| *responders == 0).await;
+        let _ = self.responders.subscribe().wait_for(|responders| responders.best() != known).await;
     }
 
-    /// Opens a request; with `review`, its answer may decide about parts of the changes. Also
-    /// returns whether a client can answer it now.
+    /// Opens a request; with `review`, its answer may decide about parts of the changes.
     pub(crate) fn open(
         &self,
         id: PermissionId,
         options: Vec<PermissionOption>,
-        review: Option<ReviewOffer>,
-    ) -> (oneshot::Receiver<PermissionAnswer>, bool) {
-        let mut requests = self.requests();
+        review: Option<Arc<OfferedReview>>,
+    ) -> oneshot::Receiver<PermissionAnswer> {
         let (answer, answered) = oneshot::channel();
-        requests.insert(id, PendingPermission { options, review, answer });
-        (answered, self.has_responders())
+        self.requests().insert(id, PendingPermission { options, review, answer });
+        answered
     }
 
     /// Returns whether the request can still be answered in this process.
@@ -146,7 +198,7 @@ impl Broker {
         let permission = requests.get(id).ok_or_else(|| Error::not_found(format!("no open permission {id}")))?;
         let option = permission.options.iter().find(|option| picked(option)).ok_or_else(|| Error::invalid_params(wrong()))?;
         match &permission.review {
-            Some(offer) => review.check(offer).map_err(Error::invalid_params)?,
+            Some(offered) => offered.check(&review).map_err(Error::invalid_params)?,
             None if review == ReviewAnswer::default() => {}
             None => return Err(Error::invalid_params("hunks and edits: the answer to this request cannot decide about parts")),
         }
@@ -179,21 +231,17 @@ impl ResponderGuard {
     /// Returns whether the guard belongs to `broker`, and not to the broker of an earlier opening
     /// of the session.
     pub(crate) fn is_for(&self, broker: &Arc<Broker>) -> bool {
-        Arc::ptr_eq(&self.0, broker)
+        Arc::ptr_eq(&self.broker, broker)
+    }
+
+    /// Drops the guard because the process ends.
+    pub(crate) fn end(self) {
+        self.broker.end();
     }
 }
 
 impl Drop for ResponderGuard {
     fn drop(&mut self) {
-        let mut requests = self.0.requests();
-        self.0.responders.send_modify(|responders| *responders -= 1);
-        if self.0.has_responders() {
-            return;
-        }
-        let open: Vec<PermissionId> = requests.keys().cloned().collect();
-        for id in open {
-            let reason = Some("the last client that could answer disconnected");
-            resolve(&mut requests, &id, PermissionAnswer::without_choice(PermissionOutcome::Denied, DISCONNECT, reason));
-        }
+        self.broker.responders.send_modify(|responders| *responders.count(self.responder) -= 1);
     }
 }

@@ -9,17 +9,19 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::broker::{Broker, DISCONNECT, NOBODY, PermissionAnswer};
+use super::broker::{Broker, DEADLINE, DISCONNECT, NOBODY, PermissionAnswer};
+use super::deadline::{AnswerDeadline, DeadlineChange};
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, ToolStatus};
 use crate::event::{Body, PermissionOutcome, ToolChange};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
-use crate::session::clock::now_ms;
 use crate::session::events::log::SessionLog;
 use crate::session::subagents::ancestor::{Ancestor, agent_of};
+use crate::session::work::asking_turn::{AskingTurn, WaitingTurn};
 use crate::session::work::turn::Turn;
+use crate::toolkit::OfferedReview;
 
 /// A permission request in one of the sessions in which it appears.
 struct OpenRequest {
@@ -40,7 +42,10 @@ pub(crate) struct TurnQuestion<'a> {
     pub tool: ToolLabel,
     pub content: Vec<ToolContent>,
     pub options: Vec<PermissionOption>,
+    /// Time limit for the answer while no person's client is attached.
     pub timeout: Duration,
+    /// The turn ends without an answer in time.
+    pub ends_turn: bool,
     /// Withdraws the question.
     pub cancel: &'a CancellationToken,
     /// A review whose parts the answer may decide about.
@@ -48,9 +53,10 @@ pub(crate) struct TurnQuestion<'a> {
 }
 
 impl Turn {
-    /// Asks the attached clients for permission and waits for the first answer, the deadline or a
-    /// cancellation. Every outcome except an offered allow option denies the tool call. Returns the
-    /// id for the `permission.resolved` event, which the caller appends with the rule to remember.
+    /// Asks the attached clients for permission and waits for the first answer, a cancellation or,
+    /// while no person's client is attached, the deadline. Every outcome except an offered allow
+    /// option denies the tool call. Returns the id for the `permission.resolved` event, which the
+    /// caller appends with the rule to remember.
     pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> (Option<PermissionId>, PermissionAnswer) {
         let tool = question.tool.clone();
         let (ids, answer) = self.ask_from(0, question).await;
@@ -88,13 +94,20 @@ impl Turn {
     /// Returns the ids of the requests in these sessions, in this order; empty if no client can
     /// answer.
     async fn ask_from(&self, level: usize, question: TurnQuestion<'_>) -> (Vec<PermissionId>, PermissionAnswer) {
-        let TurnQuestion { tool_call_id, tool, content, options, timeout, cancel, review } = question;
+        let TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn, cancel, review } = question;
         self.wait_for_responders().await;
-        let Some(mut open) = self.open_requests(level, tool_call_id, &tool, &options, review.as_ref()) else {
+        let offered = review.clone().map(|offer| Arc::new(OfferedReview { offer, content: content.clone() }));
+        let mut open = self.open_requests(level, tool_call_id, &tool, &options, offered.as_ref());
+        let mut deadline = AnswerDeadline::new(open.iter().map(|request| request.broker.clone()).collect(), timeout);
+        if !deadline.has_responder() {
+            for request in &open {
+                request.broker.dismiss(&request.id, PermissionOutcome::Denied, NOBODY, "");
+            }
             let reason = Some("no connected client can answer the permission request");
             return (Vec::new(), PermissionAnswer::without_choice(PermissionOutcome::Denied, NOBODY, reason));
-        };
-        let deadline_ms = now_ms() + timeout.as_millis() as u64;
+        }
+        let waiting = self.wait();
+        let deadline_ms = deadline.at_ms();
         for request in &open {
             let body = Body::PermissionRequested {
                 permission_id: request.id.clone(),
@@ -108,12 +121,23 @@ impl Turn {
             request.log.emit(request.turn.clone(), body).await;
         }
         let ended = |outcome, by, reason| PermissionAnswer::without_choice(outcome, by, Some(reason));
-        let answer = tokio::select! {
-            biased;
-            answer = first_answer(&mut open) => answer,
-            () = cancel.cancelled() => ended(PermissionOutcome::Cancelled, "cancel", "the turn was cancelled"),
-            () = tokio::time::sleep(timeout) => {
-                ended(PermissionOutcome::Denied, "deadline", "no answer before the deadline")
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = first_answer(&mut open) => break answer,
+                change = deadline.change() => match change {
+                    DeadlineChange::Moved(deadline_ms) => {
+                        for request in &open {
+                            let permission_id = request.id.clone();
+                            request.log.emit(request.turn.clone(), Body::PermissionUpdated { permission_id, deadline_ms }).await;
+                        }
+                    }
+                    DeadlineChange::Passed => break ended(PermissionOutcome::Denied, DEADLINE, "no answer before the deadline"),
+                    DeadlineChange::Disconnected => {
+                        break ended(PermissionOutcome::Denied, DISCONNECT, "the last client that could answer disconnected");
+                    }
+                },
+                () = cancel.cancelled() => break ended(PermissionOutcome::Cancelled, "cancel", "the turn was cancelled"),
             }
         };
         for request in &open {
@@ -122,24 +146,41 @@ impl Turn {
         // A client may have answered just before the request was dismissed.
         let chosen = open.iter_mut().filter_map(|request| request.answered.try_recv().ok());
         let late = chosen.into_iter().find(|late| late.option_id.is_some() && answer.option_id.is_none());
-        (open.into_iter().map(|request| request.id).collect(), late.unwrap_or(answer))
+        let answer = late.unwrap_or(answer);
+        if ends_turn && answer.by == DEADLINE {
+            waiting.iter().for_each(WaitingTurn::end_unanswered);
+        }
+        (open.into_iter().map(|request| request.id).collect(), answer)
+    }
+
+    /// Returns the deadline of a question that the clients of the session and of its parent
+    /// sessions see now.
+    pub(crate) fn answer_deadline(&self, timeout: Duration) -> AnswerDeadline {
+        let above = self.ancestors.iter().map(|ancestor| &ancestor.broker);
+        AnswerDeadline::new(std::iter::once(&self.broker).chain(above).cloned().collect(), timeout)
+    }
+
+    /// Marks the turn, and turns of parent sessions whose calls run it, as waiting for an answer.
+    fn wait(&self) -> Vec<WaitingTurn> {
+        let waits =
+            |ancestor: &&Ancestor| ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == ancestor.tool_call_id));
+        let above = self.ancestors.iter().take_while(waits).filter_map(|ancestor| ancestor.asking.as_ref());
+        std::iter::once(&self.asking).chain(above).map(AskingTurn::wait).collect()
     }
 
     /// Opens the request in the ancestor session at `level` (0: this session) and in its parent
-    /// sessions, in this order. Returns `None` if no client of these sessions can answer it.
+    /// sessions, in this order.
     fn open_requests(
         &self,
         level: usize,
         tool_call_id: ToolCallId,
         tool: &ToolLabel,
         options: &[PermissionOption],
-        review: Option<&ReviewOffer>,
-    ) -> Option<Vec<OpenRequest>> {
-        let mut attended = false;
-        let mut open = |broker: &Arc<Broker>, log: &Arc<SessionLog>, turn, tool_call_id, tool| {
+        review: Option<&Arc<OfferedReview>>,
+    ) -> Vec<OpenRequest> {
+        let open = |broker: &Arc<Broker>, log: &Arc<SessionLog>, turn, tool_call_id, tool| {
             let id = PermissionId::new();
-            let (answered, has_responders) = broker.open(id.clone(), options.to_vec(), review.cloned());
-            attended |= has_responders;
+            let answered = broker.open(id.clone(), options.to_vec(), review.cloned());
             OpenRequest { id, broker: broker.clone(), log: log.clone(), turn, tool_call_id, tool, answered }
         };
         let mut requests = Vec::new();
@@ -151,13 +192,7 @@ impl Turn {
             let call = ancestor.tool_call_id.clone();
             requests.push(open(&ancestor.broker, &ancestor.log, ancestor.running_turn(), call, label));
         }
-        if !attended {
-            for request in &requests {
-                request.broker.dismiss(&request.id, PermissionOutcome::Denied, NOBODY, "");
-            }
-            return None;
-        }
-        Some(requests)
+        requests
     }
 
     /// Creates the label that a call of this session has in the parent sessions: its title names
@@ -255,17 +290,9 @@ impl Turn {
     }
 }
 
-/// Waits for the first answer. A request whose clients have disconnected still waits for clients
-/// of the other sessions.
+/// Waits for the first answer.
 async fn first_answer(open: &mut [OpenRequest]) -> PermissionAnswer {
-    let mut waiting: Vec<&mut OpenRequest> = open.iter_mut().collect();
-    loop {
-        let (answer, index, _) = select_all(waiting.iter_mut().map(|request| &mut request.answered)).await;
-        waiting.swap_remove(index);
-        let disconnected = || PermissionAnswer::without_choice(PermissionOutcome::Denied, DISCONNECT, None);
-        let answer = answer.unwrap_or_else(|_| disconnected());
-        if answer.by != DISCONNECT || !waiting.iter().any(|request| request.broker.has_responders()) {
-            return answer;
-        }
-    }
+    let (answer, ..) = select_all(open.iter_mut().map(|request| &mut request.answered)).await;
+    // Cannot fail: the brokers of the requests hold the senders.
+    answer.unwrap_or_else(|_| PermissionAnswer::without_choice(PermissionOutcome::Cancelled, "cancel", None))
 }

@@ -10,6 +10,7 @@ use crate::event::SessionParent;
 use crate::id::{ToolCallId, TurnId};
 use crate::session::events::log::SessionLog;
 use crate::session::permissions::broker::Broker;
+use crate::session::work::asking_turn::AskingTurn;
 
 /// An ancestor of a running subagent's session: its parent, or a parent of the parent.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub struct Ancestor {
     pub(in crate::session) children: Arc<RunningChildren>,
     /// The limits that a client gave for the turn.
     pub(in crate::session) budget: BudgetLimits,
+    /// The turn, if it was running when the subagent started.
+    pub(in crate::session) asking: Option<Arc<AskingTurn>>,
     /// Permission requests wait until this time for clients of other processes.
     pub(in crate::session) responders_wait_until: Option<Instant>,
 }

@@ -2,6 +2,7 @@
 //! parent sessions of a subagent. A request counts in each of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::MutexGuard;
 
@@ -12,7 +13,6 @@ use crate::event::Body;
 use crate::id::TurnId;
 use crate::session::clock::now_ms;
 use crate::session::events::log::SessionLog;
-use crate::session::folds::turns::TurnRecord;
 use crate::session::permissions::broker::PermissionAnswer;
 use crate::session::permissions::request::TurnQuestion;
 use crate::session::work::turn::Turn;
@@ -97,16 +97,18 @@ impl BudgetOwner<'_> {
         }
     }
 
-    /// Returns the time in which `turn`, or without `turn` any turn, ran.
+    /// Returns the time left of a limit of `amount` seconds.
+    pub(crate) fn time_left(&self, limit: BudgetLimit, amount: u64) -> Duration {
+        let spent = Duration::from_millis(self.time_ms((!limit.session).then_some(self.turn)));
+        Duration::from_secs(amount).saturating_sub(spent)
+    }
+
+    /// Returns the time in which `turn`, or without `turn` any turn, worked.
     fn time_ms(&self, turn: Option<&TurnId>) -> u64 {
         let now = now_ms();
-        let time_ms = |turn: &TurnRecord| {
-            let ended_ms = if turn.last_seq == 0 { now } else { turn.ended_ms };
-            ended_ms.saturating_sub(turn.started_ms)
-        };
         self.log.state(|state| match turn {
-            Some(turn) => state.turns.get(turn).map_or(0, time_ms),
-            None => state.turns.after(0).iter().map(time_ms).sum(),
+            Some(turn) => state.turns.get(turn).map_or(0, |turn| state.turns.worked_ms(turn, now)),
+            None => state.turns.after(0).iter().map(|turn| state.turns.worked_ms(turn, now)).sum(),
         })
     }
 

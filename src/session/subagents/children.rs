@@ -183,6 +183,7 @@ fn ancestors_of(parent: &Session, turn: &TurnId, prompt: &str, request: &Subagen
         tool_call_id: request.call_id.clone(),
         children: parent.children.clone(),
         budget: parent.log.state(|state| state.budget.given()),
+        asking: parent.turn().filter(|running| running.id == *turn).and_then(|running| running.asking),
         responders_wait_until: parent.responders_wait_until(),
     };
     std::iter::once(nearest).chain(parent.ancestors.iter().cloned()).collect()
@@ -205,7 +206,8 @@ fn refuse_loop(ancestors: &[Ancestor], request: &SubagentRequest) -> Result<()> 
 /// `inherited`, the addition of its parent session.
 fn append(inherited: Option<&str>) -> String {
     let own = "You are a subagent: another agent delegated a task to you. Work on it until it is done. Your last message is the \
-               result, and the only text that the other agent receives. You cannot ask questions.";
+               result, and the only text that the other agent receives. You cannot ask questions. Other agents may work in the same directory: do not revert their changes. \
+               Report paths with lines, and what you could not do.";
     match inherited {
         // A subagent of a subagent inherits the addition.
         Some(inherited) if inherited.contains(own) => inherited.into(),

@@ -1,7 +1,7 @@
 //! Limits on running turns and open sessions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
@@ -23,6 +23,8 @@ impl Default for Capacity {
 /// Counts the running turns of all sessions.
 pub(in crate::session) struct TurnSlots {
     count: watch::Sender<usize>,
+    /// Number of these turns that wait for an answer to a permission request: they use no slot.
+    waiting: AtomicUsize,
     max: usize,
     closed: AtomicBool,
 }
@@ -33,7 +35,7 @@ pub(in crate::session) struct TurnPermit(Arc<TurnSlots>);
 impl TurnSlots {
     /// Creates slots for `max` concurrent turns.
     pub(crate) fn new(max: usize) -> Arc<TurnSlots> {
-        Arc::new(TurnSlots { count: watch::Sender::new(0), max, closed: AtomicBool::new(false) })
+        Arc::new(TurnSlots { count: watch::Sender::new(0), waiting: AtomicUsize::new(0), max, closed: AtomicBool::new(false) })
     }
 
     /// Takes a permit regardless of the limit. Returns `None` during shutdown.
@@ -55,10 +57,21 @@ impl TurnSlots {
 
     fn enter_below(&self, max: usize) -> bool {
         self.count.send_if_modified(|count| {
-            let enters = *count < max && !self.is_closed();
+            let working = count.saturating_sub(self.waiting.load(Ordering::Acquire));
+            let enters = working < max && !self.is_closed();
             *count += usize::from(enters);
             enters
         })
+    }
+
+    /// Gives the slot of a running turn back while the turn waits for an answer.
+    pub(in crate::session) fn begin_wait(&self) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes the slot again, regardless of the limit.
+    pub(in crate::session) fn end_wait(&self) {
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Returns whether permits are refused.

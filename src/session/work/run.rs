@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::asking_turn::AskingTurn;
 use super::capacity::TurnPermit;
 use super::core::SessionCore;
 use super::decisions::refuse;
@@ -15,7 +16,7 @@ use super::new_turn::NewTurn;
 use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message, rejection};
 use crate::content::{StopReason, plain_text};
 use crate::error::{Error, Result};
-use crate::event::{Body, Delivery, SessionChange, Severity};
+use crate::event::{Body, CancelCause, Delivery, SessionChange, Severity};
 use crate::id::{Seq, TurnId};
 use crate::session::events::log::committed;
 use crate::session::folds::turns::TurnRecord;
@@ -26,16 +27,17 @@ use crate::toolkit::Subagents;
 impl Session {
     /// Starts the task of a turn. No other turn may be running.
     pub(in crate::session) fn launch(&self, core: &mut SessionCore, permit: TurnPermit, input: NewTurn) -> TurnHandle {
-        let (id, cancel) = (TurnId::new(), self.shutdown.child_token());
-        let (progress, handle) = TurnProgress::new(id.clone(), cancel.clone());
+        let (id, cancelled) = (TurnId::new(), self.shutdown.child_token());
+        let cancel = cancelled.child_token();
+        let asking = AskingTurn::new(self.turn_slots.clone(), cancel.clone());
+        let (progress, mut handle) = TurnProgress::new(id.clone(), cancelled.clone());
+        handle.asking = Some(asking.clone());
         let answered = core.unwritten_answer();
         core.claim(handle.clone(), input.answered.clone());
         self.settled.notify_waiters();
         self.used();
         let (log, clients, broker) = (self.log.clone(), self.clients.clone(), self.broker.clone());
         let (steering, taking, returning) = (self.clone(), self.clone(), self.clone());
-        let cancelled = cancel.clone();
-        let cancel = cancel.child_token();
         let turn = Turn {
             id,
             log,
@@ -54,6 +56,7 @@ impl Session {
             subagents: None,
             children: self.children.clone(),
             ancestors: self.ancestors.clone(),
+            asking,
             asked_above: Mutex::default(),
         };
         let claim = Claim { session: self.clone(), turn: handle.id.clone(), is_open: true };
@@ -246,14 +249,15 @@ impl RunningTurn {
     /// Ends the turn. The core ends it in the same step in which its last event enters the log's
     /// queue.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
-        let RunningTurn { turn: Turn { id, log, .. }, session, permit, cancelled, claim, .. } = self;
+        let RunningTurn { turn: Turn { id, log, asking, .. }, session, permit, cancelled, claim, .. } = self;
+        let cause = asking.is_unanswered().then_some(CancelCause::Unanswered);
         let result = match log.failed() {
             Some(error) => Err(error),
-            None if cancelled.is_cancelled() => Ok(StopReason::Cancelled),
+            None if cancelled.is_cancelled() || cause.is_some() => Ok(StopReason::Cancelled),
             None => result,
         };
         let body = match &result {
-            Ok(StopReason::Cancelled) => Body::TurnCancelled {},
+            Ok(StopReason::Cancelled) => Body::TurnCancelled { cause },
             Ok(stop_reason) => Body::TurnCompleted { stop_reason: *stop_reason },
             Err(error) => {
                 tracing::info!(session = %log.id, turn = %id, error = ?error, "turn failed");
@@ -276,7 +280,7 @@ impl RunningTurn {
         match committed {
             Ok(seq) => {
                 claim.committed();
-                TurnEnd { result, seq, usage, cost }
+                TurnEnd { result, seq, usage, cost, cause }
             }
             Err(error) => {
                 claim.fail(&error);

@@ -9,10 +9,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::asking_turn::AskingTurn;
 use super::message::{IncomingMessage, QueuedMessage};
 use crate::content::{Cost, Part, StopReason, Usage};
 use crate::error::{Error, Result};
-use crate::event::{Body, Severity};
+use crate::event::{Body, CancelCause, Severity};
 use crate::id::{MessageId, PermissionId, Seq, TurnId};
 use crate::session::attached_clients::AttachedClients;
 use crate::session::events::log::SessionLog;
@@ -52,6 +53,7 @@ pub struct Turn {
     pub(crate) children: Arc<RunningChildren>,
     /// The parent sessions of a subagent, nearest first.
     pub(in crate::session) ancestors: Arc<[Ancestor]>,
+    pub(in crate::session) asking: Arc<AskingTurn>,
     /// The ids of an open permission request in the parent sessions, by the id in this session.
     pub(in crate::session) asked_above: Mutex<HashMap<PermissionId, Vec<PermissionId>>>,
 }
@@ -97,6 +99,11 @@ impl Turn {
         (self.not_delivered)(id);
     }
 
+    /// Returns whether the turn ends because a permission request got no answer.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.asking.is_unanswered()
+    }
+
     /// Records a message that does not become part of the conversation.
     pub(crate) async fn reject(&self, message: IncomingMessage, error: Error) {
         self.emit(rejection(error)).await;
@@ -114,12 +121,14 @@ pub(crate) struct TurnEnd {
     pub usage: Option<Usage>,
     /// Total cost of the requests whose price is known; `None` if there were none.
     pub cost: Option<Cost>,
+    /// Why a cancelled turn ended, unless a client cancelled it.
+    pub cause: Option<CancelCause>,
 }
 
 impl TurnEnd {
     /// Creates the end of a turn that could not be recorded in the log.
     pub(in crate::session) fn lost(error: Error) -> TurnEnd {
-        TurnEnd { result: Err(error), seq: 0, usage: None, cost: None }
+        TurnEnd { result: Err(error), seq: 0, usage: None, cost: None, cause: None }
     }
 }
 
@@ -128,6 +137,7 @@ impl TurnEnd {
 pub struct TurnHandle {
     pub id: TurnId,
     cancel: CancellationToken,
+    pub(in crate::session) asking: Option<Arc<AskingTurn>>,
     opened: watch::Receiver<bool>,
     end: watch::Receiver<Option<TurnEnd>>,
 }
@@ -142,7 +152,7 @@ impl TurnProgress {
     /// Creates the progress reporter and the handle of a turn that has not started.
     pub fn new(id: TurnId, cancel: CancellationToken) -> (TurnProgress, TurnHandle) {
         let ((opened, is_open), (done, end)) = (watch::channel(false), watch::channel(None));
-        (TurnProgress { opened, end: done }, TurnHandle { id, cancel, opened: is_open, end })
+        (TurnProgress { opened, end: done }, TurnHandle { id, cancel, asking: None, opened: is_open, end })
     }
 
     /// Reports that the prompt is in the log.

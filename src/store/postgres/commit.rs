@@ -24,7 +24,8 @@ const COMMIT: &str = "WITH ordered AS MATERIALIZED (SELECT pg_advisory_xact_lock
          $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY \
        AS a(key, generation, first, head, at_ms, active, turn, waiting, summary, parent, title, cwd, directories, place) \
      ), written AS ( \
-       UPDATE sessions s SET head = a.head, updated_ms = a.at_ms, updated_s = a.at_ms / 1000, \
+       UPDATE sessions s SET head = a.head, updated_ms = coalesce(a.at_ms, s.updated_ms), \
+         updated_s = coalesce(a.at_ms / 1000, s.updated_s), \
          active_generation = CASE WHEN a.active THEN a.generation ELSE s.active_generation END, \
          turn = CASE WHEN a.active THEN a.turn ELSE s.turn END, waiting = CASE WHEN a.active THEN a.waiting ELSE s.waiting END, \
          summary = CASE WHEN a.active THEN a.summary ELSE s.summary END, parent = coalesce(a.parent, s.parent), \
@@ -46,7 +47,7 @@ struct AppendArrays {
     generation: Vec<i64>,
     first: Vec<i64>,
     head: Vec<i64>,
-    at_ms: Vec<i64>,
+    at_ms: Vec<Option<i64>>,
     active: Vec<bool>,
     turn: Vec<Option<String>>,
     waiting: Vec<i64>,
@@ -60,12 +61,12 @@ struct AppendArrays {
 impl AppendArrays {
     fn add(&mut self, append: &Append) {
         let ends = append.events.first().zip(append.events.last());
-        let (first, head, at_ms) = ends.map_or((0, 0, 0), |(first, last)| (first.seq as i64, last.seq as i64, last.at_ms as i64));
+        let (first, head) = ends.map_or((0, 0), |(first, last)| (first.seq as i64, last.seq as i64));
         self.key.push(append.key);
         self.generation.push(append.generation);
         self.first.push(first);
         self.head.push(head);
-        self.at_ms.push(at_ms);
+        self.at_ms.push(append.updated_ms());
         self.active.push(append.activity.is_some());
         let activity = append.activity.clone().unwrap_or_default();
         self.turn.push(activity.turn.map(|turn| turn.to_string()));

@@ -7,6 +7,7 @@ use tokio_postgres::types::FromSql;
 use tokio_postgres::{Error as PostgresError, Row};
 
 use crate::error::{Error, Kind, Result};
+use crate::web::certificate_problem;
 
 /// The columns of a row.
 pub(super) trait Columns {
@@ -31,6 +32,9 @@ pub(super) fn failed(doing: &str, place: &str, error: PostgresError) -> Error {
     let (kind, hint) = match error.code() {
         // From the client, which asks the server.
         None if reason == "database does not allow writes" => of_code(&SqlState::READ_ONLY_SQL_TRANSACTION),
+        None if reason == "server does not support TLS" => {
+            (Kind::StoreUnavailable, Some("enable TLS in the server, or add ?sslmode=disable to the URL if the network is trusted"))
+        }
         None => (Kind::StoreUnavailable, None),
         Some(code) => of_code(code),
     };
@@ -73,5 +77,6 @@ pub(super) fn reason(error: &PostgresError) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    innermost.to_string()
+    let innermost = innermost.to_string();
+    certificate_problem(&innermost).map_or(innermost, String::from)
 }

@@ -19,14 +19,24 @@ use crate::store::rows::{NODE_LEASE, NodeAddress, NodeRenewal, NodeRow, SessionR
 /// Begins a SELECT statement with the columns that [`node`] reads, for the nodes `n`.
 macro_rules! select_nodes {
     ($rest:literal) => {
-        concat!("SELECT n.incarnation, n.home, n.process, n.name, n.address, n.certificate FROM nodes n ", $rest)
+        concat!(
+            "SELECT n.incarnation, n.home, n.process, n.name, n.address, n.certificate, g.address, g.certificate FROM nodes n \
+             LEFT JOIN LATERAL (SELECT address, certificate FROM nodes \
+               WHERE n.address IS NULL AND home = n.home AND address IS NOT NULL AND lease_until > clock_timestamp() LIMIT 1) g ON true ",
+            $rest
+        )
     };
 }
 
 fn node(row: &Row) -> Result<NodeRow> {
-    let address = row.column::<Option<String>>(4)?.zip(row.column(5)?);
-    let address = address.map(|(host, certificate)| NodeAddress { host, certificate });
-    Ok(NodeRow { incarnation: row.column(0)?, home: row.column(1)?, process: row.column(2)?, name: row.column(3)?, address })
+    let (incarnation, home, process, name) = (row.column(0)?, row.column(1)?, row.column(2)?, row.column(3)?);
+    Ok(NodeRow { incarnation, home, process, name, address: address(row, 4)?, gateway: address(row, 6)? })
+}
+
+/// Reads the address in two columns.
+fn address(row: &Row, column: usize) -> Result<Option<NodeAddress>> {
+    let address = row.column::<Option<String>>(column)?.zip(row.column(column + 1)?);
+    Ok(address.map(|(host, certificate)| NodeAddress { host, certificate }))
 }
 
 impl PostgresStore {

@@ -142,14 +142,15 @@ impl Writer {
 /// directly before them.
 fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome> {
     let (Some(first), Some(last)) = (append.events.first(), append.events.last()) else { return Ok(CommitOutcome::Written) };
-    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, last.at_ms as i64);
+    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, append.updated_ms());
     let updated = match &append.activity {
         None => {
-            let fence = "UPDATE sessions SET head = ?1, updated_ms = ?2 WHERE key = ?3 AND generation = ?4 AND head = ?5";
+            let fence = "UPDATE sessions SET head = ?1, updated_ms = coalesce(?2, updated_ms) \
+                         WHERE key = ?3 AND generation = ?4 AND head = ?5";
             db.prepare_cached(fence)?.execute(params![head, at_ms, append.key, append.generation, before])?
         }
         Some(ActivityColumns { turn, waiting, summary }) => {
-            let fence = "UPDATE sessions SET head = ?1, updated_ms = ?2, turn = ?6, waiting = ?7, summary = ?8 \
+            let fence = "UPDATE sessions SET head = ?1, updated_ms = coalesce(?2, updated_ms), turn = ?6, waiting = ?7, summary = ?8 \
                          WHERE key = ?3 AND generation = ?4 AND head = ?5";
             let (turn, waiting) = (turn.as_ref().map(|turn| turn.as_str()), *waiting as i64);
             db.prepare_cached(fence)?.execute(params![

@@ -19,7 +19,7 @@ impl<'c> Git<'c> {
     /// does not belong to the directory or to the user.
     pub(crate) async fn open(context: &'c ToolContext) -> Result<Git<'c>, ToolError> {
         let cwd = context.workspace.cwd.display();
-        let outside = || ToolError(format!("{cwd} is not in a git repository; run git init with bash to create one"));
+        let outside = || ToolError(format!("{cwd} is not in a git repository"));
         Git::find(context).await?.ok_or_else(outside)
     }
 

@@ -16,7 +16,7 @@ use crate::process::{
 use crate::terminal_text::printed;
 use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
-use crate::toolkit::sandbox_notes::sandbox_notes;
+use crate::toolkit::sandbox_notes::SandboxNotes;
 
 /// Shell script that prints the standard output of a command, and appends its standard error only
 /// if the command fails.
@@ -29,8 +29,8 @@ pub(crate) struct GitOutput {
     pub truncated: bool,
     /// Exit code.
     pub code: i32,
-    /// Description of the sandbox for the model, in lines; empty without a sandbox.
-    pub sandbox_notes: String,
+    /// Notes on the sandbox; empty without one.
+    pub sandbox_notes: SandboxNotes,
 }
 
 impl GitOutput {
@@ -168,14 +168,15 @@ impl<'c> Git<'c> {
         match ended {
             Ok(Some(status)) => {
                 let required = command.sandbox.as_ref().filter(|_| self.context.sandbox.is_some());
-                let sandbox_notes =
-                    required.map(|sandbox| sandbox_notes(sandbox, &status, &String::from_utf8_lossy(&bytes))).unwrap_or_default();
+                let sandbox_notes = required
+                    .map(|sandbox| SandboxNotes::new(sandbox, &status, &String::from_utf8_lossy(&bytes)))
+                    .unwrap_or_default();
                 Ok(GitOutput { bytes, truncated: false, code: status.code, sandbox_notes })
             }
             Ok(None) => {
                 child.end().await?;
                 bytes.truncate(limits::GIT_OUTPUT_BYTES_MAX);
-                Ok(GitOutput { bytes, truncated: true, code: 0, sandbox_notes: String::new() })
+                Ok(GitOutput { bytes, truncated: true, code: 0, sandbox_notes: SandboxNotes::default() })
             }
             Err(ToolError(why)) => {
                 child.end().await?;
@@ -192,7 +193,7 @@ impl<'c> Git<'c> {
             return ToolError::new("git is not installed");
         }
         let start = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
-        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes);
+        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes.model);
         ToolError(message.trim_end().to_owned())
     }
 

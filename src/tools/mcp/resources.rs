@@ -79,6 +79,7 @@ impl AnyTool for ResourceReader {
         let mut prepared =
             super::prepared(&name, &server.1.identity, title, context, input, ResourceCall { server: server.clone(), uri });
         prepared.target = Some(self.clone());
+        prepared.reads_only = true;
         Ok(prepared)
     }
 }

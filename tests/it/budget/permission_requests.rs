@@ -71,7 +71,10 @@ async fn question_without_answer_stops_the_turn() {
     ] {
         let home = Home::new();
         home.config(&format!("{settings}[budget]\nmax_requests = 1\n"));
-        let (mut agent, session) = home.session(calls(3), &[]).await;
+        let (mut agent, session) = match reply {
+            Reply::Never => home.session_of_program(calls(3), &[]).await,
+            _ => home.session(calls(3), &[]).await,
+        };
         agent.otherwise = reply;
         agent.may_cross = true;
         let id = agent.prompt(&session, "go").await;

@@ -10,13 +10,15 @@ async fn commands_show_and_change_the_session() {
     let home = Home::new();
     home.config("[[hooks]]\nevent = \"tool.execute.before\"\ncommand = [\"true\", \"checked\"]\n");
     let mut terminal = chat(&home, json!([{"text": "The answer."}]), &["--title", "First"]).await;
+    terminal.say("/cost\r").await;
+    terminal.until_screen("cost       not known: no usage was reported", SIZE).await;
     terminal.say("go\r").await;
     terminal.until_screen("The answer.\n", SIZE).await;
     for (typed, words) in [
         ("/status\r", "title      First"),
         ("/rename Second one\r", "> \n"),
         ("/status\r", "title      Second one"),
-        ("/cost\r", "cost       "),
+        ("/cost\r", "cost       not known: the price"),
         ("/permissions\r", "ask    bash"),
         ("/mcp\r", "no MCP server"),
         ("/hooks\r", "tool.execute.before: true checked"),

@@ -148,3 +148,16 @@ async fn grapheme_clusters_and_paste_marks_are_deleted_as_one() {
     }
     end(terminal).await;
 }
+
+/// A sent paste does not push the conversation out of the terminal's history.
+#[tokio::test]
+async fn sent_paste_is_folded() {
+    let home = Home::new();
+    let mut terminal = chat(&home, json!([{"expect": "line 9999", "text": "an answer"}]), &[]).await;
+    let lines: Vec<String> = (0..10_000).map(|number| format!("line {number}")).collect();
+    terminal.say(&format!("\u{1b}[200~{}\u{1b}[201~\r", lines.join("\r"))).await;
+    terminal.until("an answer").await;
+    let shown = end(terminal).await;
+    assert!(shown.contains("> line 0") && shown.contains("… 9988 more lines"), "{shown}");
+    assert!(!shown.contains("line 5000"), "{} bytes", shown.len());
+}

@@ -66,7 +66,7 @@ async fn hostile_server_names_no_files_and_does_not_fill_the_memory() {
     for (body, flags, words) in begins.chain(continues).chain(others) {
         let site = Site::start().await;
         site.page("/rpc", "200 OK\ncontent-type: application/json", &body);
-        site.page("/v1/sessions/sess_x/events?after=0", "200 OK\ncontent-type: text/event-stream", &event);
+        site.page("/v1/sessions/sess_x/events?after=0&interactive=true", "200 OK\ncontent-type: text/event-stream", &event);
         let home = Home::new();
         home.env("NUNCIO_TOKEN", "token");
         let (code, shown) = home.terminal(&[&["chat", "--url", &site.url("")], flags].concat()).end().await;

@@ -36,7 +36,8 @@ async fn hunks_of_a_review_are_chosen() {
     };
     home.put("a.txt", &text("line 3", "line 25"));
     let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": text("THREE", "LAST")}});
-    let steps = json!([{"tool_calls": [write]}, {"text": "done"}, {"text": "done"}]);
+    let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
+    let steps = json!([{"tool_calls": [read, write]}, {"text": "done"}, {"text": "done"}]);
     let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
     terminal.say("go\r").await;
     let screen = terminal.until_screen("Choose hunks", SIZE).await;
@@ -56,6 +57,66 @@ async fn hunks_of_a_review_are_chosen() {
     terminal.say("\r").await;
     terminal.until_screen("tokens in", SIZE).await;
     assert_eq!(home.get("a.txt").unwrap(), text("THREE", "line 25"));
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn rejected_hunk_of_a_call_is_named_as_not_applied() {
+    let home = Home::new();
+    let text = |third: &str, last: &str| {
+        let line = |number| match number {
+            3 => format!("{third}\n"),
+            25 => format!("{last}\n"),
+            number => format!("line {number}\n"),
+        };
+        (1..=30).map(line).collect::<String>()
+    };
+    home.put("a.txt", &text("line 3", "line 25"));
+    let read = json!({"name": "read", "input": {"file_path": "a.txt"}});
+    let write = json!({"name": "write", "input": {"file_path": "a.txt", "content": text("THREE", "LAST")}});
+    let mut terminal = chat(&home, json!([{"tool_calls": [read]}, {"tool_calls": [write]}, {"text": "done"}]), &[]).await;
+    terminal.say("go\r").await;
+    let screen = terminal.until_screen("Choose hunks", SIZE).await;
+    let number = screen.split("] Choose hunks").next().unwrap().rsplit('[').next().unwrap().to_owned();
+    answer(&mut terminal, &number).await;
+    terminal.until_screen("2 of 2 changes accepted", SIZE).await;
+    terminal.say("\u{1b}[B ").await;
+    terminal.until_screen("1 of 2 changes accepted", SIZE).await;
+    terminal.until_screen("Enter sends", SIZE).await;
+    terminal.say("\r").await;
+    let screen = terminal.until_screen("tokens in", SIZE).await;
+    assert!(screen.contains("\n  1 of 2 hunks applied; not applied: a.txt line 22\n"), "{screen}");
+    assert_eq!(home.get("a.txt").unwrap(), text("THREE", "line 25"));
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn answer_for_the_session_says_what_it_allows() {
+    let home = Home::new();
+    let steps = json!([{"tool_calls": [bash_call("touch made")]}, {"text": "done"}]);
+    let mut terminal = chat(&home, steps, &[]).await;
+    terminal.say("go\r").await;
+    let screen = terminal.until_screen("] Always allow", SIZE).await;
+    let number = screen.split("] Always allow").next().unwrap().rsplit('[').next().unwrap().to_owned();
+    answer(&mut terminal, &number).await;
+    let screen = terminal.until_screen("tokens in", SIZE).await;
+    assert!(screen.contains("\n  answered: Always allow "), "{screen}");
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn result_after_a_plan_names_its_call() {
+    let home = Home::new();
+    let entries = json!([{"content": "the first step", "priority": "medium", "status": "pending"}]);
+    let calls = json!([bash_call("echo made"), {"name": "plan", "input": {"entries": entries}}]);
+    let mut terminal = chat(&home, json!([{"tool_calls": calls}, {"text": "done"}]), &[]).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("the first step", SIZE).await;
+    terminal.until_screen("[1] Allow", SIZE).await;
+    answer(&mut terminal, "1").await;
+    let screen = terminal.until_screen("tokens in", SIZE).await;
+    let (_, after) = screen.split_once("the first step").unwrap();
+    assert!(after.contains("↳ `echo made`\n  made\n"), "{screen}");
     end(terminal).await;
 }
 

@@ -58,6 +58,36 @@ async fn continued_session_shows_its_last_turns() {
 }
 
 #[tokio::test]
+async fn options_without_a_command_continue_a_session_in_the_chat() {
+    let home = Home::new();
+    let model = home.script(json!([{"text": "first answer"}]));
+    assert_eq!(home.run(&["run", "--model", &model, "one"], "").await.code, 0);
+    let listed = home.run(&["sessions", "list", "--json"], "").await.stdout;
+    let listed: serde_json::Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    let id = listed["sessionId"].as_str().unwrap();
+    let long = format!("--resume={id}");
+    for arguments in [
+        &["-c"][..],
+        &["--continue"],
+        &["-r", id],
+        &["--resume", id],
+        &[&long],
+        &["--mode", "plan", "-c"],
+        &["-c", "--mode", "plan"],
+    ] {
+        let mut terminal = home.terminal(arguments);
+        terminal.resize(50, 80);
+        terminal.until_screen("first answer", (50, 80)).await;
+        end(terminal).await;
+    }
+    // These commands have no such option, and a command is no prompt.
+    for arguments in [&["serve", "-c"][..], &["-c", "run"], &["doctor", "--continue"], &["--resume"], &["-x"]] {
+        let ran = home.run(arguments, "").await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[tokio::test]
 async fn unknown_session_is_an_error() {
     let home = Home::new();
     let mut terminal = chat(&home, json!([]), &[]).await;

@@ -18,6 +18,13 @@ async fn settings_without_an_effect_are_reported() {
             &["providers.local.base_url", "localhost:8080/v1", "http://"],
         ),
         ("[telemetry]\notlp_endpoint = \"127.0.0.1:4318\"\n".into(), &["telemetry.otlp_endpoint"]),
+        ("[telemetry]\notlp_endpoint = \"grpc://collector:4317\"\n".into(), &["telemetry.otlp_endpoint", "http or https"]),
+        ("[update]\nurl = \"releases.example/latest\"\n".into(), &["update.url", "http or https"]),
+        ("[update]\nurl = \"file:///latest\"\n".into(), &["update.url", "http or https"]),
+        ("[cluster]\naddress = \"http://node-1:8686\"\n".into(), &["cluster.address", "scheme https"]),
+        ("[cluster]\naddress = \"node-1:8686\"\n".into(), &["cluster.address", "https://"]),
+        ("[store]\nurl = \"mysql://me:secret@db/x\"\n".into(), &["store.url", "postgres or postgresql"]),
+        ("[store]\nurl = \"sqlite:///x\"\n".into(), &["store.url", "postgres or postgresql"]),
         (hook("\"no-such-guard\", \"x\""), &["hooks[0].command", "no-such-guard"]),
         (hook("\"./missing.sh\""), &["hooks[0].command", "missing.sh"]),
         (hook("\"/no/such/guard\""), &["hooks[0].command", "/no/such/guard"]),
@@ -27,7 +34,7 @@ async fn settings_without_an_effect_are_reported() {
         home.config(settings);
         let ran = home.run(&["config", "check"], "").await;
         check(&ran, 2, words);
-        assert!(!ran.stdout.contains("are valid"), "{settings}: {ran:?}");
+        assert!(!ran.stdout.contains("are valid") && !ran.stderr.contains("secret"), "{settings}: {ran:?}");
     }
     let both = format!("[agents]\nallowed = [\"codx\"]\n{AGENT}{}", hook("\"no-such-guard\""));
     home.config(&both);

@@ -130,3 +130,37 @@ async fn session_leaves_no_empty_artifact_directory() {
     let kept = home.data().join("artifacts").join(id.as_str().unwrap());
     assert!(std::fs::read_dir(kept).unwrap().count() > 0, "{ran:?}");
 }
+
+/// People read local times; JSON is in UTC.
+#[tokio::test]
+async fn times_for_people_are_local() {
+    let home = Home::new();
+    let model = home.script(json!([{"text": "an answer"}]));
+    assert_eq!(home.run(&["run", "--model", &model, "go"], "").await.code, 0);
+    assert_eq!(home.run(&["token", "new", "phone"], "").await.code, 0);
+    let listed = home.run(&["sessions", "list", "--json"], "").await.lines()[0].clone();
+    let utc = listed["updatedAt"].as_str().unwrap();
+    let minutes: i32 = utc[11..13].parse::<i32>().unwrap() * 60 + utc[14..16].parse::<i32>().unwrap();
+    for (zone, offset) in [("UTC0", 0), ("JST-9", 540), ("NST3:30", -210), ("<+1345>-13:45", 825)] {
+        home.env("TZ", zone);
+        let local = (minutes + offset).rem_euclid(1440);
+        let time = format!(" {:02}:{:02} ", local / 60, local % 60);
+        let listed = home.run(&["sessions", "list"], "").await.stdout;
+        assert!(listed.contains(&time), "{zone}: {time}, {listed}");
+        let mut terminal = home.terminal(&["chat", "--model", &model]);
+        terminal.until_screen("/help", (24, 100)).await;
+        terminal.say("/resume\r").await;
+        let screen = terminal.until_screen("Sessions of ", (24, 100)).await;
+        assert!(screen.contains(&time), "{zone}: {time}, {screen}");
+        terminal.hang_up().kill().await.unwrap();
+        let listed = home.run(&["sessions", "list", "--json"], "").await.lines()[0].clone();
+        assert_eq!(listed["updatedAt"], utc, "{zone}");
+    }
+    // A token was created about when the session was updated.
+    let list = async |zone| {
+        home.env("TZ", zone);
+        home.run(&["token", "list"], "").await.stdout
+    };
+    let (utc, local) = (list("UTC0").await, list("JST-9").await);
+    assert!(utc != local && !utc.contains('Z'), "{utc}{local}");
+}

@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::{SECRET, certificate, configure};
-use harness::{Home, bounded, hex, on_postgres};
+use harness::{Home, Server, bounded, hex, on_postgres};
 
 /// A connection to a node, before the greeting.
 struct Caller {
@@ -60,16 +60,61 @@ impl Caller {
     }
 }
 
+/// Starts a server that other nodes can call. Returns its certificate, too. `None` if the store is
+/// SQLite.
+async fn called_node(home: &Home) -> Option<(Server, CertificateDer<'static>)> {
+    if !on_postgres() {
+        eprintln!("skipped: {}: an SQLite store has no nodes", module_path!());
+        return None;
+    }
+    let settings = certificate(&home.data());
+    configure(home, SECRET, &format!("name = \"first\"\naddress = \"https://127.0.0.1\"\n{settings}"));
+    let certificate = CertificateDer::from_pem_file(home.data().join("chain.pem")).unwrap();
+    Some((home.serve_script(json!([]), &[]).await, certificate))
+}
+
+/// A connection is passed on to a socket of this user in the directory of the sockets, after the
+/// proof.
+#[tokio::test]
+async fn only_sockets_of_the_data_directory_are_reached() {
+    let home = Home::new();
+    let Some((server, certificate)) = called_node(&home).await else { return };
+    let mut editor = home.start(&["--model", &home.script(json!([]))]).await;
+    editor.call("initialize", json!({"protocolVersion": 1})).await;
+    editor.new_session(&home).await;
+    let sockets = home.data().join("run");
+    let own = std::fs::read_dir(&sockets).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let own = own.into_iter().find(|name| name.starts_with(&format!("{}-", editor.pid))).unwrap();
+    let outside = home.data().join("outside.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&outside).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    std::os::unix::fs::symlink(&outside, sockets.join("link.sock")).unwrap();
+    std::fs::write(sockets.join("file.sock"), "").unwrap();
+    let (outside, absolute) = (outside.to_str().unwrap(), sockets.join(&own));
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"version":3,"pid":1}}"#;
+    for socket in [&*own, "../outside.sock", outside, absolute.to_str().unwrap(), "link.sock", "file.sock", "none.sock", ""] {
+        for secret in [SECRET, super::NEW_SECRET] {
+            let mut caller = Caller::connect(server.address, &certificate).await;
+            let introduction = json!({"name": "second", "nonce": "00".repeat(32), "socket": socket});
+            caller.send(&introduction.to_string()).await;
+            let (answerer, _) = (caller.receive().await, caller.receive().await);
+            caller.send(&caller.proof("caller", &introduction, &answerer, secret).to_string()).await;
+            caller.receive().await;
+            caller.send(hello).await;
+            let reached = socket == own && secret == SECRET;
+            let expected = if reached { json!(editor.pid) } else { Value::Null };
+            assert_eq!(caller.receive().await["result"]["pid"], expected, "{socket}");
+        }
+    }
+    assert!(listener.accept().is_err(), "a socket elsewhere was connected to");
+    editor.finish().await;
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn only_a_proof_for_this_connection_is_accepted() {
-    if !on_postgres() {
-        return eprintln!("skipped: {}: an SQLite store has no nodes", module_path!());
-    }
     let home = Home::new();
-    let settings = certificate(&home.data());
-    configure(&home, SECRET, &format!("name = \"first\"\naddress = \"https://127.0.0.1\"\n{settings}"));
-    let certificate = CertificateDer::from_pem_file(home.data().join("chain.pem")).unwrap();
-    let server = home.serve_script(json!([]), &[]).await;
+    let Some((server, certificate)) = called_node(&home).await else { return };
     let introduction = json!({"name": "second", "nonce": "00".repeat(32)});
     let mut recorded = None;
     for case in ["correct", "repeated", "another secret", "own proof of the node", "proof of the other side"] {

@@ -178,6 +178,9 @@ async fn text_of_documents_is_extracted() {
     }
     let out = home.data().join("out");
     assert_eq!(home.run(&["sessions", "export", &session, "--layout", out.to_str().unwrap()], "").await.code, 0);
+    // The model comes from a flag, not from an option of the session.
+    let exported: Value = serde_json::from_slice(&std::fs::read(out.join("session.json")).unwrap()).unwrap();
+    assert!(exported["model"].as_str().unwrap().starts_with("scripted:"), "{exported}");
     agent.finish().await;
 }
 

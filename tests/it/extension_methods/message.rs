@@ -65,12 +65,12 @@ async fn message_starts_turn_in_idle_session() {
     let model = home.script(json!([says("be brief", "yes")]));
     agent.call("session/set_config_option", json!({"sessionId": session, "configId": "model", "value": model})).await;
     agent.call("session/close", json!({"sessionId": session})).await;
-    let sent_silently = send(&mut agent, &session, "be brief", json!({"autoRun": false, "role": "system"})).await;
+    let sent_silently = send(&mut agent, &session, "be brief", json!({"autoRun": false})).await;
     assert_eq!(sent_silently.get("turnId"), None, "{sent_silently}");
     agent.turn(&session, "go on").await;
     assert_eq!(
         said(&mut agent, &session).await,
-        ["0 user hello", "0 assistant hi", "- system be brief", "1 user go on", "1 assistant yes"]
+        ["0 user hello", "0 assistant hi", "- user be brief", "1 user go on", "1 assistant yes"]
     );
     let messages = written(&mut agent, &session).await;
     assert_eq!((&messages[0]["messageId"], &messages[0]["turnId"]), (&sent["messageId"], &sent["turnId"]));
@@ -82,6 +82,8 @@ async fn message_starts_turn_in_idle_session() {
             ("_nuncio/session/message", json!({"sessionId": session}), -32602, "parts"),
             ("_nuncio/session/message", json!({"sessionId": session, "parts": [{"type": "x"}]}), -32602, "parts[0]"),
             ("_nuncio/session/message", params(&session, "x", json!({"role": "assistant"})), -32602, "role"),
+            ("_nuncio/session/message", params(&session, "x", json!({"role": "system"})), -32602, "system prompt"),
+            ("_nuncio/session/message", params(&session, "x", json!({"role": "tool"})), -32602, "result of a call"),
             ("_nuncio/session/message", params(&session, "x", json!({"delivery": "now"})), -32602, "delivery"),
             ("_nuncio/session/message", params("x", "x", json!({})), -32002, "x"),
         ],

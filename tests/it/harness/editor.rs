@@ -41,8 +41,6 @@ pub enum Manner {
     DropsFinalNewline,
     /// Saves writes, but every read returns the text of the first read.
     Stale,
-    /// Formats written text (spaces around `=`) and saves it.
-    Formats,
     /// Writes the file and does not answer, like Avante with an unsaved buffer.
     WritesSilently,
     /// Answers a write with a string and does not write, like Avante when the directory is missing.
@@ -60,6 +58,10 @@ fn failure(error: std::io::Error) -> Failure {
 
 pub struct Editor {
     pub manner: Manner,
+    /// Changes a written text as it is saved, as a formatter does. Only for `Saves`.
+    pub on_save: fn(&str) -> String,
+    /// Announces that texts have exactly the final newlines of files.
+    pub has_exact_texts: bool,
     /// The path that another program replaces by a symlink to the second path, at the next call of
     /// the method.
     pub swap: Option<(&'static str, PathBuf, PathBuf)>,
@@ -84,7 +86,8 @@ impl Editor {
     pub fn new(manner: Manner) -> Editor {
         let later = mpsc::unbounded_channel();
         let (buffers, calls, first, terminals) = (HashMap::new(), Vec::new(), HashMap::new(), HashMap::new());
-        Editor { manner, swap: None, buffers, calls, first, terminals, later }
+        let on_save = |text: &str| text.to_owned();
+        Editor { manner, on_save, has_exact_texts: false, swap: None, buffers, calls, first, terminals, later }
     }
 
     pub fn with_buffers(manner: Manner, buffers: &[(PathBuf, &str)]) -> Editor {
@@ -193,8 +196,7 @@ impl Editor {
             Manner::AddsBlankLine if self.buffers.contains_key(&path) => (Some(text), format!("{text}\n")),
             Manner::AddsBlankLine => (None, text.to_owned()),
             Manner::DropsFinalNewline => (self.buffers.contains_key(&path).then_some(text), text.to_owned()),
-            Manner::Formats => (None, text.replace('=', " = ").replace("  ", " ")),
-            _ => (None, text.to_owned()),
+            _ => (None, (self.on_save)(text)),
         };
         self.buffers.remove(&path);
         if let Some(shown) = shown {

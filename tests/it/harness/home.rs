@@ -175,9 +175,19 @@ impl Home {
     /// Starts `nuncio acp` with a scripted model and more flags, initializes it and creates a
     /// session.
     pub async fn session(&self, steps: Value, flags: &[&str]) -> (Agent, String) {
+        self.initialized(steps, flags, json!({"protocolVersion": 1})).await
+    }
+
+    /// Starts a session as [`Home::session`] does, for a client without a person: its permission
+    /// requests have a deadline.
+    pub async fn session_of_program(&self, steps: Value, flags: &[&str]) -> (Agent, String) {
+        self.initialized(steps, flags, json!({"protocolVersion": 1, "_meta": {"nuncio": {"interactive": false}}})).await
+    }
+
+    async fn initialized(&self, steps: Value, flags: &[&str], params: Value) -> (Agent, String) {
         let model = self.script(steps);
         let mut agent = self.start(&[&["--model", &model], flags].concat()).await;
-        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        agent.call("initialize", params).await;
         let session = agent.new_session(self).await;
         (agent, session)
     }

@@ -36,7 +36,12 @@ impl Deref for Server {
 impl Home {
     /// Starts `nuncio serve` with these flags, on a free port.
     pub async fn serve(&self, flags: &[&str]) -> Server {
-        self.serve_by(self.command(&["serve", "--http", "127.0.0.1:0"]), flags).await
+        self.serve_at("127.0.0.1:0", flags).await
+    }
+
+    /// Starts the server at an address.
+    pub async fn serve_at(&self, address: &str, flags: &[&str]) -> Server {
+        self.serve_by(self.command(&["serve", "--http", address]), flags).await
     }
 
     /// Starts the server in a mount namespace in which this directory is empty. `None` if this user

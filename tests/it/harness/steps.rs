@@ -37,6 +37,12 @@ pub fn write(path: &str, content: &str) -> Value {
     calls_one("write", json!({"file_path": path, "content": content}))
 }
 
+/// A step that reads a file and replaces it.
+pub fn replace(path: &str, content: &str) -> Value {
+    let read = call("read", json!({"file_path": path}));
+    calls(&[read, call("write", json!({"file_path": path, "content": content}))])
+}
+
 /// A step with a call that requires permission.
 pub fn asks() -> Value {
     bash("true")

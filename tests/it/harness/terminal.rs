@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
-use super::{Home, bounded};
+use super::{Home, LIMIT, bounded};
 
 pub struct Terminal {
     child: Child,
@@ -70,7 +70,7 @@ impl Terminal {
 
     /// Reads until the output contains `words` so many times. Returns the whole output so far.
     pub async fn until_times(&mut self, words: &str, times: usize) -> String {
-        bounded(words, async {
+        let found = tokio::time::timeout(LIMIT, async {
             loop {
                 let shown = String::from_utf8_lossy(&self.shown).into_owned();
                 if shown.matches(words).count() >= times {
@@ -78,8 +78,8 @@ impl Terminal {
                 }
                 assert!(self.read().await, "ended before {words:?}: {shown:?}");
             }
-        })
-        .await
+        });
+        found.await.unwrap_or_else(|_| panic!("no {words:?} for {LIMIT:?}: {}", String::from_utf8_lossy(&self.shown)))
     }
 
     /// Reads until the output after its first `start` bytes contains one of the words. Returns the

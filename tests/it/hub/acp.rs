@@ -36,6 +36,25 @@ async fn messages_and_thoughts_are_forwarded() {
     assert!(foreign.iter().any(|body| body["agentSession"] == "foreign-1"), "{foreign:?}");
 }
 
+/// The agent does not receive the command as a prompt.
+#[tokio::test]
+async fn compaction_that_the_agent_lacks_is_refused() {
+    let home = home(&["lacks-compact"]).await;
+    let (mut agent, session) = session(&home, &[]).await;
+    for prompt in ["/compact", "/compact keep the names"] {
+        let refused = agent.failure(&session, prompt).await;
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("/compact is not supported by the agent other"), "{prompt}: {refused}");
+        assert_eq!(refused["data"]["code"], "unsupported", "{prompt}: {refused}");
+    }
+    let (_, updates) = agent.turn(&session, "history").await;
+    let received = text(&updates, "agent_message_chunk");
+    assert!(received.ends_with("history") && !received.contains("compact"), "{received}");
+    agent.finish().await;
+    let listed = home.run(&["sessions", "list"], "").await.stdout;
+    assert!(listed.ends_with("  other\n"), "{listed}");
+}
+
 /// Commands of a hosted agent are its own, also those that nuncio does not know.
 #[tokio::test]
 async fn unknown_slash_command_is_forwarded_to_the_agent() {

@@ -389,7 +389,10 @@ def request(message):
         return
     send({"id": number, "result": result})
     if method == "session/new":
-        update(sessionUpdate="available_commands_update", availableCommands=[{"name": "web", "description": "Search the web"}])
+        commands = [{"name": "web", "description": "Search the web"}]
+        if "lacks-compact" not in FLAGS:
+            commands.append({"name": "compact", "description": "Summarize the conversation"})
+        update(sessionUpdate="available_commands_update", availableCommands=commands)
 
 
 if "asks-login" in FLAGS:

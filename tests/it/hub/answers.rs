@@ -31,9 +31,9 @@ struct WaitingTurn {
 }
 
 /// Starts nuncio with both transports. The client answers no question.
-async fn start(home: &Home) -> (Agent, Bridge) {
+async fn start(home: &Home, interactive: bool) -> (Agent, Bridge) {
     let (mut agent, bridge) = home.start_with_bridge(&["--mode", "ask"]).await;
-    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    agent.call("initialize", json!({"protocolVersion": 1, "_meta": {"nuncio": {"interactive": interactive}}})).await;
     agent.otherwise = Reply::Never;
     (agent, bridge)
 }
@@ -67,7 +67,7 @@ impl WaitingTurn {
         };
         home.config(&(allowed(&["other"]) + &agent + settings));
         trust(&home).await;
-        let (mut agent, bridge) = start(&home).await;
+        let (mut agent, bridge) = start(&home, settings.is_empty()).await;
         let (session, prompt, question) = ask(&mut agent, &home.work()).await;
         let permission = open(&bridge, &session).await.remove(0);
         WaitingTurn { kind, home, agent, bridge, session, prompt, question, permission }
@@ -141,7 +141,7 @@ async fn answer_after_a_cancel_has_no_effect() {
 async fn answer_after_the_deadline_has_no_effect() {
     for (kind, _) in kinds() {
         let mut asked = WaitingTurn::new(kind, "[permissions]\ntimeout_s = 3\n").await;
-        assert_eq!(asked.end().await, "end_turn", "{kind}");
+        assert_eq!(asked.end().await, "cancelled", "{kind}");
         asked.was_refused("denied", "deadline").await;
     }
 }
@@ -247,7 +247,7 @@ async fn question_ends_when_nuncio_is_killed() {
     for (kind, _) in kinds() {
         let asked = WaitingTurn::new(kind, "").await;
         asked.agent.kill().await;
-        let (agent, bridge) = start(&asked.home).await;
+        let (agent, bridge) = start(&asked.home, true).await;
         let mut asked = WaitingTurn { agent, bridge, ..asked };
         assert_eq!(asked.post(&asked.permission, json!({"outcome": "allow_once"})).await, 404, "{kind}");
         asked.agent.load(&asked.home, &asked.session).await;

@@ -1,7 +1,9 @@
 """A Codex app server for tests. The words of a prompt choose what it does; its arguments choose how it starts and ends."""
 
+import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,7 +15,14 @@ lock = threading.Lock()
 waiting = {}
 interrupted, steered = threading.Event(), threading.Event()
 history = []
-state = {"turn": 0, "total": 0}
+state = {"turn": 0, "total": 0, "accepted": set()}
+# Values of the parameters that Codex knows.
+KNOWN = {
+    "approvalPolicy": ("untrusted", "on-request", "granular", "never"),
+    "approvalsReviewer": ("user", "auto_review", "guardian_subagent"),
+    "sandbox": ("read-only", "workspace-write", "danger-full-access"),
+}
+SANDBOXES = {"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess"}
 
 
 def send(message):
@@ -58,24 +67,83 @@ def use_tokens(count):
     notify("thread/tokenUsage/updated", tokenUsage=state["usage"])
 
 
-def run_command(command, number, announced=True):
-    """Codex asks before it announces the item when `announced` is false."""
+def is_allowed_by_a_file(command):
+    """Rules in files of Codex allow commands without a question, and outside of the sandbox."""
+    home = os.environ.get("CODEX_HOME") or os.path.join(os.environ["HOME"], ".codex")
+    for path in glob.glob(os.path.join(home, "rules", "*.rules")):
+        for pattern in re.findall(r'prefix_rule\(pattern=(\[.*?\]), decision="allow"\)', open(path).read()):
+            if command.split()[:len(json.loads(pattern))] == json.loads(pattern):
+                return True
+    return False
+
+
+def is_asked(escalated):
+    """Codex 0.169 asks before each command in `untrusted`, and in `on-request` if the model wants no sandbox."""
+    return {"untrusted": True, "on-request": escalated, "never": False}[state["policy"]]
+
+
+def executed(command, confined):
+    """The output and the exit code of a command, which writes nothing in a read-only sandbox."""
+    program, *arguments = command.split()
+    if confined and state["sandbox"] == "readOnly" and program in ("rm", "touch"):
+        verb = "remove" if program == "rm" else "touch"
+        return f"{program}: cannot {verb} '{arguments[-1]}': Read-only file system\n", 1
+    result = subprocess.run(command, shell=True, capture_output=True, text=True)
+    return result.stdout, result.returncode
+
+
+def run_command(command, number, announced=True, escalated=False, thread=THREAD):
+    """Some versions of Codex ask before they announce the item (`announced` is false)."""
     identifier = f"call-{state['turn']}-{number}"
     fields = {"command": f"/bin/bash -lc '{command}'", "cwd": os.getcwd(), "aggregatedOutput": None, "exitCode": None}
+    if escalated and state["policy"] == "never":
+        say("approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never")
+        return
     if announced:
         item("commandExecution", identifier, status="inProgress", **fields)
-    answer = ask("item/commandExecution/requestApproval", number, itemId=identifier, command=fields["command"],
-                 cwd=os.getcwd(), reason="needs more", kind="command", availableDecisions=["accept", "cancel"])
-    say(f"[{answer.get('decision')}]")
-    if answer.get("decision") in ("accept", "acceptForSession"):
+    # Another reviewer answers in place of the client; here it accepts.
+    allowed = is_allowed_by_a_file(command) or command in state["accepted"] or state["reviewer"] != "user"
+    decision = "unasked"
+    if is_asked(escalated) and not allowed:
+        amendment = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": command.split()}}
+        reason = {"reason": "needs more"} if escalated else {}
+        answer = ask("item/commandExecution/requestApproval", number, kind="command", threadId=thread, itemId=identifier,
+                     startedAtMs=1, environmentId="local", command=fields["command"], cwd=os.getcwd(),
+                     commandActions=[{"type": "unknown", "command": command}], proposedExecpolicyAmendment=command.split(),
+                     availableDecisions=["accept", amendment, "cancel"], **reason)
+        decision = answer.get("decision")
+        allowed = decision in ("accept", "acceptForSession")
+        if decision == "acceptForSession":
+            state["accepted"].add(command)
+    say(f"[{decision}]")
+    if allowed or decision == "unasked":
         if not announced:
             item("commandExecution", identifier, status="inProgress", **fields)
-        result = subprocess.run(command, shell=True, capture_output=True, text=True)
-        notify("item/commandExecution/outputDelta", itemId=identifier, delta=result.stdout)
-        fields.update(aggregatedOutput=result.stdout, exitCode=result.returncode)
-        item("commandExecution", identifier, "completed", status="completed" if result.returncode == 0 else "failed", **fields)
+        # An accepted command that the sandbox stops runs again without it.
+        output, code = executed(command, confined=not allowed)
+        notify("item/commandExecution/outputDelta", itemId=identifier, delta=output)
+        fields.update(aggregatedOutput=output, exitCode=code)
+        item("commandExecution", identifier, "completed", status="completed" if code == 0 else "failed", **fields)
     elif announced:
         item("commandExecution", identifier, "completed", status="declined", **fields)
+
+
+def change_files(identifier, changes):
+    """Asks in `untrusted`, and in `on-request` if the sandbox is read-only. Creates the added files."""
+    is_read_only = state["sandbox"] == "readOnly"
+    if is_read_only and state["policy"] == "never":
+        say("patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings")
+        return
+    item("fileChange", identifier, changes=changes, status="inProgress")
+    decision = "unasked"
+    if state["policy"] == "untrusted" or is_read_only:
+        decision = ask("item/fileChange/requestApproval", 7, itemId=identifier, startedAtMs=1, reason=None, grantRoot=None)["decision"]
+    accepted = decision in ("unasked", "accept", "acceptForSession")
+    for change in changes if accepted else []:
+        if change["kind"]["type"] == "add":
+            open(change["path"], "w").write(change["diff"])
+    item("fileChange", identifier, "completed", changes=changes, status="completed" if accepted else "declined")
+    say(f"[{decision}]")
 
 
 def work(prompt, params):
@@ -114,12 +182,24 @@ def work(prompt, params):
         say(json.dumps({key: params.get(key) for key in ("approvalPolicy", "sandboxPolicy")}))
     elif word == "run":
         run_command(" ".join(words[1:]), "q-1")
+    elif word == "escalate":
+        run_command(" ".join(words[1:]), "q-1", escalated=True)
+    elif word == "stdin":
+        # Input for a terminal that was begun outside of the sandbox. The request has no item.
+        line = f"write_stdin --session-id 1 '{' '.join(words[1:])}\n'"
+        answer = ask("item/commandExecution/requestApproval", "stdin", kind="writeStdin", itemId="stdin-1", startedAtMs=1,
+                     approvalId="stdin-2", environmentId="local", reason="Send input to an existing terminal.", command=line,
+                     cwd=os.getcwd(), commandActions=[{"type": "unknown", "command": line}], availableDecisions=["accept", "cancel"])
+        say(f"[{answer['decision']}]")
+    elif word == "subagent":
+        # The thread of a subagent has the policies of the turn. Its items are those of another thread.
+        run_command(" ".join(words[1:]), "q-1", announced=False, thread="thread-of-a-subagent")
     elif word == "unannounced":
         run_command(" ".join(words[1:]), "q-1", announced=False)
     elif word == "leave":
         # The turn ends before the answer to a question that the client has, and to another one.
         for number in (1, 2):
-            fields = {"itemId": f"left-{number}", "command": "touch made", "cwd": os.getcwd()}
+            fields = {"kind": "command", "itemId": f"left-{number}", "startedAtMs": 1, "command": "touch made", "cwd": os.getcwd()}
             threading.Thread(target=ask, args=("item/commandExecution/requestApproval", f"left-{number}"), kwargs=fields, daemon=True).start()
             while number == 1 and not os.path.exists("asked"):
                 time.sleep(0.01)
@@ -137,16 +217,10 @@ def work(prompt, params):
             {"path": os.getcwd() + "/a.txt", "kind": {"type": "update", "move_path": None},
              "diff": "@@ -1,2 +1,2 @@\n same\n-old\n+new\n"},
         ]
-        item("fileChange", "edit-1", changes=changes, status="inProgress")
-        answer = ask("item/fileChange/requestApproval", 7, itemId="edit-1", reason=None)
-        item("fileChange", "edit-1", "completed", changes=changes, status="completed" if answer["decision"] == "accept" else "declined")
-        say(f"[{answer['decision']}]")
+        change_files("edit-1", changes)
     elif word == "move":
         changes = [{"path": "a.txt", "kind": {"type": "update", "move_path": words[1]}, "diff": "@@ -1 +1 @@\n-old\n+new\n"}]
-        item("fileChange", f"move-{words[1]}", changes=changes, status="inProgress")
-        answer = ask("item/fileChange/requestApproval", 7, itemId=f"move-{words[1]}", reason=None)
-        item("fileChange", f"move-{words[1]}", "completed", changes=changes, status="declined")
-        say(f"[{answer['decision']}]")
+        change_files(f"move-{words[1]}", changes)
     elif word == "tools":
         item("mcpToolCall", "mcp-1", server="docs", tool="find", status="inProgress", arguments={"q": "x"})
         answer = ask("mcpServer/elicitation/request", 8, serverName="docs", mode="form", message="Allow docs to find?",
@@ -215,23 +289,46 @@ def compaction():
     notify("turn/completed", turn={"id": turn_id(), "items": [], "error": None, "status": "completed"})
 
 
+def unknown_value(params):
+    """The error for parameters with a value that Codex does not know."""
+    for field, known in KNOWN.items():
+        value = params.get(field, known[0])
+        if isinstance(value, dict) and "granular" in value:
+            return {"code": -32600, "message": "askForApproval.granular requires experimentalApi capability"}
+        if value not in known:
+            names = ", ".join(f"`{name}`" for name in known)
+            return {"code": -32600, "message": f"Invalid request: unknown variant `{value}`, expected one of {names}"}
+    return None
+
+
 def request(message):
     method, number, params = message["method"], message["id"], message.get("params", {})
-    error = None
-    if method == "initialize":
+    error = unknown_value(params)
+    if error:
+        pass
+    elif method == "initialize":
         if "unready" in FLAGS:
             return
-        result = {"userAgent": "nuncio/9.8.7 (Test 1.0; x86_64) nuncio"}
+        home = os.environ.get("CODEX_HOME") or os.path.join(os.environ["HOME"], ".codex")
+        result = {"userAgent": "nuncio/9.8.7 (Test 1.0; x86_64) nuncio", "codexHome": home, "platformFamily": "unix", "platformOs": "linux"}
     elif method in ("thread/start", "thread/resume"):
         if method == "thread/resume" and "forgets" in FLAGS:
             error = {"code": -32600, "message": "no rollout found for thread id thread-1"}
         state["opened"] = params
-        history.append(method + " " + json.dumps({key: params.get(key) for key in ("threadId", "config", "sandbox", "approvalPolicy")}))
-        kind = "workspaceWrite" if params["sandbox"] == "workspace-write" else "dangerFullAccess"
-        sandbox = {"type": kind, "writableRoots": [], "networkAccess": False}
-        result = {"thread": {"id": THREAD}, "model": "mock", "approvalPolicy": params["approvalPolicy"], "sandbox": sandbox}
+        history.append(method + " " + json.dumps({key: params.get(key) for key in ("threadId", "config", "sandbox", "approvalPolicy", "approvalsReviewer")}))
+        # Requirements of an administrator replace the policy.
+        state["policy"] = "on-request" if "managed" in FLAGS else params["approvalPolicy"]
+        state["reviewer"] = params["approvalsReviewer"]
+        state["sandbox"] = SANDBOXES[params["sandbox"]]
+        more = {"writableRoots": []} if state["sandbox"] == "workspaceWrite" else {}
+        sandbox = {"type": state["sandbox"]} if state["sandbox"] == "dangerFullAccess" else {"type": state["sandbox"], "networkAccess": False, **more}
+        result = {"thread": {"id": THREAD}, "model": "mock", "approvalPolicy": state["policy"],
+                  "approvalsReviewer": state["reviewer"], "sandbox": sandbox}
     elif method == "turn/start":
         state["turn"] += 1
+        # The policies count for this turn and those after it.
+        state["policy"] = params.get("approvalPolicy", state["policy"])
+        state["sandbox"] = params.get("sandboxPolicy", {"type": state["sandbox"]})["type"]
         # The notifications of a turn may come before the response.
         threading.Thread(target=turn, args=(params,), daemon=True).start()
         result = {"turn": {"id": turn_id(), "status": "inProgress"}}

@@ -128,7 +128,7 @@ async fn mode_plan_is_a_sandbox_without_writing() {
         let said: Value = serde_json::from_str(&text(&updates, "agent_message_chunk")).unwrap();
         found.push((said["approvalPolicy"].clone(), said["sandboxPolicy"]["type"].clone()));
     }
-    assert_eq!(found, [(json!("never"), json!("readOnly")), (json!("on-request"), json!("workspaceWrite"))]);
+    assert_eq!(found, [(json!("never"), json!("readOnly")), (json!("untrusted"), json!("readOnly"))]);
     agent.finish().await;
 }
 
@@ -147,7 +147,7 @@ async fn thread_gets_servers_and_configuration() {
     let given: Value = serde_json::from_str(said.split(" / ").next().unwrap().strip_prefix("thread/start ").unwrap()).unwrap();
     let docs = json!({"command": "/bin/true", "args": ["-x"], "env": {"A": "1"}});
     assert_eq!((&given["config"]["model"], &given["config"]["mcp_servers"]["docs"]), (&json!("mock-2"), &docs));
-    assert_eq!((&given["sandbox"], &given["approvalPolicy"]), (&json!("danger-full-access"), &json!("on-request")));
+    assert_eq!((&given["sandbox"], &given["approvalPolicy"]), (&json!("danger-full-access"), &json!("untrusted")));
     agent.finish().await;
 }
 

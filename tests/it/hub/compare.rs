@@ -100,6 +100,34 @@ async fn comparison_names_uncommitted_changes_that_are_not_in() {
     assert_eq!(git(&home.work(), &["status", "--porcelain"]), before);
 }
 
+/// Failing checks are a failure of the comparison, too, and of a run with one agent.
+#[tokio::test]
+async fn failing_checks_are_reported() {
+    needs_linux!("sandbox");
+    for (written, code, outcome, rounds) in [("bad", 1, "failed", 2), ("good", 0, "passed", 1)] {
+        let home = repository();
+        let write = json!({"tool_calls": [{"name": "write", "input": {"file_path": "state.txt", "content": written}}]});
+        let steps = json!([write, {"text": "done"}, {"text": "done"}, {"text": "done"}]);
+        let check = "grep -q good state.txt";
+        let verify = format!("[verify]\ncommands = [{check:?}]\nmax_rounds = 2\n");
+        home.config(&(super::native::inner(&home, json!([{"text": "nothing to do"}])) + &verify));
+        super::trust(&home).await;
+        let model = home.script(steps);
+        let checks = json!([{"name": check, "outcome": outcome, "rounds": rounds}]);
+        let run = ["run", "--agent", "nuncio", "--agent", "inner", "--model", &model, "--mode", "auto"];
+        let ran = home.run(&[&run[..], &["--json", "work"]].concat(), "").await;
+        assert_eq!(ran.code, code, "{written}: {ran:?}");
+        let result = ran.lines().into_iter().find(|result| result["agent"] == "nuncio").unwrap();
+        assert_eq!(result["checks"], checks, "{written}: {result}");
+        let ran = home.run(&[&run[..], &["more"]].concat(), "").await;
+        let count = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        assert!(ran.stdout.contains(&format!("check {check}: {outcome} ({count})\n")), "{written}: {ran:?}");
+        let alone = ["run", "--model", &model, "--mode", "auto", "--output-format", "json", "work"];
+        let ran = home.run(&alone, "").await;
+        assert_eq!((ran.code, &ran.lines()[0]["checks"]), (code, &checks), "{written}: {ran:?}");
+    }
+}
+
 #[tokio::test]
 async fn failure_of_one_agent_is_reported() {
     needs_linux!("sandbox");

@@ -113,7 +113,9 @@ fn files(directory: &Path) -> BTreeSet<String> {
 /// killed leaves until its next start: sockets, temporary directories and files of SQLite.
 fn kept_and_stale(home: &Home) -> (BTreeSet<String>, BTreeSet<String>) {
     let stale = |path: &String| path.contains("/temp-") || [".sock", "-wal", "-shm"].iter().any(|end| path.ends_with(end));
-    files(home.data().parent().unwrap()).into_iter().partition(|path| !stale(path))
+    // Each request after an empty answer is recorded.
+    let is_record = |path: &String| path.contains("/requests/");
+    files(home.data().parent().unwrap()).into_iter().filter(|path| !is_record(path)).partition(|path| !stale(path))
 }
 
 /// The descriptors of a process: paths, `socket:[…]`, `pipe:[…]`.

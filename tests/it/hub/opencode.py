@@ -75,7 +75,7 @@ class Session:
     def __init__(self, identifier, prompts, rules, parent=None):
         self.id, self.prompts, self.rules = identifier, prompts, rules
         self.messages, self.busy, self.aborted = [], False, threading.Event()
-        self.later, self.child, self.parent = None, None, parent
+        self.later, self.deleted, self.child, self.parent = None, False, None, parent
 
     def emit(self, kind, **properties):
         emit(kind, sessionID=self.id, **properties)
@@ -200,6 +200,8 @@ class Session:
         """Other servers read the file while they start."""
         path = os.path.join(STORE, self.id)
         with lock:
+            if self.deleted:
+                return os.remove(path + ".json")
             with open(path + ".new", "w") as file:
                 json.dump([self.prompts, self.rules], file)
             os.replace(path + ".new", path + ".json")
@@ -311,6 +313,11 @@ class Session:
             self.say(message, "stuck")
             self.status("idle")
             return False
+        elif word == "delete":
+            # Another client deletes the session after the turn.
+            self.say(message, "deleted")
+            self.deleted = True
+            self.save()
         elif word == "crash":
             self.say(message, "a part")
             print("out of memory", file=sys.stderr, flush=True)
@@ -372,7 +379,8 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def session(self, path):
-        return sessions.get(path.split("/")[2])
+        found = sessions.get(path.split("/")[2])
+        return None if found and found.deleted and not found.busy else found
 
     def do_GET(self):
         if not self.admitted():
@@ -458,6 +466,8 @@ class Handler(BaseHTTPRequestHandler):
             questions[words[2]].put(words[3])
             return self.reply(200, True)
         session = self.session(path)
+        if not session:
+            return self.reply(404, {"name": "NotFoundError", "data": {"message": "Session not found"}})
         if path.endswith("/abort"):
             session.aborted.set()
             return self.reply(200, True)

@@ -186,17 +186,6 @@ async fn session_continues_after_a_crash_and_after_a_restart() {
 }
 
 #[tokio::test]
-async fn session_that_the_server_lost_is_not_begun_anew() {
-    let home = home(&["forgets"], "").await;
-    let (mut agent, session) = session(&home, &[]).await;
-    agent.failure(&session, "crash").await;
-    let lost = agent.failure(&session, "say").await;
-    assert_eq!(lost["data"]["hint"], "create a new session");
-    assert!(lost["message"].as_str().unwrap().contains("the session cannot be resumed"), "{lost}");
-    agent.finish().await;
-}
-
-#[tokio::test]
 async fn sessions_share_a_server_by_scope() {
     for (scope, shared) in [("session", false), ("workspace", true)] {
         let home = home(&[], &format!("scope = \"{scope}\"\n")).await;

@@ -97,6 +97,7 @@ async fn flags_that_an_agent_cannot_follow_are_refused() {
         (&["--agent", "acp", "--system-prompt", "Rhyme."][..], "systemPrompt"),
         (&["--agent", "opencode", "--thinking", "high"], "thinking"),
         (&["--agent", "acp", "--max-requests", "3"], "budget.maxRequests"),
+        (&["--agent", "acp", "--tools", "read"], "tools"),
     ] {
         let ran = home.run(&[&["run", "say"], flags].concat(), "").await;
         assert_eq!(ran.code, 2, "{ran:?}");

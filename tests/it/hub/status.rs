@@ -41,6 +41,7 @@ async fn changes_are_pushed_and_a_new_subscriber_gets_everything() {
     assert_eq!((&all["complete"], &all["status"], told(&all)), (&json!(true), &json!("waiting"), rows("waiting", &session)));
     let status = server.get("/v1/status").expect(200).await;
     assert_eq!((&status["status"], &status["directories"][0]["status"]), (&json!("waiting"), &json!("waiting")));
+    assert_eq!(status["url"], format!("http://{}", server.address));
     let metrics = server.get("/metrics").send().await.body;
     assert!(metrics.contains("nuncio_agents{status=\"waiting\"} 1\n"), "{metrics}");
 

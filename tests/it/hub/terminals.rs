@@ -165,6 +165,49 @@ async fn wrong_hooks_are_refused() {
     server.stop().await;
 }
 
+/// Any program can report its status.
+#[tokio::test]
+async fn program_reports_its_status() {
+    let home = Home::new();
+    let server = home.serve(&[]).await;
+    let work = home.work();
+    let at = work.to_str().unwrap();
+    let report = async |body: Value| server.post("/hook", &body).header("x-workspace-path", at).send().await.status;
+    let row = |session: &str, status: &str, title: Option<&str>| {
+        let mut row = json!({"agent": "program", "agentSession": session, "cwd": at, "status": status});
+        title.iter().for_each(|title| row["title"] = json!(title));
+        row
+    };
+    let cases = [
+        (json!({"status": "busy", "title": "Nightly\nbuild"}), json!([row(at, "busy", Some("Nightly build"))])),
+        (json!({"status": "waiting"}), json!([row(at, "waiting", None)])),
+        (json!({"status": "idle", "session_id": "b"}), json!([row(at, "waiting", None), row("b", "idle", None)])),
+        (json!({"status": "ended"}), json!([row("b", "idle", None)])),
+        (json!({"status": "ended", "session_id": "b"}), json!([])),
+    ];
+    for (mut body, expected) in cases {
+        body["type"] = json!("status");
+        assert_eq!(report(body.clone()).await, 200, "{body}");
+        let mut known = terminals(&server).await;
+        known.as_array_mut().unwrap().sort_by_key(|row| row["agentSession"].to_string());
+        let mut expected = expected;
+        expected.as_array_mut().unwrap().sort_by_key(|row| row["agentSession"].to_string());
+        assert_eq!(known, expected, "{body}");
+    }
+    for wrong in [
+        json!({"type": "status"}),
+        json!({"type": "status", "status": "asleep"}),
+        json!({"type": "state", "status": "busy"}),
+        json!({"type": "status", "status": "busy", "titel": "x"}),
+        json!({"type": "status", "status": "busy", "title": "x".repeat(500)}),
+        json!({"type": "status", "status": "busy", "session_id": "x".repeat(500)}),
+    ] {
+        assert_eq!(report(wrong.clone()).await, 400, "{wrong}");
+    }
+    assert_eq!(terminals(&server).await, json!([]));
+    server.stop().await;
+}
+
 /// A home with the agent `other` of the kind, whose terminal client records its starts.
 async fn home(kind: &str) -> Home {
     let home = home_of(kind, TERMINAL, &[], "env = { KEY = \"value\" }\n").await;

@@ -92,7 +92,7 @@ pub fn running(marker: &str, word: &str) -> Vec<u32> {
 }
 
 /// Waits until this number of processes runs.
-async fn until_running(marker: &str, word: &str, count: usize) {
+pub async fn until_running(marker: &str, word: &str, count: usize) {
     poll("the processes", || running(marker, word).len() == count).await;
 }
 

@@ -73,13 +73,14 @@ async fn patch_reports_diagnostics_of_all_its_files() {
     home.put("gone.x", "ERR gone\n");
     home.put("a.x", "one\ntwo\n");
     let patch = "*** Begin Patch\n*** Update File: a.x\n@@\n one\n-two\n+ERR two\n*** Delete File: gone.x\n*** Add File: b.x\n+ERR b\n*** End Patch\n";
+    let read = json!({"tool_calls": [{"name": "read", "input": {"file_path": "gone.x"}}]});
     let apply = json!({"tool_calls": [{"name": "apply_patch", "input": {"patch": patch}}]});
     let known = json!({"tool_calls": [{"name": "diagnostics", "input": {}}]});
-    let outputs = outputs(&home, &[diagnostics("a.x"), diagnostics("gone.x"), apply, write("c.x", ""), known]).await;
+    let outputs = outputs(&home, &[diagnostics("a.x"), diagnostics("gone.x"), read, apply, write("c.x", ""), known]).await;
     let told = "new diagnostics in a.x:\na.x:2:1: error: bad; ERR two\nerrors in b.x:\nb.x:1:1: error: bad; ERR b\n";
-    assert_eq!(outputs[2].0, told);
-    assert_eq!(outputs[2].1["diagnostics"].as_array().map(Vec::len), Some(2));
-    assert_eq!(outputs[4].0, "b.x:1:1: error: bad; ERR b\na.x:2:1: error: bad; ERR two\n");
+    assert_eq!(outputs[3].0, told);
+    assert_eq!(outputs[3].1["diagnostics"].as_array().map(Vec::len), Some(2));
+    assert_eq!(outputs[5].0, "b.x:1:1: error: bad; ERR b\na.x:2:1: error: bad; ERR two\n");
 }
 
 #[tokio::test]

@@ -40,7 +40,9 @@ async fn crashed_server_is_restarted() {
     let home = home(&[]);
     home.put("a.x", "ERR one\n");
     home.put("crash.x", "CRASH\n");
-    let steps = [diagnostics("a.x"), diagnostics("crash.x"), diagnostics("a.x"), write("crash.x", "ERR two\n")];
+    let edit = json!({"file_path": "crash.x", "old_string": "CRASH", "new_string": "ERR two"});
+    let edit = json!({"tool_calls": [{"name": "edit", "input": edit}]});
+    let steps = [diagnostics("a.x"), diagnostics("crash.x"), diagnostics("a.x"), edit];
     let told: Vec<String> = outputs(&home, &steps).await.into_iter().map(|(told, _)| told).collect();
     let expected = [
         "a.x:1:1: error: bad; ERR one\n",

@@ -150,10 +150,9 @@ async fn forms_that_no_client_can_answer_are_declined() {
 #[tokio::test]
 async fn question_without_an_answer_ends_at_the_deadline() {
     let home = home("timeout_s = 3\n[permissions]\ntimeout_s = 5\n");
-    let (mut agent, id) = session(&home, json!([sure()]), json!({})).await;
+    let (mut agent, id) = home.session_of_program(json!([sure()]), &["--mode", "auto"]).await;
     agent.otherwise = Reply::Never;
-    let (_, updates) = agent.turn(&id, "go").await;
-    assert_eq!(answer(&tool(&updates, 0)), json!({"action": "decline"}), "{}", tool(&updates, 0));
+    assert_eq!(agent.turn(&id, "go").await.0, "cancelled");
     assert!(agent.asked.is_empty(), "the question is withdrawn");
     agent.finish().await;
 }

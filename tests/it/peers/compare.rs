@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use harness::Home;
 
-/// Fields whose values differ between runs: times, and positions that depend on how adjacent
-/// deltas were merged.
-const VARIABLE: &[&str] = &["createdAt", "updatedAt", "seq", "head", "offset", "cursor", "nextCursor"];
+/// Fields whose values differ between runs: times, positions that depend on how adjacent deltas
+/// were merged, and digests of requests, which contain the id of the session.
+const VARIABLE: &[&str] = &["createdAt", "updatedAt", "seq", "head", "offset", "cursor", "nextCursor", "request"];
 
 /// The ids of one run, numbered in order of appearance.
 pub struct Normal {

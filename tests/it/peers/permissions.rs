@@ -147,6 +147,7 @@ async fn editor_answers_the_question_of_a_servers_session() {
 #[tokio::test]
 async fn question_stays_open_while_a_client_of_another_process_attends() {
     let home = Home::new();
+    home.config("[permissions]\ntimeout_s = 5\n");
     let model = home.script(json!([says("base"), asks(), says("after"), asks(), says("after")]));
     for attendee in [Kind::Stdio, Kind::Rest, Kind::Rpc] {
         println!("{attendee:?}");
@@ -161,13 +162,21 @@ async fn question_stays_open_while_a_client_of_another_process_attends() {
         other.call("_nuncio/permission/answer", params).await;
         assert_eq!(run.until("permission.resolved").await["body"]["outcome"], "allow_once", "{attendee:?}");
         run.until("turn.completed").await;
-        // The attending process ends during a question: the call is denied.
+        // The attending process ends during a question. If a person may have used it, the deadline
+        // begins.
         run.say(json!({"type": "message", "content": "go"})).await;
         other.asked(&session).await;
         other.kill().await;
+        let (by, end) = match attendee {
+            Kind::Stdio => {
+                assert!(run.until("permission.updated").await["body"]["deadlineMs"].is_u64());
+                ("deadline", "turn.cancelled")
+            }
+            _ => ("disconnect", "turn.completed"),
+        };
         let body = run.until("permission.resolved").await["body"].clone();
-        assert_eq!((&body["outcome"], &body["by"]), (&json!("denied"), &json!("disconnect")), "{attendee:?}: {body}");
-        run.until("turn.completed").await;
+        assert_eq!((&body["outcome"], &body["by"]), (&json!("denied"), &json!(by)), "{attendee:?}: {body}");
+        run.until(end).await;
     }
 }
 

@@ -176,7 +176,7 @@ async fn permission_list_covers_all_processes() {
         listed.sort();
         assert_eq!(listed, sessions, "{all}");
         for open in all["permissions"].as_array().unwrap() {
-            assert!(open["turnId"].is_string() && open["deadlineMs"].is_u64(), "{open}");
+            assert!(open["turnId"].is_string(), "{open}");
             assert_eq!(open["toolCall"]["title"], "`true`", "{open}");
             assert_eq!(open["options"].as_array().unwrap().len(), 4, "{open}");
         }

@@ -60,7 +60,7 @@ async fn allow_once_applies_to_one_call() {
 #[tokio::test]
 async fn always_applies_only_to_the_requested_call() {
     let write = |path: &str| json!({"tool_calls": [{"name": "write", "input": {"file_path": path, "content": "x"}}]});
-    let edit = json!({"tool_calls": [{"name": "edit", "input": {"file_path": "a.txt", "old_string": "x", "new_string": "y"}}]});
+    let edit = json!({"tool_calls": [{"name": "edit", "input": {"file_path": "new.txt", "old_string": "x", "new_string": "y"}}]});
     check(
         "ask",
         &[
@@ -69,8 +69,8 @@ async fn always_applies_only_to_the_requested_call() {
             (bash("echo a; echo b"), Some("reject_once"), "failed"),
             (bash("echo a; echo *; rm x"), Some("reject_once"), "failed"),
             (bash("echo a"), Some("reject_once"), "failed"),
-            (write("a.txt"), Some("allow_always"), "completed"),
-            (write("a.txt"), None, "completed"),
+            (write("new.txt"), Some("allow_always"), "completed"),
+            (write("new.txt"), None, "completed"),
             (write("b.txt"), Some("reject_once"), "failed"),
             (edit, Some("reject_once"), "failed"),
         ],
@@ -82,8 +82,8 @@ async fn always_applies_only_to_the_requested_call() {
             (bash("echo a"), Some("reject_always"), "failed"),
             (bash("echo a"), None, "failed"),
             (bash("echo b"), Some("allow_once"), "completed"),
-            (write("a.txt"), Some("reject_always"), "failed"),
-            (write("a.txt"), None, "failed"),
+            (write("new.txt"), Some("reject_always"), "failed"),
+            (write("new.txt"), None, "failed"),
             (write("b.txt"), Some("allow_once"), "completed"),
         ],
     )
@@ -168,11 +168,12 @@ async fn invalid_answer_denies_the_call() {
 async fn unanswered_request_is_denied_at_the_deadline() {
     let home = Home::new();
     home.config("[permissions]\ntimeout_s = 1\n");
-    let (mut agent, session) = home.session(script(&[bash("echo done > a.txt")]), &[]).await;
+    let steps = json!([bash("echo done > a.txt"), {"text": "so be it"}]);
+    let (mut agent, session) = home.session_of_program(steps, &[]).await;
     agent.otherwise = Reply::Never;
     let before = Instant::now();
     let (stop, updates) = agent.turn(&session, "go").await;
-    assert_eq!((stop.as_str(), &tool(&updates, 0)["status"]), ("end_turn", &json!("failed")));
+    assert_eq!((stop.as_str(), &tool(&updates, 0)["status"]), ("cancelled", &json!("failed")));
     assert!((900..5000).contains(&before.elapsed().as_millis()), "{:?}", before.elapsed());
     assert_eq!(agent.asked, [], "the question was not taken back");
     // An answer after the deadline has no effect.
@@ -206,11 +207,13 @@ async fn disconnect_denies_pending_requests() {
 #[tokio::test]
 async fn cancel_during_a_request_ends_the_turn() {
     let home = Home::new();
-    let two = json!({"tool_calls": [
-        {"name": "bash", "input": {"command": "echo done > a.txt"}},
+    // The first two are asked about at the same time; the third one waits for them.
+    let calls = json!({"tool_calls": [
+        {"name": "bash", "input": {"command": "echo one"}},
+        {"name": "bash", "input": {"command": "echo two"}},
         {"name": "write", "input": {"file_path": "b.txt", "content": ""}},
     ]});
-    let (mut agent, session) = home.session(json!([two, {"text": "after"}]), &[]).await;
+    let (mut agent, session) = home.session(json!([calls, {"text": "after"}]), &[]).await;
     agent.otherwise = Reply::Never;
     let id = agent.prompt(&session, "go").await;
     for _ in 0..2 {
@@ -219,12 +222,12 @@ async fn cancel_during_a_request_ends_the_turn() {
     agent.notify("session/cancel", json!({"sessionId": session})).await;
     assert_eq!(agent.answer(&id).await.unwrap()["stopReason"], "cancelled");
     assert_eq!(agent.asked, []);
-    for index in 0..2 {
+    for index in 0..3 {
         assert_eq!(tool(&agent.updates(&session), index)["status"], "failed");
     }
     assert_eq!(agent.turn(&session, "next").await.0, "end_turn");
     agent.finish().await;
-    assert_eq!((home.get("a.txt"), home.get("b.txt")), (None, None));
+    assert_eq!(home.get("b.txt"), None);
     let decided = decisions(&home.log(&session).await);
     assert_eq!(decided.iter().map(|(outcome, _)| outcome.as_str()).collect::<Vec<_>>(), ["cancelled", "cancelled"]);
 }

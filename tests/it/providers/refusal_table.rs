@@ -18,7 +18,7 @@ use rows::Outcome::{Compacted, Failed, Repaired, Repeated};
 use rows::{ABSENT, PNG, ROWS, Row, TEXT};
 
 /// Size of a conversation that the provider accepts in the row of the overflow, in bytes.
-const WINDOW: usize = 9000;
+const WINDOW: usize = 10_500;
 
 /// What happens in the session.
 #[derive(Clone, Copy, Debug)]

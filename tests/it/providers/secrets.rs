@@ -11,9 +11,18 @@ const PASSWORD: &str = "hunter2-is-secret";
 
 /// Returns the contents of all files in the home directory except the user's settings.
 fn stored(home: &Home) -> Vec<u8> {
-    let entries = std::fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().path());
-    let files = entries.filter(|path| path.is_file() && !path.ends_with("config.toml"));
-    files.flat_map(|path| std::fs::read(path).unwrap()).collect()
+    let mut content = Vec::new();
+    let mut directories = vec![home.data()];
+    while let Some(directory) = directories.pop() {
+        for path in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => directories.push(path),
+                false if path.is_file() && !path.ends_with("config.toml") => content.extend(std::fs::read(path).unwrap()),
+                false => {}
+            }
+        }
+    }
+    content
 }
 
 fn assert_not_stored(home: &Home, secret: &str, what: &str) {

@@ -128,3 +128,71 @@ async fn parts_are_decided_over_rest_and_moves_are_not_offered() {
     drop(events);
     server.stop().await;
 }
+
+/// The user's text of a whole file, and decisions about hunks of the same file.
+#[tokio::test]
+async fn own_text_and_decisions_about_hunks_are_merged() {
+    let proposed = [(2, "TWO"), (18, "EIGHTEEN")];
+    let with = |own: (usize, &'static str)| lines(&[own, proposed[0], proposed[1]]);
+    let reject = |hunk: u32| json!({"hunk": hunk, "accept": false});
+    let cases = [
+        // (own text, decisions, own texts of hunks, the file, words of the error)
+        (with((10, "MINE")), vec![reject(2)], vec![], lines(&[(10, "MINE"), (2, "TWO")]), ""),
+        (with((10, "MINE")), vec![reject(1), reject(2)], vec![], lines(&[(10, "MINE")]), ""),
+        (with((2, "TWO and MINE")), vec![reject(2)], vec![], lines(&[(2, "TWO and MINE")]), ""),
+        // A line of the hunk that the model did not change, and a line next to its change.
+        (with((5, "MINE")), vec![reject(1)], vec![], lines(&[(5, "MINE"), (18, "EIGHTEEN")]), ""),
+        (with((3, "MINE")), vec![reject(1)], vec![], lines(&[(3, "MINE"), (18, "EIGHTEEN")]), ""),
+        (with((2, "TWO\nMINE")), vec![reject(1)], vec![], lines(&[(2, "line 2\nMINE"), (18, "EIGHTEEN")]), ""),
+        // The user has also undone the hunk in the text.
+        (lines(&[proposed[1], (10, "MINE")]), vec![reject(1)], vec![], lines(&[(10, "MINE"), proposed[1]]), ""),
+        (with((10, "MINE")), vec![json!({"hunk": 1, "accept": true})], vec![], with((10, "MINE")), ""),
+        (with((20, "MINE")), vec![reject(1)], vec![json!({"hunk": 2, "text": "own\n"})], String::new(), "hunk 2"),
+        (
+            with((10, "MINE")),
+            vec![reject(1)],
+            vec![json!({"hunk": 2, "text": "own"})],
+            {
+                let first: String =
+                    (1..=14).map(|line| if line == 10 { "MINE\n".into() } else { format!("line {line}\n") }).collect();
+                first + "own"
+            },
+            "",
+        ),
+        (with((2, "TWO and MINE")), vec![reject(1)], vec![], String::new(), "hunk 1 change the same lines"),
+        (with((2, "MINE\nTWO and MINE")), vec![reject(2), reject(1)], vec![], String::new(), "hunk 1 change the same lines"),
+        (with((2, "MINE")), vec![json!({"accept": false})], vec![], String::new(), "two decisions about the same part"),
+    ];
+    for (index, (own, hunks, edits, expected, refusal)) in cases.into_iter().enumerate() {
+        let home = Home::new();
+        home.put("a.txt", &lines(&[]));
+        let read = json!({"tool_calls": [{"name": "read", "input": {"file_path": "a.txt"}}]});
+        let server = home.serve_script(json!([read, {"tool_calls": [calls()[0]]}, {"text": "done"}]), &["--mode", "ask"]).await;
+        let session = server.new_session(&home).await;
+        let mut events = server.follow(&session).events().await;
+        server.begin(&session, "go").await;
+        let asked = events.until("permission.requested").await;
+        let path = format!("/v1/permissions/{}", asked.last().unwrap().event["body"]["permissionId"].as_str().unwrap());
+        let file = json!(home.work().join("a.txt"));
+        let named = |mut part: Value| {
+            part["path"] = file.clone();
+            part
+        };
+        let edits: Vec<Value> = edits.into_iter().chain([json!({"text": own})]).map(named).collect();
+        let hunks: Vec<Value> = hunks.into_iter().map(named).collect();
+        let answer = json!({"outcome": "allow_once", "hunks": hunks, "edits": edits});
+        if refusal.is_empty() {
+            server.post(&path, &answer).expect(200).await;
+        } else {
+            let refused = server.post(&path, &answer).expect(400).await;
+            assert!(refused.to_string().contains(refusal), "{index}: {refused}");
+            assert_eq!(home.get("a.txt").unwrap(), lines(&[]), "{index}");
+            // The request is still open.
+            server.post(&path, &json!({"outcome": "allow_once", "edits": edits[edits.len() - 1..]})).expect(200).await;
+        }
+        events.until("turn.completed").await;
+        assert_eq!(home.get("a.txt").unwrap(), if refusal.is_empty() { expected } else { own }, "{index}");
+        drop(events);
+        server.stop().await;
+    }
+}

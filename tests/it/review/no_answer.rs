@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use harness::Reply;
-use harness::steps::bash;
+use harness::steps::{bash, replace};
 
 async fn run(home: &Home, steps: &[Value]) -> Vec<Value> {
     let model = home.script(json!(steps));
@@ -29,7 +29,7 @@ async fn mode_decides_whether_changes_are_reviewed() {
     let decisions: Vec<_> = recorded["details"]["files"].as_array().unwrap().iter().map(|file| &file["decision"]).collect();
     assert_eq!(decisions, ["accepted", "accepted", "accepted"]);
     let unchanged = home("auto");
-    let steps = [write("a.txt", "other\n"), write("a.txt", &lines(&[])), json!({"text": "done"})];
+    let steps = [replace("a.txt", "other\n"), write("a.txt", &lines(&[])), json!({"text": "done"})];
     let events = run(&unchanged, &steps).await;
     assert!(bodies(&events, "tool.started").iter().all(|body| body["name"] != "review"), "{events:#?}");
 }
@@ -47,7 +47,7 @@ async fn files_stay_if_nobody_can_answer() {
 #[tokio::test]
 async fn rejection_includes_later_changes_by_commands() {
     let home = home("request");
-    let steps = [write("a.txt", "changed\n"), bash("echo formatted > a.txt"), json!({"text": "done"})];
+    let steps = [replace("a.txt", "changed\n"), bash("echo formatted > a.txt"), json!({"text": "done"})];
     let (mut agent, session) = home.session(json!(steps), &["--mode", "auto"]).await;
     agent.otherwise = Reply::Pick("reject_once");
     agent.turn(&session, "go").await;
@@ -61,7 +61,7 @@ async fn files_that_only_commands_changed_are_named() {
     home.put("b.txt", "b\n");
     home.put("same.txt", "same\n");
     let steps = [
-        write("a.txt", "changed\n"),
+        replace("a.txt", "changed\n"),
         bash("echo more >> b.txt; echo c > c.txt; rm gone.sh; echo formatted > a.txt"),
         write("d.txt", "d\n"),
         json!({"text": "done"}),
@@ -126,7 +126,7 @@ async fn time_budget_that_prevents_the_review_is_reported() {
     let home = home("request");
     home.config(&format!("{}[budget]\nmax_wall_s = 4\n", home.config_text()));
     let slow = json!({"text": "word ".repeat(100_000), "chunk_chars": 1, "delay_ms": 20});
-    for (change, notices) in [(Some(write("a.txt", "changed\n")), 1), (None, 0)] {
+    for (change, notices) in [(Some(replace("a.txt", "changed\n")), 1), (None, 0)] {
         let steps: Vec<Value> = change.into_iter().chain([slow.clone()]).collect();
         let (mut agent, session) = home.session(json!(steps), &["--mode", "accept-edits"]).await;
         agent.otherwise = Reply::Pick("reject_once");

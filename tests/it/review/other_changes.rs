@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::window::{calls, home as home_with_provider, says};
 use harness::Reply;
-use harness::steps::bash;
+use harness::steps::{bash, replace};
 
 const OWN: &str = "the user's own work\n";
 
@@ -23,10 +23,11 @@ async fn rejection_keeps_edits_of_the_user_during_the_turn() {
     for (name, following, expected) in cases {
         let (home, provider) = home_with_provider(200_000, "[review]\nmode = \"request\"\n").await;
         let path = home.put("a.txt", "before\n");
-        let all: Vec<_> = [write("a.txt", "changed\n")].into_iter().chain(following).collect();
+        let first = [("read", json!({"file_path": "a.txt"})), write("a.txt", "changed\n")];
+        let all: Vec<_> = first.into_iter().chain(following).collect();
         let mut step = 0;
         provider.respond(move |received| {
-            if step == 1 {
+            if step == 2 {
                 std::fs::write(&path, OWN).unwrap();
             }
             step += 1;
@@ -58,7 +59,7 @@ async fn rejection_includes_changes_by_hooks() {
         let hook = "[[hooks]]\nevent = \"tool.execute.after\"\nmatch = \"write\"\n\
                     command = [\"sh\", \"-c\", \"date +%N >> a.txt\"]\n";
         home.config(&format!("{}{hook}", home.config_text()));
-        let steps: Vec<Value> = [write("a.txt", "changed\n")].into_iter().chain(following).chain(last.clone()).collect();
+        let steps: Vec<Value> = [replace("a.txt", "changed\n")].into_iter().chain(following).chain(last.clone()).collect();
         let (mut agent, session) = home.session(json!(steps), &["--mode", "auto"]).await;
         agent.otherwise = Reply::Pick("reject_once");
         agent.turn(&session, "go").await;

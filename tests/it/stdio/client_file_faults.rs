@@ -102,21 +102,6 @@ async fn editor_that_did_not_write_is_distrusted() {
 }
 
 #[tokio::test]
-async fn editor_that_formats_on_save_is_trusted() {
-    let home = Home::new();
-    home.put("a.txt", "x = 1\n");
-    let calls = [edit("a.txt", "x = 1\n", "x=2\n"), read("a.txt"), edit("a.txt", "x = 2\n", "x=3\ny=4\n")];
-    let (mut agent, session) = session(&home, Editor::new(Manner::Formats), &calls).await;
-    let (_, updates) = agent.turn(&session, "go").await;
-    assert!(said(&updates, 1).contains("1\tx = 2\n"), "{}", said(&updates, 1));
-    assert_eq!(home.get("a.txt").as_deref(), Some("x = 3\ny = 4\n"));
-    let calls = &agent.editor.as_ref().unwrap().calls;
-    assert_eq!(calls.iter().filter(|call| *call == WRITE).count(), 2, "{calls:?}");
-    assert_eq!(notices(&updates), Vec::<&str>::new());
-    agent.finish().await;
-}
-
-#[tokio::test]
 async fn final_newline_dropped_by_editor_is_kept() {
     // (text of the buffer, whether the buffer has unsaved changes, text on the disk after the edit)
     let cases = [("one\ntwo\n", false, "1\ntwo\n"), ("typed\none\n", true, "typed\n1\n")];

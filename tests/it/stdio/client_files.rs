@@ -12,8 +12,9 @@ pub(super) async fn session(home: &Home, editor: Editor, calls: &[(&str, Value)]
     let steps: Vec<Value> = steps.chain([json!({"text": "done"})]).collect();
     let model = home.script(json!(steps));
     let mut agent = home.start(&["--model", &model, "--mode", "auto"]).await;
-    agent.editor = Some(editor);
     let mut capabilities = Editor::capabilities();
+    capabilities["_meta"]["nuncio"]["exactText"] = json!(editor.has_exact_texts);
+    agent.editor = Some(editor);
     capabilities["session"] = json!({"notices": {}});
     agent.call("initialize", json!({"protocolVersion": 1, "clientCapabilities": capabilities})).await;
     let session = agent.new_session(home).await;
@@ -177,18 +178,19 @@ async fn write_by_another_program_during_edit_is_kept() {
     home.put("a.txt", "one\n");
     let calls = [
         ("edit", json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"})),
+        ("read", json!({"file_path": "a.txt"})),
         ("write", json!({"file_path": "a.txt", "content": "all mine\n"})),
     ];
     let (mut agent, session) = session(&home, Editor::new(Manner::Disturbed), &calls).await;
     let (_, updates) = agent.turn(&session, "go").await;
-    for index in 0..2 {
+    for index in [0, 2] {
         assert!(
             said(&updates, index).starts_with("failed stale: a.txt was changed by another program"),
             "{}",
             said(&updates, index)
         );
     }
-    assert_eq!(home.get("a.txt").as_deref(), Some("one\nsomebody else's\nsomebody else's\n"));
+    assert_eq!(home.get("a.txt").as_deref(), Some("one\nsomebody else's\nsomebody else's\nsomebody else's\n"));
     agent.finish().await;
 }
 

@@ -139,11 +139,16 @@ async fn deadline_denies_and_cancel_ends_the_request() {
     let home = Home::new();
     home.config("[permissions]\ntimeout_s = 1\n");
     let steps = touching(&home, "");
-    let (mut agent, session) = home.session(steps, &[]).await;
+    let (mut agent, session) = home.session_of_program(steps, &[]).await;
     agent.otherwise = Reply::Never;
-    assert_eq!(agent.turn(&session, "go").await.0, "end_turn");
+    assert_eq!(agent.turn(&session, "go").await.0, "cancelled");
     assert_eq!((home.get("made"), agent.asked.len()), (None, 0), "the question is withdrawn");
+    let child = children(&mut agent, &session).await.remove(0);
     agent.finish().await;
+    for id in [&session, &child] {
+        let log = home.log(id).await;
+        assert_eq!(bodies(&log, "turn.cancelled")[0]["cause"], "unanswered", "{log:#?}");
+    }
 
     let home = Home::new();
     let steps = touching(&home, "");

@@ -22,7 +22,7 @@ fn claims(text: &str) -> Value {
 
 async fn home(settings: &str) -> Home {
     let home = Home::new();
-    home.put("a.txt", "old\n");
+    home.put("a.txt", "");
     home.config(settings);
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     home
@@ -36,7 +36,7 @@ async fn rejected_changes_are_in_the_result_of_task() {
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     agent.otherwise = Reply::Pick("reject_once");
     let (stop, updates) = agent.turn(&session, "go").await;
-    assert_eq!((stop.as_str(), home.get("a.txt").as_deref()), ("end_turn", Some("old\n")));
+    assert_eq!((stop.as_str(), home.get("a.txt").as_deref()), ("end_turn", Some("")));
     assert_eq!(tool(&updates, 0)["status"], "failed", "{updates:#?}");
     agent.finish().await;
     let log = home.log(&session).await;

@@ -57,6 +57,9 @@ const REPLACED: &[(&str, &str)] = &[
 const BEGINNINGS: &[&str] =
     &["What ", "Whether ", "Whoever ", "Who ", "The same", "None:", "Of one ", "One that ", "Those ", "That which "];
 
+/// A result that clients may look for: its words stay.
+const PUBLIC: &str = "not run: nobody answered";
+
 /// The entry of the list that stands in `text` as whole words.
 fn replaced(text: &str) -> Option<&'static (&'static str, &'static str)> {
     let text = text.to_lowercase();
@@ -86,7 +89,7 @@ fn comments_and_messages_use_plain_terms() {
             }
             before = (*number, text.ends_with(['.', ':', '?', '`']) || text.is_empty());
         }
-        for (number, text) in source.strings.iter().filter(|(_, text)| text.contains(' ')) {
+        for (number, text) in source.strings.iter().filter(|(_, text)| text.contains(' ') && !text.contains(PUBLIC)) {
             if let Some((word, plain)) = replaced(text) {
                 findings.push(format!("{}:{number}: \"{word}\" in a message: write {plain}", source.path));
             }

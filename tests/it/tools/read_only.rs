@@ -60,7 +60,8 @@ async fn read_only_file_is_asked_about_in_every_mode() {
 async fn approved_write_of_a_read_only_file_keeps_its_mode() {
     let home = home(0o555);
     let (tool, input) = &calls()[0];
-    let steps = json!([{"tool_calls": [{"name": tool, "input": input}]}, {"text": "ok"}]);
+    let read = json!({"name": "read", "input": {"file_path": "f"}});
+    let steps = json!([{"tool_calls": [read, {"name": tool, "input": input}]}, {"text": "ok"}]);
     let (mut agent, session) = home.session(steps, &["--mode", "auto"]).await;
     agent.otherwise = Reply::Pick("allow_once");
     agent.turn(&session, "go").await;

@@ -21,6 +21,7 @@ const ROWS: &[(&str, &[u8], u32, &[u8])] = &[
     ("hard links", b"one\nmore\n", 0o644, b"two\nmore\n"),
     ("file without a write bit", b"one\nmore\n", 0o444, b"two\nmore\n"),
     ("file changed since it was read", b"one\nmore\n", 0o644, b"two\nmore\n"),
+    ("file that the session has not read whole", b"one\nmore\n", 0o644, b"two\nmore\n"),
     ("existing file at the path of a new one", b"one\nmore\n", 0o644, b"two\nmore\n"),
 ];
 
@@ -48,8 +49,9 @@ async fn treatment(tool: &str, (row, before, mode, after): (&str, &[u8], u32, &[
     }
     let changed = row.starts_with("file changed");
     let command = if changed { "echo more >> f" } else { "true" };
+    let first = if row.ends_with("not read whole") { "none" } else { "f" };
     let steps = [
-        calls_one("read", json!({"file_path": "f"})),
+        calls_one("read", json!({"file_path": first})),
         bash(command),
         calls_one(tool, input(tool, row, before)),
         json!({"text": "ok"}),

@@ -72,8 +72,8 @@ async fn writes_to_files_that_trusted_settings_name_ask() {
     }
     home.put(CONFIG, &(hook("tool.execute.before", "guard.sh", "match = \"fetch\"") + setup));
     trust(&home).await;
-    let write = |name: &str| ("write", json!({"file_path": name, "content": "echo other\n"}));
-    let ran = run(&home, "accept-edits", &[write("guard.sh"), write("setup.sh"), write("server.py"), write("free.sh")]).await;
+    let edit = |name: &str| ("edit", json!({"file_path": name, "old_string": "# nothing", "new_string": "echo other"}));
+    let ran = run(&home, "accept-edits", &[edit("guard.sh"), edit("setup.sh"), edit("server.py"), edit("free.sh")]).await;
     for name in ["guard.sh", "setup.sh", "server.py"] {
         assert_eq!(home.get(name).as_deref(), Some("# nothing\n"), "{name}: {ran:?}");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use harness::steps::write;
+use harness::steps::replace;
 use harness::{Home, Reply};
 
 fn declares(command: &str) -> String {
@@ -21,7 +21,7 @@ async fn home() -> Home {
 #[tokio::test]
 async fn changed_checks_do_not_run_without_permission() {
     let home = home().await;
-    let steps = json!([write("AGENTS.md", &declares("touch pwned")), {"text": "done"}]);
+    let steps = json!([replace("AGENTS.md", &declares("touch pwned")), {"text": "done"}]);
     let model = home.script(steps);
     let ran = home.run(&["run", "--json", "--model", &model, "--mode", "accept-edits", "go"], "").await;
     assert_eq!(home.get("pwned"), None, "{ran:?}");
@@ -36,7 +36,7 @@ async fn user_is_asked_about_changed_checks() {
     needs_linux!("sandbox");
     for (reply, known, pwned) in [("allow_once", true, true), ("reject_once", false, false)] {
         let home = home().await;
-        let steps = json!([write("AGENTS.md", &declares("touch pwned")), {"text": "done"}]);
+        let steps = json!([replace("AGENTS.md", &declares("touch pwned")), {"text": "done"}]);
         let (mut agent, session) = home.session(steps, &["--mode", "accept-edits"]).await;
         agent.otherwise = Reply::Pick(reply);
         agent.turn(&session, "go").await;
@@ -50,7 +50,7 @@ async fn user_is_asked_about_changed_checks() {
 async fn removed_checks_still_run() {
     needs_linux!("sandbox");
     let home = home().await;
-    let steps = json!([write("AGENTS.md", "# Nothing\n"), {"text": "done"}]);
+    let steps = json!([replace("AGENTS.md", "# Nothing\n"), {"text": "done"}]);
     let model = home.script(steps);
     let ran = home.run(&["run", "--model", &model, "--mode", "accept-edits", "go"], "").await;
     assert_eq!((ran.code, home.get("known").is_some()), (0, true), "{ran:?}");

@@ -26,7 +26,7 @@ fn expect(text: &str, step: Value) -> Value {
 /// A home whose work directory is trusted, with `a.txt`.
 async fn home(settings: &str) -> Home {
     let home = Home::new();
-    home.put("a.txt", "old\n");
+    home.put("a.txt", "");
     home.config(&format!("[verify]\ncommands = [{CHECK:?}]\n{settings}"));
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     home
@@ -130,14 +130,16 @@ async fn messages_of_hooks_reach_the_model() {
 async fn untrusted_directory_and_mode_plan_run_no_checks() {
     needs_linux!("sandbox");
     let home = Home::new();
-    home.put("a.txt", "old\n");
+    home.put("a.txt", "");
     home.put(".nuncio/config.toml", "[verify]\ncommands = [\"touch ran\"]\n");
     let events = turn(&home, json!([write("bad\n"), say("done")]), "auto").await;
     assert_eq!((rounds(&events), home.get("ran")), (vec![], None));
     home.config("[verify]\ncommands = [\"touch ran\"]\n");
+    home.put("a.txt", "");
     let events = turn(&home, json!([write("bad\n"), say("done")]), "auto").await;
     assert_eq!((rounds(&events), home.get("ran")), (vec![], None));
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
+    home.put("a.txt", "");
     let events = turn(&home, json!([write("bad\n"), say("done")]), "plan").await;
     assert_eq!((rounds(&events), home.get("ran")), (vec![], None));
     let events = turn(&home, json!([write("bad\n"), say("done")]), "accept-edits").await;

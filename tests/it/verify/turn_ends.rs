@@ -11,8 +11,8 @@ const OTHER: &str = "grep -q fine b.txt || { echo 'error: b.txt is not fine'; ex
 
 async fn home(settings: &str, commands: &[&str]) -> Home {
     let home = Home::new();
-    home.put("a.txt", "old\n");
-    home.put("b.txt", "fine\n");
+    home.put("a.txt", "");
+    home.put("b.txt", "");
     home.config(&format!("[verify]\ncommands = {commands:?}\n{settings}"));
     assert_eq!(home.run(&["trust", "."], "").await.code, 0);
     home

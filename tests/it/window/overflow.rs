@@ -49,19 +49,19 @@ async fn rejected_request_is_compacted_and_sent_once_more() {
 async fn request_that_is_always_rejected_ends_the_turn() {
     // The provider rejects every request except those for a summary.
     let (home, provider) = home(400_000, "").await;
-    provider.respond(|received| match received.text.contains("second") && !asks_for_summary(received) {
+    provider.respond(|received| match received.text.contains("unforeseen") && !asks_for_summary(received) {
         true => rejection(tokens(received).max(WINDOW + 1), WINDOW),
         false => says(received, "SUMMARY"),
     });
     let mut agent = connect(&home).await;
     let session = agent.new_session(&home).await;
     agent.turn(&session, &filler(1)).await;
-    let id = agent.prompt(&session, "second").await;
+    let id = agent.prompt(&session, "unforeseen").await;
     let error = agent.answer(&id).await.expect_err("an overflow");
     assert_eq!(error["data"]["info"]["cause"], "context_overflow", "{error}");
     agent.finish().await;
     let received = provider.finish().await;
-    let rejected = received.iter().filter(|received| received.text.contains("second") && !asks_for_summary(received)).count();
+    let rejected = received.iter().filter(|received| received.text.contains("unforeseen") && !asks_for_summary(received)).count();
     assert_eq!((received.len(), rejected), (4, 2), "one compaction and one retry");
     let ended: Vec<Value> = events(&home, &session, &["compaction.completed"]).await;
     assert_eq!((ended.len(), &ended[0]["outcome"]), (1, &json!("completed")));

@@ -44,7 +44,7 @@ struct World {
 impl World {
     async fn new() -> World {
         let home = Home::new();
-        home.put("a.txt", "old\n");
+        home.put("a.txt", "");
         let pipe = home.work().with_file_name("progress");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let path = pipe.display();
@@ -92,7 +92,7 @@ impl World {
     /// pipe), or to its end. Returns the progress.
     async fn run(&mut self, agent: &mut Agent, session: &str, target: u64) -> u64 {
         agent.otherwise = Reply::Never;
-        self.home.put("a.txt", "old\n");
+        self.home.put("a.txt", "");
         let prompt = agent.prompt(session, "go").await;
         let (mut progress, mut lines) = (0, [0; 4096]);
         while progress < target {

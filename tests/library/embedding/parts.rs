@@ -204,7 +204,13 @@ async fn question_names_the_changed_files() {
     let cases: [(Value, &[&str]); 6] = [
         (tool("write", json!({"file_path": "new.txt", "content": "new\n"})), &["new.txt"]),
         (tool("edit", json!({"file_path": "old.txt", "old_string": "one", "new_string": "two"})), &["old.txt"]),
-        (tool("apply_patch", json!({"patch": patch})), &["gone.txt", "moved.txt", "there.txt"]),
+        (
+            json!({"tool_calls": [
+                {"name": "read", "input": {"file_path": "gone.txt"}},
+                {"name": "apply_patch", "input": {"patch": patch}},
+            ]}),
+            &["gone.txt", "moved.txt", "there.txt"],
+        ),
         (tool("read", json!({"file_path": "/etc/hostname"})), &[]),
         (bash("touch file"), &[]),
         (tool("write", json!({"file_path": "large.txt", "content": "long line\n".repeat(30_000)})), &["large.txt"]),

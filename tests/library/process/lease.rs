@@ -19,6 +19,8 @@ const ENDED: &str = "the command was ended because this node's lease ended";
 const NOT_RUN: &str = "the command was not run because this node's lease has ended";
 /// A lease that is not renewed ends after this time.
 const SHORT: Duration = Duration::from_millis(300);
+/// The length of the lease that the node of the last test renews until it is stopped.
+const RENEWED: Duration = Duration::from_millis(600);
 /// Selects the role of this binary: see [`node`].
 const NODE: &str = "NUNCIO_TEST_NODE";
 
@@ -183,7 +185,7 @@ async fn node() {
     read_until(&mut child, "started").await;
     println!("\nrunning");
     let renewed = poll("the end of the command", || {
-        lease.set(Some(LeaseDeadline::now() + 2 * SHORT));
+        lease.set(Some(LeaseDeadline::now() + RENEWED));
         false
     });
     tokio::select! {
@@ -207,6 +209,8 @@ async fn commands_of_a_stopped_node_end_with_its_lease() {
     let pid = node.id().unwrap();
     let process = Pid::from_raw(pid as i32).unwrap();
     kill_process(process, Signal::STOP).unwrap();
+    let end = LeaseDeadline::now() + RENEWED;
+    poll("the end of the lease", || LeaseDeadline::now() > end).await;
     gone(&marker).await;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     assert!(status.contains("State:\tT"), "{status}");

@@ -65,6 +65,25 @@ async fn edit_of_large_file_changes_only_the_match() {
     assert_eq!(output.details["diff"], diff);
 }
 
+/// Of places with the same relative indentation, the one with the same indentation is meant.
+#[tokio::test]
+async fn equal_indentation_decides_between_places() {
+    let lines = |indent: &str| format!("{indent}first( 1 );\n{indent}second();\n");
+    for (wanted, changed) in [("    ", [true, false]), ("        ", [false, true]), ("\t", [false, false])] {
+        let world = World::new();
+        world.put("f", lines("    ") + "\n" + &lines("        "));
+        let old = lines(wanted).replace(";\n", ";  \n");
+        let input = json!({"file_path": "f", "old_string": old, "new_string": format!("{wanted}found();\n")});
+        let result = world.call("edit", input).await;
+        let expected = ["    ", "        "].iter().zip(changed).map(|(indent, changed)| match changed {
+            true => format!("{indent}found();\n"),
+            false => lines(indent),
+        });
+        assert_eq!(world.text("f"), expected.collect::<Vec<_>>().join("\n"), "{wanted:?}");
+        assert_eq!(result.is_ok(), changed.contains(&true), "{wanted:?}");
+    }
+}
+
 /// The first and the last line occur often in a large file; the lines between identify the block.
 #[tokio::test]
 async fn long_block_between_common_lines_is_found() {

@@ -29,8 +29,9 @@ async fn read_shows_text_and_rejects_other_files() {
     for (path, told) in cases {
         assert_eq!(world.told("read", json!({ "file_path": path })).await, told, "{path}");
     }
+    // A small file is returned whole.
     let past = world.told("read", json!({"file_path": "crlf", "offset": 3})).await;
-    assert_eq!(past, "error crlf has 2 lines: there is no line 3");
+    assert_eq!(past, "ok      1\ta\n     2\tb\n");
 }
 
 #[tokio::test]
@@ -54,7 +55,7 @@ async fn read_is_bounded() {
 
     world.put("heavy", format!("{}\n", "x".repeat(8000)).repeat(200));
     let output = world.call("read", json!({"file_path": "heavy"})).await.unwrap();
-    assert_eq!((&output.details["linesRead"], &output.details["truncated"]), (&json!(130), &json!(true)));
+    assert_eq!((&output.details["linesRead"], &output.details["truncated"]), (&json!(8), &json!(true)));
 }
 
 #[tokio::test]
@@ -81,7 +82,7 @@ async fn read_finds_lines_at_any_offset() {
         }),
     );
     let told = world.told("read", json!({"file_path": "wide", "offset": 2, "limit": 1})).await;
-    assert_eq!(told, "ok      2\tb\n[truncated: lines 2 to 2 of 3; read on with offset 3]\n");
+    assert_eq!(told, "ok      1\ta\n     2\tb\n     3\tc\n");
 }
 
 #[tokio::test]
@@ -194,7 +195,7 @@ async fn edit_replaces_text_and_explains_failures() {
             "a",
             json!({"old_string": "", "new_string": "new"}),
             "a",
-            "error old_string is empty, but f has content; give the text to replace, or use write to overwrite the file",
+            "error old_string is empty, but f has content; give the text to replace",
         ),
         (
             "a",
@@ -206,13 +207,13 @@ async fn edit_replaces_text_and_explains_failures() {
             "x\na\nb a\n",
             json!({"old_string": "a", "new_string": "c"}),
             "x\na\nb a\n",
-            "error old_string was found 2 times in f, at lines 2, 3; add lines around it until it is unique, or set replace_all",
+            "error old_string was found 2 times in f, at lines 2, 3; add lines around it until it is unique, or set replace_all\nLines 1 to 3:\nx\na\nb a",
         ),
         (
             "fn one() {\n    let value = 1;\n",
             json!({"old_string": "let valeu = 1;", "new_string": ""}),
             "fn one() {\n    let value = 1;\n",
-            "error old_string was not found in f; the nearest place is line 2, which is `let value = 1;` where old_string has `let valeu = 1;`; read the file and copy the text exactly",
+            "error old_string was not found in f; the nearest place is line 2, which is `let value = 1;` where old_string has `let valeu = 1;`; copy the text exactly\nLines 1 to 2:\nfn one() {\n    let value = 1;",
         ),
         (
             "a",
@@ -232,7 +233,7 @@ async fn edit_replaces_text_and_explains_failures() {
     world.call("edit", json!({"file_path": "latin", "old_string": "one", "new_string": "two"})).await.unwrap();
     assert_eq!(world.bytes("latin"), b"caf\xe9 two\n");
     let told = world.told("edit", json!({"file_path": "none", "old_string": "a", "new_string": "b"})).await;
-    assert_eq!(told, "error none does not exist; use write to create it");
+    assert_eq!(told, "error none does not exist");
     assert_eq!(
         world.told("edit", json!({"file_path": "made/f", "old_string": "", "new_string": "x"})).await,
         "ok edited made/f at line 1"

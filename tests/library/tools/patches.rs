@@ -311,10 +311,7 @@ async fn invalid_patch_changes_nothing() {
             "*** Begin Patch\n*** Add File: a\n+1\n*** Delete File: none\n*** End Patch",
             "none: the file does not exist, so it cannot be deleted",
         ),
-        (
-            "*** Begin Patch\n*** Add File: a\n+1\n*** Update File: none\n@@\n-1\n*** End Patch",
-            "none: the file does not exist; add it instead of updating it",
-        ),
+        ("*** Begin Patch\n*** Add File: a\n+1\n*** Update File: none\n@@\n-1\n*** End Patch", "none: the file does not exist"),
         ("*** Begin Patch\n*** Add File: a\n+1\n*** Delete File: d\n*** End Patch", "d: reading d: it is a directory"),
         ("*** Begin Patch\n*** Update File: f\n*** Move to: d\n*** End Patch", "f: reading d: it is a directory"),
         (

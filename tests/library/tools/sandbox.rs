@@ -313,19 +313,22 @@ async fn system_calls_that_bypass_the_sandbox_are_denied() {
 async fn failed_command_output_describes_the_sandbox() {
     needs_linux!("sandbox");
     let mut world = confined(false);
-    let told = world.told("bash", json!({"command": "echo x; exit 3"})).await;
+    let told = world.told("bash", json!({"command": "echo Permission denied; exit 3"})).await;
     let root = world.path("");
     let hint = format!("[sandbox workspace-write: writes only below {}, $TMPDIR; no network, no sockets]", root.display());
-    assert_eq!(told, format!("ok x\n{}\nexit code: 3", hint.replace("/,", ",")));
+    assert_eq!(told, format!("ok Permission denied\n{}\nexit code: 3", hint.replace("/,", ",")));
     assert_eq!(world.told("bash", json!({"command": "echo x"})).await, "ok x\nexit code: 0");
     world.call("bash", json!({"command": "exit 3", "background": true})).await.unwrap();
-    let told = plain_text(&jobs::look_until(&world, "1", "ended").await.parts);
-    assert_eq!(told, format!("{}\n[job 1 ended: exit code: 3]", hint.replace("/,", ",")));
+    let looked = jobs::look_until(&world, "1", "ended").await;
+    let told = plain_text(&looked.parts);
+    assert_eq!(told, "[job 1 ended: exit code: 3]");
+    assert_eq!(json!(looked.content)[0]["content"]["text"], "[job 1 ended: exit code: 3]");
     let sandbox = world.context.sandbox.as_mut().unwrap();
     sandbox.writable.clear();
     sandbox.network = true;
-    let told = world.told("bash", json!({"command": "exit 3"})).await;
-    assert_eq!(told, "ok [sandbox read-only: writes only below $TMPDIR; network, but no unix sockets]\nexit code: 3");
+    let told = world.told("bash", json!({"command": "echo Permission denied; exit 3"})).await;
+    let hint = "[sandbox read-only: writes only below $TMPDIR; network, but no unix sockets]";
+    assert_eq!(told, format!("ok Permission denied\n{hint}\nexit code: 3"));
 }
 
 #[tokio::test]

@@ -7,6 +7,9 @@ mod references;
 mod root;
 mod walk;
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
 use serde_json::Value;
 
 use super::Platform;
@@ -89,20 +92,25 @@ fn keys(found: &ToolSchema<'_>, refused: &mut Refusals) {
     }
 }
 
+/// Earlier results of validation, by the protocol and the text of the schema.
+static VALID: Mutex<BTreeMap<(&str, String), bool>> = Mutex::new(BTreeMap::new());
+
 /// Rule 7: the schema is valid.
 fn meta_schema(found: &ToolSchema<'_>, refused: &mut Refusals) {
     let schema = found.schema;
-    let (valid, words) = match (found.view.protocol, found.view.platform) {
+    let (is_valid, words): (fn(&Value) -> bool, _) = match (found.view.protocol, found.view.platform) {
         (Protocol::Anthropic, _) => (
-            jsonschema::draft202012::meta::is_valid(schema),
+            jsonschema::draft202012::meta::is_valid,
             "JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12)".to_owned(),
         ),
         (Protocol::OpenaiChat, Platform::Mistral) => {
-            (jsonschema::draft7::meta::is_valid(schema), "is not a valid JSON schema of draft 7".to_owned())
+            (jsonschema::draft7::meta::is_valid, "is not a valid JSON schema of draft 7".to_owned())
         }
         _ => return,
     };
-    if !valid {
+    // Validating takes most of the time of a judgement, and requests have the same tools again.
+    let key = (found.view.protocol.as_str(), schema.to_string());
+    if !*VALID.lock().unwrap().entry(key).or_insert_with(|| is_valid(schema)) {
         found.refuse(7, refused, &words);
     }
 }
