@@ -1,6 +1,7 @@
 //! Permissions: the resources that a tool call accesses, as plain data, and the rules that decide
 //! whether the call is allowed.
 
+pub mod git_acts;
 pub mod hidden;
 pub(crate) mod paths;
 pub mod rules;

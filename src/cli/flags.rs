@@ -80,6 +80,7 @@ impl CommonFlags {
     pub(crate) fn args(self) -> Result<CommonArgs> {
         Ok(CommonArgs {
             overrides: Overrides {
+                allow_commit: false,
                 model: self.model,
                 agents: self.agents,
                 base_url: self.base_url,

@@ -31,6 +31,7 @@ use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
+use crate::session::UNASKED;
 use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
 /// Runs prompts in a session and shows its events.
@@ -43,6 +44,8 @@ pub(crate) struct PromptRunner {
     questions: TerminalQuestions,
     interrupted: CancellationToken,
     denied: bool,
+    /// Git was denied what no prompt asks for.
+    unasked: bool,
     /// The project's checks failed when they ran last.
     checks_failed: bool,
     /// A permission request got no answer in time, which ended the turn.
@@ -100,6 +103,7 @@ impl PromptRunner {
             transcript: Transcript::default(),
             interrupted,
             denied: false,
+            unasked: false,
             checks_failed: false,
             unanswered: false,
             deferred: VecDeque::new(),
@@ -126,6 +130,9 @@ impl PromptRunner {
                 // The next prompt may depend on this prompt, which did not complete.
                 return Ok(code);
             }
+        }
+        if self.unasked && self.output.answers {
+            print_stderr("A commit that no prompt asks for was refused; --allow-commit allows it.\n");
         }
         Ok(if self.denied { DENIED } else { 0 })
     }
@@ -235,8 +242,10 @@ impl PromptRunner {
 
     /// Shows an event, or defers it while a question is open at the terminal.
     async fn event(&mut self, event: Arc<Event>) -> Result<()> {
-        if let Body::PermissionResolved { permission_id, outcome, .. } = &event.body {
-            self.denied |= !outcome.allows();
+        if let Body::PermissionResolved { permission_id, outcome, by, .. } = &event.body {
+            let is_unasked = by == UNASKED;
+            self.denied |= !outcome.allows() && !is_unasked;
+            self.unasked |= is_unasked;
             permission_id.iter().for_each(|id| self.questions.resolved(id));
         }
         if let Body::TurnCancelled { cause: Some(_) } = &event.body {

@@ -76,6 +76,9 @@ pub(super) struct RunOptions {
     /// Same as --mode auto: commands and edits in the project run without asking
     #[arg(long)]
     pub auto: bool,
+    /// Let the model commit although no prompt asks for it
+    #[arg(long)]
+    allow_commit: bool,
     /// With several --agent: include uncommitted changes in their workspaces
     #[arg(long)]
     pub with_changes: bool,
@@ -139,6 +142,7 @@ impl RunOptions {
         }
         overrides.json_answer = self.output_schema.is_some();
         overrides.tools.clone_from(&self.tools);
+        overrides.allow_commit = self.allow_commit;
         Ok(())
     }
 

@@ -64,14 +64,17 @@ pub struct Overrides {
     pub roots: Vec<PathBuf>,
     /// The last message must be JSON.
     pub json_answer: bool,
+    /// The model may commit although no message asks for it.
+    pub allow_commit: bool,
 }
 
 impl Overrides {
     /// Returns whether an override applies only to turns in this process. The others can be set for
     /// a session.
     pub(crate) fn apply_to_process(&self) -> bool {
-        let Overrides { base_url, settings, system_prompt, tools, sandbox, roots, json_answer, .. } = self;
+        let Overrides { base_url, settings, system_prompt, tools, sandbox, roots, json_answer, allow_commit, .. } = self;
         *json_answer
+            || *allow_commit
             || base_url.is_some()
             || settings.is_some()
             || system_prompt.is_some()

@@ -365,7 +365,8 @@ pub enum Body {
         outcome: PermissionOutcome,
         /// The reason that the decision gives.
         reason: Option<String>,
-        /// A principal, `rule`, `mode`, `deadline`, `disconnect`, or the setting `verify.auto`.
+        /// A principal, `rule`, `mode`, `deadline`, `disconnect`, `unasked` for a git command that
+        /// no message asks for, or the setting `verify.auto`.
         by: String,
         /// The rule that decided, or the session rule that an "always" answer created.
         rule: Option<Value>,

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::git_acts::GitActs;
 use super::paths::{AccessPath, PathGlob, glob_matches};
 use super::shell::{CommandLine, Match, ShellCommand, escape, wildcard};
 use crate::config::{AccessKind, Policy, Rule};
@@ -47,12 +48,28 @@ pub struct PermissionRequest<'a> {
     pub url: Option<&'a str>,
     /// Digest of the server and the definition of an MCP tool.
     pub definition: Option<&'a str>,
+    /// Acts of git that need a question, unless a rule allows them.
+    pub unasked: GitActs,
 }
 
 impl<'a> PermissionRequest<'a> {
     /// Creates a request about a call that accesses nothing that a rule can name.
     pub fn new(tool: &'a str, kind: AccessKind) -> PermissionRequest<'a> {
-        PermissionRequest { tool, kind, paths: Vec::new(), line: None, writes: Vec::new(), url: None, definition: None }
+        PermissionRequest {
+            tool,
+            kind,
+            paths: Vec::new(),
+            line: None,
+            writes: Vec::new(),
+            url: None,
+            definition: None,
+            unasked: GitActs::NONE,
+        }
+    }
+
+    /// Returns what the git commands of the call do that only the user decides about.
+    pub(crate) fn git_acts(&self) -> GitActs {
+        self.line.as_ref().map_or(GitActs::NONE, CommandLine::git_acts)
     }
 
     /// Returns whether `rule` was remembered for exactly this command line in this directory.
@@ -168,6 +185,8 @@ fn decide_one(
         _ if harmless || command.is_some_and(ShellCommand::only_runs_another) => Policy::Allow,
         // A file that is read-only is asked about in every mode.
         (None, Mode::Ask, _) if default == Policy::Allow && read_only => Policy::Ask,
+        (None, Mode::Ask, _) if default != Policy::Allow => default,
+        _ if command.is_some_and(|command| command.git_acts().meets(request.unasked)) => Policy::Ask,
         (None, Mode::Ask, _) => default,
         _ if outside => Policy::Ask,
         (None, Mode::AcceptEdits, AccessKind::Write) | (None, Mode::Auto, _) => Policy::Allow,

@@ -8,6 +8,7 @@ mod scope;
 mod secrets;
 mod settings;
 mod trust;
+mod unasked_git;
 mod web;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! Decisions for command lines.
 
+mod git_acts;
 mod hostile;
 mod oracle;

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::event::Body;
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
 use crate::options::Mode;
+use crate::permission::git_acts::GitActs;
 use crate::session::PermissionAnswer;
 use crate::toolkit::{ClientAccess, KnownFiles, Progress, Subagents, ToolContext, ToolError, ToolOutput};
 
@@ -42,6 +43,11 @@ pub(crate) trait CallHost: Send + Sync {
     /// Returns the files that the model of the call has seen. `None` if no model makes the call.
     fn known_files(&self) -> Option<KnownFiles> {
         None
+    }
+
+    /// Returns what the user asked git to do; everything if a person makes the call.
+    fn asked_git_acts(&self) -> GitActs {
+        GitActs::ALL
     }
 
     /// Returns whether the log has the notice about the failure of a hook with this title.

@@ -212,6 +212,7 @@ impl ToolCall {
         context.start = context.shell.start(&context.workspace);
         let check = Check {
             host,
+            environment,
             id: &self.id,
             label: &self.label,
             automatic: self.maker == CallMaker::Nuncio,

@@ -82,6 +82,7 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     let (mode, remembered) = call.host.permissions(default);
     let check = Check {
         host: call.host,
+        environment: call.environment,
         id: call.id,
         label: &ToolLabel { name, title, category: Some(prepared.access.category()) },
         automatic: false,

@@ -8,16 +8,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::call_host::{CallHost, CallOutcome, Question};
+use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
 use crate::event::{Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
+use crate::permission::git_acts::GitActs;
 use crate::permission::hidden::Hidden;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
-use crate::session::PermissionAnswer;
+use crate::session::{PermissionAnswer, UNASKED};
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
@@ -25,6 +27,7 @@ use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
 /// The permission check of one call.
 pub(in crate::agent) struct Check<'a> {
     pub host: &'a dyn CallHost,
+    pub environment: &'a SessionEnvironment,
     pub id: &'a ToolCallId,
     pub label: &'a ToolLabel,
     /// True if nuncio makes the call: it is allowed unless a rule or the mode denies it.
@@ -46,7 +49,15 @@ impl Check<'_> {
         let request = request(self.prepared, self.context);
         // If commands cannot be confined, they are asked about as in the mode `accept-edits`.
         let mode = if self.exposes_files() { Mode::AcceptEdits } else { self.mode };
-        let decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
+        let mut decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
+        let unasked = self.unasked_git_acts(&request).await;
+        if decision.policy == Policy::Allow && !unasked.is_empty() {
+            let request = PermissionRequest { unasked, ..request.clone() };
+            decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
+            if decision.policy == Policy::Ask {
+                return self.ask_about_git(unasked, &request).await;
+            }
+        }
         match decision.policy {
             Policy::Allow => {
                 if let Some(rule) = decision.rule {
@@ -79,6 +90,33 @@ impl Check<'_> {
         }
     }
 
+    /// Returns the acts of git in the model's call that no message or instruction asks for.
+    async fn unasked_git_acts(&self, request: &PermissionRequest<'_>) -> GitActs {
+        let unasked = request.git_acts().without(self.host.asked_git_acts());
+        if unasked.is_empty() || self.automatic {
+            return GitActs::NONE;
+        }
+        unasked.without(self.environment.asked_git_acts().await)
+    }
+
+    /// Asks whether git may do what no message asks for. Without a client that can answer, the call
+    /// is denied, which is no failure of the turn.
+    async fn ask_about_git(&self, unasked: GitActs, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+        let names = unasked.names();
+        let why = ToolContent::text(format!("No message asks to {names}."));
+        let content = [vec![why], self.prepared.preview(self.context).await.unwrap_or_default()].concat();
+        let (permission_id, mut answer) = self.question(content, request).await;
+        if answer.is_unattended() {
+            answer.by = UNASKED.into();
+        }
+        self.answered(permission_id, answer, Vec::new(), request).await.map_err(|refused| match refused {
+            CallOutcome::Denied(why) => CallOutcome::Denied(format!(
+                "{why}: the user did not ask to {names}. Leave the changes in the working tree, and say in your answer what is not done."
+            )),
+            ended => ended,
+        })
+    }
+
     /// Returns whether the mode `auto` would let a command change files that the sandbox protects:
     /// all of them, or git's control files.
     fn exposes_files(&self) -> bool {
@@ -109,17 +147,36 @@ impl Check<'_> {
     }
 
     async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+        let (permission_id, answer) = self.question(content.clone(), request).await;
+        self.answered(permission_id, answer, content, request).await
+    }
+
+    async fn question(
+        &self,
+        content: Vec<ToolContent>,
+        request: &PermissionRequest<'_>,
+    ) -> (Option<PermissionId>, PermissionAnswer) {
         let review = self.prepared.properties.edits_files.then(|| offer(&content, self.prepared.resolved.len())).flatten();
         let question = Question {
             tool_call_id: self.id.clone(),
             label: self.label.clone(),
-            content: content.clone(),
+            content,
             options: options(request),
             review,
             timeout: self.timeout,
             cancel: self.context.cancel.clone(),
         };
-        let (permission_id, answer) = self.host.ask(question).await;
+        self.host.ask(question).await
+    }
+
+    /// Records an answer. `content` is what the answer's decisions about parts are about.
+    async fn answered(
+        &self,
+        permission_id: Option<PermissionId>,
+        answer: PermissionAnswer,
+        content: Vec<ToolContent>,
+        request: &PermissionRequest<'_>,
+    ) -> Result<Option<CallReview>, CallOutcome> {
         let rule = match answer.outcome {
             PermissionOutcome::AllowAlways => Some(remembered(Policy::Allow, request)),
             PermissionOutcome::RejectAlways => Some(remembered(Policy::Deny, request)),
@@ -175,6 +232,7 @@ pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> 
         writes,
         url: access.url.as_deref(),
         definition: prepared.definition.as_deref(),
+        unasked: GitActs::NONE,
     }
 }
 

@@ -12,12 +12,14 @@ use parking_lot::Mutex;
 use crate::agent::calls::hooks::RequestHooks;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::services::Services;
-use crate::config::owner_name;
+use crate::config::{owner_name, worktree_origin};
 use crate::context::instructions::{FoundInstructions, InstructionSearch, SkippedImport};
 use crate::context::{skills, system_prompt};
 use crate::error::Result;
 use crate::event::{Body, Severity};
+use crate::permission::git_acts::GitActs;
 use crate::session::{SessionLog, Turn};
+use crate::task;
 use crate::workspace::one_line;
 
 /// The system prompt of one session.
@@ -130,6 +132,27 @@ fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<st
     };
     let skills = skills::find(&environment.services.prompt_dirs(&environment.workspace.cwd));
     Ok((system_prompt::whole(&base, &environment.workspace, &found.taken, &skills).into(), found))
+}
+
+impl SessionEnvironment {
+    /// Returns what git may do without a message that asks for it: what the user's own instruction
+    /// files, and those of a trusted project, ask for, and in a workspace that nuncio made all that
+    /// stays in it.
+    pub(in crate::agent) async fn asked_git_acts(&self) -> GitActs {
+        let mut asked = if self.services.overrides.allow_commit { GitActs::COMMIT } else { GitActs::NONE };
+        if worktree_origin(&self.services.places.worktrees(), &self.workspace.cwd).is_some() {
+            asked = asked | GitActs::LOCAL;
+        }
+        let (services, cwd, settings) = (self.services.clone(), self.workspace.cwd.clone(), &self.loaded.settings.instructions);
+        let patterns = if self.loaded.trusted { settings.patterns.clone() } else { Vec::new() };
+        if settings.auto_inject {
+            let find = move || services.instruction_search(&cwd, &patterns).find().taken;
+            for instruction in task::blocking("reading instruction files", find).await.unwrap_or_default() {
+                asked.heed_instructions(&instruction.text);
+            }
+        }
+        asked
+    }
 }
 
 impl Services {

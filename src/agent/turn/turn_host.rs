@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::event::{Body, ToolChange};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
+use crate::permission::git_acts::GitActs;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
 use crate::toolkit::{ClientAccess, KnownContent, KnownFiles, Progress, Subagents};
 
@@ -35,6 +36,10 @@ impl CallHost for Turn {
         Some(Arc::new(move |path| {
             Some(KnownContent { at_ms: files.known_at(path)?, is_last_seen: files.is_last_seen_whole(path) })
         }))
+    }
+
+    fn asked_git_acts(&self) -> GitActs {
+        Turn::asked_git_acts(self)
     }
 
     fn has_reported(&self, title: &str) -> bool {

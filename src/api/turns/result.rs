@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
-use crate::session::{Session, WorkView};
+use crate::session::{Session, UNASKED, WorkView};
 use crate::worktrees::ChangesSinceBase;
 
 /// Selects a session.
@@ -51,7 +51,8 @@ pub(crate) struct SessionResult {
     pub duration_ms: u64,
     /// The text of the last answer; empty before the first answer.
     pub answer: String,
-    /// Number of permission requests that were denied.
+    /// Number of permission requests that were denied, without git commands that no message asked
+    /// for.
     pub denied: u64,
     /// The project's checks in the last turn, if they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -147,7 +148,7 @@ async fn changes(session: &SessionId, read: impl Future<Output = Result<ChangesS
 }
 
 /// Returns the text of the last answer, the number of denied permission requests, and the checks of
-/// the last turn. Cancelled requests are not denied.
+/// the last turn. Cancelled requests, and git commands that no message asked for, are not counted.
 async fn work_of(session: &Session) -> Result<(String, u64, Vec<CheckView>)> {
     let (mut view, mut denied, mut checks, mut after) = (WorkView::default(), 0, Vec::new(), 0);
     loop {
@@ -156,9 +157,9 @@ async fn work_of(session: &Session) -> Result<(String, u64, Vec<CheckView>)> {
         after = last.seq;
         for event in page {
             match &event.body {
-                Body::PermissionResolved { outcome, .. } => {
-                    let cancelled = *outcome == PermissionOutcome::Cancelled;
-                    denied += u64::from(!outcome.allows() && !cancelled);
+                Body::PermissionResolved { outcome, by, .. } => {
+                    let is_counted = *outcome != PermissionOutcome::Cancelled && by != UNASKED;
+                    denied += u64::from(!outcome.allows() && is_counted);
                 }
                 Body::TurnStarted { .. } => checks.clear(),
                 // Round 0 is the state before the turn's changes.

@@ -60,6 +60,7 @@ pub(crate) fn denial_hint(denial: &Denial<'_>, mode: Option<Mode>, cwd: &Path) -
             "answer at a terminal, or use --mode accept-edits, or a rule in [permissions] of the settings"
         }
         ("nobody", _) => "answer at a terminal, or use --mode auto, or a rule in [permissions] of the settings",
+        ("unasked", _) => "ask for it in the prompt, or use nuncio run --allow-commit, or a rule in [permissions] of the settings",
         ("mode", _) => "use another mode: --mode ask at a terminal, else --mode auto",
         ("rule", _) => "change the rule: nuncio config show",
         _ => return None,

@@ -6,6 +6,7 @@ use super::effect::Effect;
 use super::pattern::{Match, Text, fits, known};
 use super::search;
 use super::word::Word;
+use crate::permission::git_acts::GitActs;
 
 /// A command in a command line.
 #[derive(Clone, Debug)]
@@ -128,6 +129,18 @@ impl ShellCommand {
     /// command is allowed.
     pub(crate) fn only_runs_another(&self) -> bool {
         self.effect == Effect::Wrapper
+    }
+
+    /// Returns what the command, if it is git, does that only the user decides about.
+    pub(crate) fn git_acts(&self) -> GitActs {
+        if self.git_start.is_none() {
+            return GitActs::NONE;
+        }
+        // Of the spellings, one begins with the subcommand.
+        self.names.iter().fold(GitActs::NONE, |acts, name| {
+            let name: String = name.iter().map(|character| character.unwrap_or('?')).collect();
+            acts | GitActs::of(&name.split_whitespace().collect::<Vec<_>>())
+        })
     }
 
     /// Matches a deny or ask pattern against the spellings and operands.

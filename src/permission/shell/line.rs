@@ -6,6 +6,7 @@ use super::command::{GitStart, ShellCommand};
 use super::effect::Effect;
 use super::pattern::{Match, Text, escape, fits, known};
 use super::read;
+use crate::permission::git_acts::GitActs;
 
 /// Stands for an unknown line. No line has this character.
 const UNKNOWN: &str = "\0";
@@ -102,6 +103,11 @@ impl CommandLine {
         let changes_directory = self.commands.iter().any(ShellCommand::changes_directory);
         let known = move |path: &&str| !path.is_empty() && (!changes_directory || path.starts_with('/'));
         self.commands.iter().filter_map(|command| command.writes.as_deref()).map(move |path| Some(path).filter(known))
+    }
+
+    /// Returns what the git commands of the line do that only the user decides about.
+    pub fn git_acts(&self) -> GitActs {
+        self.commands.iter().fold(GitActs::NONE, |acts, command| acts | command.git_acts())
     }
 
     /// Matches a deny or ask pattern against `command` and against the complete line.

@@ -22,6 +22,7 @@ use crate::event::{
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue, Thinking};
+use crate::permission::git_acts::GitActs;
 use crate::session::work::message::IncomingMessage;
 
 /// Number of resolved permission requests per session whose outcome a late answer receives.
@@ -88,6 +89,8 @@ pub struct SessionState {
     pub history: History,
     /// The files whose whole content the model knows.
     pub(crate) shown_files: Arc<ShownFiles>,
+    /// The acts of git that the user's messages ask for.
+    pub asked_git_acts: GitActs,
     /// Digests of the parts of the conversation that a provider refused.
     pub refused: Arc<HashSet<String>>,
     /// The last event that changed what the session may do.
@@ -111,6 +114,7 @@ impl SessionState {
         self.turns.apply(event);
         self.history.apply(event);
         ShownFiles::apply(&mut self.shown_files, event);
+        self.heed(event);
     }
 
     /// Copies the parts of which the summary of the session consists.
@@ -252,6 +256,17 @@ impl SessionState {
         if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
             let ChangedCall { title, input, locations } = changed.clone();
             (open.label.title, open.input, open.locations) = (title, input, locations);
+        }
+    }
+
+    /// Adds the acts of git that a user's message asks for. The prompts of a subagent are of the
+    /// model of another session.
+    fn heed(&mut self, event: &Event) {
+        if let Body::MessageCompleted { role: Role::User, parts, extra, discarded: false, .. } = &event.body
+            && self.parent.is_none()
+        {
+            let texts = parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text) } else { None });
+            texts.chain(&extra.expansion).for_each(|text| self.asked_git_acts.heed(text));
         }
     }
 

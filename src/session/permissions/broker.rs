@@ -46,6 +46,10 @@ impl PermissionAnswer {
 /// The author of the denial of a request that no client could answer.
 pub(in crate::session) const NOBODY: &str = "nobody";
 
+/// The author of the denial of a git command for which no message asks, and that no client could
+/// allow.
+pub(crate) const UNASKED: &str = "unasked";
+
 /// The parts of an answer besides its option.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChoiceDetails {

@@ -16,6 +16,7 @@ use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, Tool
 use crate::event::{Body, PermissionOutcome, ToolChange};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::options::Mode;
+use crate::permission::git_acts::GitActs;
 use crate::permission::rules::stricter;
 use crate::session::events::log::SessionLog;
 use crate::session::subagents::ancestor::{Ancestor, agent_of};
@@ -270,6 +271,13 @@ impl Turn {
             (stricter(mode, own_mode, default), rules)
         });
         narrowed.unwrap_or_default()
+    }
+
+    /// Returns what the user's messages in this session, or in the one whose model began this one,
+    /// ask git to do.
+    pub(crate) fn asked_git_acts(&self) -> GitActs {
+        let outermost = self.ancestors.last().map_or(&self.log, |ancestor| &ancestor.log);
+        outermost.state(|state| state.asked_git_acts)
     }
 
     /// Waits until a client can answer permission requests. A recently taken session may have

@@ -228,7 +228,7 @@ async fn comparison_over_http() {
     assert_eq!((home.get("a").as_deref(), home.get("made").as_deref()), (Some("one\ntwo\n"), Some("new\n")));
     // A session outside of workspaces has an answer, but no changes.
     let id = server.post("/v1/sessions", &json!({"mode": "auto"})).expect(201).await["sessionId"].as_str().unwrap().to_owned();
-    server.prompt(&id, "work").expect(200).await;
+    server.prompt(&id, "work and commit").expect(200).await;
     let result = server.get(&format!("/v1/sessions/{id}/result")).expect(200).await;
     assert_eq!((&result["answer"], result.get("changes")), (&json!("changed a"), None), "{result}");
     server.stop().await;
