@@ -14,7 +14,7 @@ pub mod history;
 pub(crate) mod instructions;
 pub(crate) mod local_command;
 pub(crate) mod manifests;
-mod notes;
+pub(crate) mod notes;
 mod open_answer;
 pub(crate) mod project_dirs;
 pub(crate) mod prompt_files;

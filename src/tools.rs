@@ -37,7 +37,7 @@ use self::repo_map::MapCache;
 pub(crate) use self::repo_map::{RelevantFile, Survey};
 use crate::config::KnownTool;
 use crate::model::ToolSpec;
-use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, entry, tool_list};
+use crate::toolkit::{AnyTool, PreparedCall, Tool, ToolContext, ToolError, entry, tool_list};
 
 /// A table of tools, in the order in which models receive them.
 #[derive(Clone)]
@@ -115,6 +115,22 @@ impl Tools {
         Tools { maps: self.maps.clone(), unlisted, ..Tools::new(self.tools.iter().filter(matches).cloned().collect()) }
     }
 
+    /// Returns this table, of which models receive only the tools that `is_offered` accepts. Texts
+    /// about background commands are left out if their results cannot be read.
+    pub(crate) fn offering(&self, is_offered: impl Fn(&str) -> bool) -> Tools {
+        let specs = self.tools.iter().map(|tool| tool.spec()).filter(|spec| is_offered(&spec.name));
+        let mut specs: Vec<ToolSpec> = specs.cloned().collect();
+        if !specs.iter().any(|spec| spec.name == bash_output::BashOutput::NAME) {
+            specs.iter_mut().filter(|spec| spec.name == bash::Bash::NAME).for_each(bash::without_background);
+        }
+        Tools { specs: specs.into(), ..self.clone() }
+    }
+
+    /// Returns whether models receive a tool with this name.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.specs.iter().any(|spec| spec.name == name)
+    }
+
     /// Finds the tool with this name or alias. An unlisted tool is found only by its name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         let named = |tool: &&Arc<dyn AnyTool>| tool.name() == name;
@@ -127,7 +143,7 @@ impl Tools {
     pub fn prepare(&self, name: &str, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
         match self.get(name) {
             Some(tool) => tool.clone().prepare(input, context),
-            None => Err(ToolError(format!("there is no tool {name}; available: {}", self.names().collect::<Vec<_>>().join(", ")))),
+            None => Err(ToolError(format!("there is no tool {name}; available: {}", self.offered_names()))),
         }
     }
 
@@ -137,7 +153,7 @@ impl Tools {
         repo_map::survey(&context.workspace.cwd, prompt, &self.maps, context, until, count)
     }
 
-    /// Returns the specifications of all listed tools, as sent to models.
+    /// Returns the specifications of the offered tools, as sent to models.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }
@@ -151,6 +167,11 @@ impl Tools {
     pub(crate) fn known(&self) -> Vec<KnownTool<'_>> {
         let tools = self.tools.iter();
         tools.map(|tool| KnownTool { name: tool.name(), aliases: tool.aliases(), access: tool.access() }).collect()
+    }
+
+    /// Returns the names of the tools that models receive.
+    fn offered_names(&self) -> String {
+        self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the names of all listed tools.

@@ -5,7 +5,7 @@ use crate::limits;
 /// The start of the description.
 pub(crate) const START: &str = "<repository>";
 const END: &str = "</repository>";
-const NOTE: &str = "The state of the repository when the session started; parts may be omitted.";
+const NOTE: &str = "The state of the directory when the session started; parts may be omitted.";
 
 /// Facts about a repository, each as lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

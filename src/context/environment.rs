@@ -7,13 +7,18 @@ use std::path::{Path, PathBuf};
 use crate::config::DataPaths;
 use crate::workspace::{one_line, read_small_text};
 
-/// Returns the date and the state of the repository of `cwd`. `today` is a date in UTC.
-pub(crate) fn block(cwd: &Path, today: &str, places: &DataPaths) -> String {
+/// The start of the facts.
+pub(crate) const START: &str = "<environment>";
+
+/// Returns the date, the state of the repository of `cwd`, and the lines about the session. `today`
+/// is a date in UTC.
+pub(crate) fn block(cwd: &Path, today: &str, places: &DataPaths, lines: &[String]) -> String {
     let git = match git_dir(cwd, places) {
         Some((root, dir)) => format!("{}, repository {}", branch(&dir), one_line(root.display().to_string())),
         None => "not a repository".into(),
     };
-    format!("<environment>\nDate: {today} (UTC)\nGit at the start of this conversation: {git}\n</environment>")
+    let lines: String = lines.iter().map(|line| format!("\n{line}")).collect();
+    format!("{START}\nDate: {today} (UTC)\nGit at the start of this conversation: {git}{lines}\n</environment>")
 }
 
 /// Returns the name of the branch that is checked out in `cwd`, if it is in a repository.

@@ -1,6 +1,7 @@
 //! The conversation as models receive it: a fold over the same events that clients show, so that
 //! the two cannot diverge.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use serde_json::Value;
 use super::conversation::{Conversation, LinkedMessage, MessageOrigin, PrunableOutput};
 use super::local_command::LocalCommand;
 use super::notes::{
-    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, OVERFLOW, OVERFLOW_OLDEST, PLAN, PLAN_ENDED, REFUSED, REFUSED_CUT,
-    cancelled, cancelled_cut, plan_told,
+    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, OVERFLOW, OVERFLOW_OLDEST, REFUSED, REFUSED_CUT, cancelled,
+    cancelled_cut, mode_note, told_mode,
 };
 use super::open_answer::{OpenAnswer, text_of};
 use super::size::message_bytes;
 use super::usage_mark::UsageMark;
-use super::{commands, summary, system_prompt};
+use super::{commands, environment, summary, system_prompt};
 use crate::content::{Part, Role, StopReason};
 use crate::event::{Body, CompactionOutcome, Event, MessageExtra, ReplacedMessage, ignored};
 use crate::id::{Seq, ToolCallId, TurnId};
@@ -42,8 +43,8 @@ pub struct History {
     running: bool,
     /// The local command that the running turn consists of. Models do not receive its messages.
     local: Option<LocalCommand>,
-    /// True if the session is in the mode `plan`.
-    plan: bool,
+    /// The mode of the session, if it is one of nuncio's.
+    mode: Option<Mode>,
     usage: UsageMark,
 }
 
@@ -54,8 +55,8 @@ struct Position {
     last: Option<usize>,
     /// A note to the model that precedes the text of the next user message.
     note: Option<&'static str>,
-    /// True if the last note about the mode says that it is `plan`.
-    plan: bool,
+    /// The mode according to the last note about it.
+    mode: Option<Mode>,
     /// True if a message before the position has the environment context.
     context: bool,
 }
@@ -89,7 +90,7 @@ impl History {
                 self.started.insert(tool_call_id.clone(), event.seq);
             }
             Body::ToolCompleted { tool_call_id, status, output, .. } => self.answer.finish(tool_call_id, *status, output),
-            Body::Notice { note: Some(note), .. } => self.add_note(note),
+            body @ Body::Notice { note: Some(note), .. } => self.add_note(note, body.is_context()),
             Body::ContextPruned { outputs, .. } => self.all.prune(outputs),
             Body::CompactionStarted { .. } => self.usage.compacting = true,
             Body::CompactionCompleted { outcome, summary, .. } => {
@@ -108,7 +109,7 @@ impl History {
             Body::TurnCancelled { cause } => self.end_turn(Some(cancelled_cut(*cause)), Some(cancelled(*cause))),
             Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
             Body::SessionCreated { mode, .. } | Body::SessionGranted { mode, .. } | Body::ModeChanged { mode } => {
-                self.plan = mode.known() == Some(Mode::Plan)
+                self.mode = mode.known()
             }
             Body::SessionUpdated { .. }
             | Body::SessionClosed {}
@@ -159,7 +160,8 @@ impl History {
         if self.local.is_some() {
             return;
         }
-        let notes = [self.end.note.take(), self.mode_note()];
+        let told = told_mode(&Message::User(extra.context.clone()));
+        let notes = [self.end.note.take().map(Cow::Borrowed), self.mode_note(told).map(Cow::Owned)];
         let notes = notes.into_iter().flatten().map(Part::text);
         let mut parts = parts.to_vec();
         if let Some(text) = extra.expansion.clone().or_else(|| commands::expand_built_in(&parts)) {
@@ -169,11 +171,19 @@ impl History {
         self.push(Message::User(notes.chain(extra.context.iter().cloned()).chain(parts).collect()), MessageOrigin::Prompt);
     }
 
-    fn add_note(&mut self, note: &str) {
+    /// Adds a note to the last message of the user, else as a message of its own. Context stands
+    /// before what the user wrote.
+    fn add_note(&mut self, note: &str, is_context: bool) {
         self.close();
         let last = self.end.last.map(|last| self.all.linked(last).clone());
         let joined = last.as_ref().and_then(|last| match &*last.message {
-            Message::User(parts) => Some(Message::User(parts.iter().cloned().chain([Part::text(note)]).collect())),
+            Message::User(parts) => {
+                let mut parts = parts.clone();
+                let starts = |part: &Part| matches!(part, Part::Text { text } if text.starts_with(environment::START));
+                let after = parts.iter().position(starts).filter(|_| is_context);
+                parts.insert(after.map_or(parts.len(), |after| after + 1), Part::text(note));
+                Some(Message::User(parts))
+            }
             Message::Assistant(_) | Message::ToolResults(_) => None,
         });
         match (last, joined) {
@@ -198,10 +208,15 @@ impl History {
         self.end.note = if answered { cut } else { uncut };
     }
 
-    /// Returns the note for the next user message if the mode changed to or from `plan`.
-    fn mode_note(&mut self) -> Option<&'static str> {
-        let told = std::mem::replace(&mut self.end.plan, self.plan);
-        (told != self.plan).then_some(if self.plan { PLAN } else { PLAN_ENDED })
+    /// Returns the note for the next user message if the mode differs from the one that the model
+    /// knows. `told` is the mode that the context of the message names. A conversation whose context
+    /// names none, as earlier versions began it, has notes about the mode `plan` only.
+    fn mode_note(&mut self, told: Option<Mode>) -> Option<String> {
+        let known = told.or(self.end.mode);
+        self.end.mode = known;
+        let mode = self.mode.filter(|mode| known.map_or(*mode == Mode::Plan, |known| *mode != known))?;
+        self.end.mode = Some(mode);
+        Some(mode_note(mode, known))
     }
 
     /// Ends a turn that exceeded the model's context window: leaves out the turn, so that the next
@@ -235,8 +250,8 @@ impl History {
                 rest.push(linked);
             }
             rest.truncate(rest_start);
-            let plan = rest.iter().find_map(|linked| plan_told(&linked.message)).unwrap_or_default();
-            self.end = Position { last: None, note: Some(OVERFLOW_OLDEST), plan, context: false };
+            let mode = rest.iter().find_map(|linked| told_mode(&linked.message));
+            self.end = Position { last: None, note: Some(OVERFLOW_OLDEST), mode, context: false };
             for linked in rest.into_iter().rev() {
                 self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));
             }
@@ -340,11 +355,10 @@ impl History {
             self.all.backwards(self.end.last).take_while(|linked| linked.turn == self.turn).cloned().collect();
         let worked = of_turn.iter().any(|linked| linked.origin == MessageOrigin::Work);
         let mut parts = summary::message(text);
-        if self.plan {
-            parts.push(Part::text(PLAN));
-        }
+        let plan = self.mode.filter(|mode| *mode == Mode::Plan);
+        parts.extend(plan.map(|plan| Part::text(mode_note(plan, None))));
         let note = self.end.note.take();
-        self.end = Position { last: None, note, plan: self.plan, context: false };
+        self.end = Position { last: None, note, mode: plan, context: false };
         self.push(Message::User(parts), MessageOrigin::Summary);
         // Only the running turn can be run again, because the starts of the others are replaced.
         self.turns.retain(|_, start| start.last == self.turn_start.last);
@@ -356,7 +370,7 @@ impl History {
         let mut any = false;
         for linked in prompts {
             any = true;
-            self.end.plan = plan_told(&linked.message).unwrap_or(self.end.plan);
+            self.end.mode = told_mode(&linked.message).or(self.end.mode);
             self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));
         }
         if any && worked {

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::config::{AccessShape, DEPTH_VARIABLE};
 use crate::content::{Part, ToolContent, ToolKind};
 use crate::limits;
+use crate::model::ToolSpec;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
 use crate::process::Command;
@@ -47,6 +49,19 @@ pub(super) struct BashInput {
     /// Return at once; see bash_output.
     #[serde(default, alias = "run_in_background")]
     background: Option<bool>,
+}
+
+/// Removes what `spec`, of `bash`, says about background jobs.
+pub(super) fn without_background(spec: &mut ToolSpec) {
+    let mut schema = spec.input_schema.clone();
+    if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        properties.remove("background");
+        if let Some(Value::String(text)) = properties.get_mut("timeout_ms").and_then(|timeout| timeout.get_mut("description")) {
+            *text = text.replace("; none in background", "");
+        }
+    }
+    spec.input_schema = schema;
+    spec.description = spec.description.replace(": start servers with `background`", "");
 }
 
 /// The details of the result of a `bash` call.

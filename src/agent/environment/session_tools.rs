@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::tool_offer::ToolOffer;
 use crate::toolkit::{AnyTool, tool_list};
 use crate::tools::Tools;
 
@@ -27,6 +28,7 @@ struct Current {
     unlisted: Vec<Arc<dyn AnyTool>>,
     /// Names and globs of the tools in the table.
     subset: Option<Vec<String>>,
+    offer: ToolOffer,
     table: Arc<Tools>,
 }
 
@@ -35,7 +37,7 @@ impl SessionTools {
     pub(crate) fn new(native: &Tools, only: Option<Vec<String>>) -> SessionTools {
         let native = only.as_deref().map_or_else(|| native.clone(), |only| native.only(only));
         let table = Arc::new(native.clone());
-        let current = Current { extra: Vec::new(), unlisted: Vec::new(), subset: None, table };
+        let current = Current { extra: Vec::new(), unlisted: Vec::new(), subset: None, offer: ToolOffer::All, table };
         SessionTools { native, only, current: Mutex::new(current) }
     }
 
@@ -69,23 +71,31 @@ impl SessionTools {
         let mut placed: Vec<_> = tools.into_iter().map(|tool| (position(&tool).unwrap_or(usize::MAX), tool)).collect();
         placed.sort_by(|(at, one), (other_at, other)| (at, one.name()).cmp(&(other_at, other.name())));
         let extra: Vec<_> = placed.into_iter().map(|(_, tool)| tool).collect();
-        let subset = current.subset.take();
-        *current = self.current(extra, unlisted, subset);
+        let (subset, offer) = (current.subset.take(), current.offer);
+        *current = self.current(extra, unlisted, subset, offer);
     }
 
-    /// Restricts the table to the tools that match `subset`; `None` stands for all tools. A subset
-    /// must only change between turns.
-    pub(crate) fn set_subset(&self, subset: Option<Vec<String>>) {
+    /// Restricts the table to the tools that match `subset`; `None` stands for all tools. Of these,
+    /// models are offered those of `offer` and the extra ones. Must only change between turns.
+    pub(crate) fn set_subset(&self, subset: Option<Vec<String>>, offer: ToolOffer) {
         let mut current = self.current.lock();
-        if current.subset != subset {
+        if current.subset != subset || current.offer != offer {
             let Current { extra, unlisted, .. } = current.clone();
-            *current = self.current(extra, unlisted, subset);
+            *current = self.current(extra, unlisted, subset, offer);
         }
     }
 
-    fn current(&self, extra: Vec<Arc<dyn AnyTool>>, unlisted: Vec<Arc<dyn AnyTool>>, subset: Option<Vec<String>>) -> Current {
+    fn current(
+        &self,
+        extra: Vec<Arc<dyn AnyTool>>,
+        unlisted: Vec<Arc<dyn AnyTool>>,
+        subset: Option<Vec<String>>,
+        offer: ToolOffer,
+    ) -> Current {
         let all = self.native.with_tools(&extra, &unlisted);
-        let table = Arc::new(subset.as_ref().map_or_else(|| all.clone(), |subset| all.matching(subset)));
-        Current { extra, unlisted, subset, table }
+        let chosen = subset.as_ref().map_or_else(|| all.clone(), |subset| all.matching(subset));
+        let is_extra = |name: &str| extra.iter().any(|tool| tool.name() == name);
+        let table = Arc::new(chosen.offering(|name| is_extra(name) || offer.has(name)));
+        Current { extra, unlisted, subset, offer, table }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::agent::environment::session_environment::SessionEnvironment;
 #[cfg(feature = "mcp")]
 use crate::agent::mcp::prompts;
 use crate::agent::services::Services;
@@ -14,20 +15,25 @@ use crate::agent::turn::native_agent::NativeAgent;
 use crate::config::most_similar;
 use crate::content::{PDF, Part, Role, listed};
 use crate::context::commands::{self, SlashCommand};
-use crate::context::environment;
 use crate::context::prompt_files::PromptDirs;
+use crate::context::{environment, notes};
 use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
 use crate::event::timestamp;
 use crate::model::{Media, Model};
+use crate::options::Mode;
 use crate::process::ProcessLauncher;
 use crate::session::Turn;
 use crate::session::clock::now_ms;
 use crate::session::work::message::IncomingMessage;
 use crate::task;
+use crate::workspace::one_line;
 
 /// Maximum number of commands that the error about an unknown command names.
 const COMMANDS_NAMED_MAX: usize = 20;
+
+/// Maximum number of writable directories that are named to a model.
+const DIRECTORIES_NAMED_MAX: usize = 3;
 
 /// Completes a message before it is recorded. `opens` is true for the first message of a
 /// conversation. An error rejects the message.
@@ -53,11 +59,17 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
         add_texts(&*model, message, &agent.services.launcher).await?;
     }
     let (services, cwd) = (&agent.services, turn.log.state(|state| state.cwd.clone()));
+    // A subagent's own instructions say so.
+    let unattended = (agent.parent.is_none() && !turn.has_responder()).then_some(UNATTENDED);
     if opens {
+        let mut lines = vec![conditions(&*agent.current_environment(turn).await?, turn)];
+        lines.extend(unattended.map(String::from));
         let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
         let (cwd, places) = (cwd.clone(), services.places.clone());
-        let block = blocking(move || environment::block(&cwd, &today, &places)).await?;
+        let block = blocking(move || environment::block(&cwd, &today, &places, &lines)).await?;
         message.extra.context.push(Part::text(block));
+    } else if let Some(line) = unattended {
+        message.extra.context.push(Part::text(format!("[{line}]")));
     }
     if commands::parse(&message.parts).is_some() {
         message.extra.expansion = commands::expand(&commands_of_files(services, &cwd, true).await?, &message.parts);
@@ -77,6 +89,25 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
         return Ok(());
     }
     check_command(&list_commands(agent, &cwd, true).await, message)
+}
+
+/// A line for sessions without a client that could answer.
+const UNATTENDED: &str = "Nobody can answer questions in this run: decide yourself, and say what you decided.";
+
+/// Describes the mode and the sandbox of commands in one line.
+fn conditions(environment: &SessionEnvironment, turn: &Turn) -> String {
+    let (mode, _) = turn.permissions(environment.loaded.settings.permissions.default);
+    let mut line = notes::mode_line(mode);
+    if let Some(sandbox) = environment.sandbox(mode).filter(|_| mode != Mode::Plan) {
+        let named = sandbox.writable.iter().map(|path| one_line(path.display().to_string()));
+        let mut named: Vec<String> = named.chain(["$TMPDIR".into()]).collect();
+        if named.len() > DIRECTORIES_NAMED_MAX {
+            named.splice(1..named.len() - 1, ["other directories".into()]);
+        }
+        let network = if sandbox.network { "" } else { ", without network" };
+        line += &format!(" Commands write only below {}{network}.", named.join(", "));
+    }
+    line
 }
 
 /// Returns an error if the user's message begins with a command that is not in `known`. The name of

@@ -45,7 +45,7 @@ impl Inputs {
     fn new(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
         let table = environment.tools.table();
-        let tools = system_prompt::named_tools().filter(|name| table.get(name).is_some()).collect();
+        let tools = system_prompt::named_tools().filter(|name| table.offers(name)).collect();
         Inputs { environment: Arc::downgrade(environment), model: model.into(), own, append, tools }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::agent::environment::session_environment::SessionEnvironment;
+use crate::agent::environment::tool_offer::ToolOffer;
 use crate::agent::input::prompt::SystemPrompt;
 use crate::agent::mcp::servers::SessionMcp;
 use crate::agent::services::{Services, model_error};
@@ -67,16 +68,24 @@ impl NativeAgent {
     }
 
     /// Gives the model the tools that the session, the command line or the settings of the model
-    /// name. `model` is the model of the turn, once it is known.
+    /// name, else those that fit it. `model` is the model of the turn, once it is known.
     fn select_tools(&self, log: &SessionLog, environment: &SessionEnvironment, model: Option<&str>) {
         let settings = &environment.loaded.settings;
         let (own, chosen) = log.state(|state| (state.tools.clone(), state.model.clone()));
-        let of_model = || {
-            let last = || self.model.lock().as_ref().map(|(id, _)| id.clone());
-            let id = model.map(String::from).or(chosen).or_else(last).or_else(|| settings.model.clone())?;
-            model_settings(&settings.models, &id).tools
+        let last = self.model.lock().clone();
+        let id = model
+            .map(String::from)
+            .or(chosen)
+            .or_else(|| last.as_ref().map(|(id, _)| id.clone()))
+            .or_else(|| settings.model.clone());
+        let of_model = || model_settings(&settings.models, id.as_deref()?).tools;
+        let subset = own.or_else(|| self.services.overrides.tools.clone()).or_else(of_model);
+        let offer = || {
+            let id = id.as_deref().unwrap_or_default();
+            ToolOffer::of_model(id, last.as_ref().filter(|(last, _)| last == id).map(|(_, model)| &**model))
         };
-        environment.tools.set_subset(own.or_else(|| self.services.overrides.tools.clone()).or_else(of_model));
+        let offer = if subset.is_some() { ToolOffer::All } else { offer() };
+        environment.tools.set_subset(subset, offer);
     }
 
     /// Returns the environment of the last turn, unless the session's directories have changed.
@@ -103,9 +112,9 @@ impl NativeAgent {
                 format!("no model is set and no API key was found; the local server at {base_url} provides this model");
             turn.emit(Body::notice(Severity::Info, format!("Using {id}"), description)).await;
         }
-        self.select_tools(&turn.log, environment, Some(&id));
-        *self.model.lock() = Some((id, model.clone()));
+        *self.model.lock() = Some((id.clone(), model.clone()));
         model.prepare().await;
+        self.select_tools(&turn.log, environment, Some(&id));
         let reported = std::mem::replace(&mut *self.without_tools.lock(), !model.supports_tools());
         if !model.supports_tools() && !reported {
             let description = "the requests contain no tools, because its chat template (or the setting abilities) has none: \

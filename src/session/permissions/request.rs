@@ -161,6 +161,11 @@ impl Turn {
         AnswerDeadline::new(std::iter::once(&self.broker).chain(above).cloned().collect(), timeout)
     }
 
+    /// Returns whether a client of the session or of its parent sessions can answer a request.
+    pub(crate) fn has_responder(&self) -> bool {
+        self.answer_deadline(Duration::ZERO).has_responder()
+    }
+
     /// Marks the turn, and turns of parent sessions whose calls run it, as waiting for an answer.
     fn wait(&self) -> Vec<WaitingTurn> {
         let waits =

@@ -79,3 +79,109 @@ async fn retry_of_first_turn_has_environment_once() {
     server.follow(&session).events().await.until("turn.completed").await;
     server.stop().await;
 }
+
+/// The first message of `nuncio run` as the model gets it.
+async fn first_message(prepare: impl Fn(&Home), flags: &[&str]) -> String {
+    let wire = &WIRES[0];
+    let (home, provider, _) = session::home(wire, vec![Exchange::events(wire.plain)]).await;
+    prepare(&home);
+    let ran = home.run(&[&["run", "the request"], flags].concat(), "").await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let received = provider.finish().await;
+    conversation(&received[0])[0].to_string()
+}
+
+/// The mode and the sandbox of the commands are known before the first call.
+#[tokio::test]
+async fn first_message_names_the_mode_and_the_sandbox() {
+    type Case = (&'static [&'static str], &'static str, &'static [&'static str], &'static [&'static str]);
+    let cases: [Case; 6] = [
+        (&[], "", &["Mode: ask. Changes and commands need the user's permission."], &["Commands write"]),
+        (&["--mode", "accept-edits"], "", &["Mode: accept-edits. Changes of files in the directory need no"], &["Commands write"]),
+        (&["--mode", "plan"], "", &["Mode: plan. You have read-only access"], &["Commands write", "[mode: plan"]),
+        (&["--auto"], "[sandbox]\nmode = \"off\"\n", &["Mode: auto. "], &["Commands write"]),
+        (
+            &["--auto"],
+            "[sandbox]\nmode = \"workspace-write\"\n",
+            &["Mode: auto. ", "Commands write only below /", ", $TMPDIR, without network."],
+            &[],
+        ),
+        (&["--auto"], "[sandbox]\nmode = \"read-only\"\nnetwork = true\n", &["Commands write only below $TMPDIR."], &["network"]),
+    ];
+    for (flags, settings, expected, missing) in cases {
+        let first = first_message(|home| home.config(&format!("{}{settings}", home.config_text())), flags).await;
+        let (context, _) = first.split_once("the request").unwrap();
+        for text in expected {
+            assert!(context.contains(text), "{flags:?} {settings}: {text} in {context}");
+        }
+        for text in missing {
+            assert!(!context.contains(text), "{flags:?} {settings}: {text} in {context}");
+        }
+    }
+}
+
+/// What describes the directory stands before what the user wrote, also outside of repositories.
+#[tokio::test]
+async fn description_of_the_directory_precedes_the_request() {
+    for is_repository in [false, true] {
+        let prepare = |home: &Home| {
+            home.put("lib/parser.py", "def parse(text):\n    return text\n");
+            if is_repository {
+                home.put(".git/HEAD", "ref: refs/heads/main\n");
+            }
+        };
+        let first = first_message(prepare, &[]).await;
+        let places = ["<environment>", "</environment>", "<repository>", "lib/", "</repository>", "the request"];
+        let found: Vec<usize> =
+            places.iter().map(|place| first.find(place).unwrap_or_else(|| panic!("{place} in {first}"))).collect();
+        assert!(found.is_sorted(), "{found:?} in {first}");
+        assert_eq!(first.contains("Files by language:"), is_repository, "{first}");
+    }
+}
+
+/// Only a session without a client that can answer is without one.
+#[tokio::test]
+async fn model_knows_whether_anybody_can_answer() {
+    assert!(first_message(|_| {}, &[]).await.contains("Nobody can answer questions in this run"));
+    let wire = &WIRES[0];
+    let (home, provider, _) = session::home(wire, vec![Exchange::events(wire.plain), Exchange::events(wire.plain)]).await;
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    agent.turn(&session, "one").await;
+    agent.finish().await;
+    // The session goes on without a client.
+    home.run(&["run", "--resume", &session, "two"], "").await;
+    let received = provider.finish().await;
+    let told = |at: usize| received[at].text.matches("Nobody can answer").count();
+    assert_eq!([told(0), told(1)], [0, 1]);
+}
+
+/// A change of the mode is in the next message, and the messages before it are the same.
+#[tokio::test]
+async fn changed_mode_is_in_the_next_message() {
+    let wire = &WIRES[0];
+    let (home, provider, _) = session::home(wire, Vec::new()).await;
+    provider.respond(|_| Exchange::events(wire.plain));
+    let mut agent = connect(&home).await;
+    let session = agent.new_session(&home).await;
+    let changes = [
+        ("ask", ""),
+        ("auto", "[mode: auto. "),
+        ("auto", ""),
+        ("plan", "[mode: plan. "),
+        ("ask", "no longer plan"),
+        ("auto", "[mode: auto. "),
+    ];
+    for (mode, _) in changes {
+        agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
+        agent.turn(&session, "go").await;
+    }
+    agent.finish().await;
+    let received = provider.finish().await;
+    for (at, (mode, note)) in changes.iter().enumerate() {
+        let messages = conversation(&received[at]);
+        let last = messages.last().unwrap().to_string();
+        let is_told = last.contains("[mode: ") || last.contains("no longer plan");
+        assert_eq!((is_told, last.contains(note)), (!note.is_empty(), true), "{at} {mode}: {last}");
+    }
+}

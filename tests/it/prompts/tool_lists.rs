@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use harness::provider::Exchange;
 use harness::provider::session::{connect, home};
+use harness::provider::{Exchange, KEY, Protocol};
 use harness::wires::WIRES;
 
 /// The lines of the system prompt that name tools, by a word that is only in them.
@@ -86,4 +86,49 @@ async fn misspelled_tool_is_an_error() {
     }
     let ran = home.run(&["run", "--tools", "read,mcp__docs__*", "--model", &model, "go"], "").await;
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// The model, its settings, flags, tools that it is offered, and tools that it is not offered.
+const OFFERS: [(&str, &str, &[&str], &[&str], &[&str]); 9] = [
+    ("test/gpt-6.1-sol", "", &[], &["apply_patch", "write", "bash_output"], &["edit"]),
+    ("test/openai/gpt-oss-120b", "", &[], &["apply_patch"], &["edit"]),
+    ("test/o4-mini", "", &[], &["apply_patch"], &["edit"]),
+    ("test/claude-sonnet", "", &[], &["edit", "write", "bash_output"], &["apply_patch"]),
+    ("test/not-gpt", "", &[], &["edit"], &["apply_patch"]),
+    ("test/gpt-6.1-sol", "", &["--tools", "edit,read"], &["edit", "read"], &["apply_patch"]),
+    ("llamacpp/small", "context_window = 16384", &[], &FEW, &["apply_patch", "bash_output", "git_commit", "plan"]),
+    ("llamacpp/large", "context_window = 65536", &[], &["edit", "plan", "git_commit"], &["apply_patch"]),
+    ("llamacpp/small", "context_window = 16384\ntools = [\"*\"]", &[], &["edit", "apply_patch", "plan"], &[]),
+];
+const FEW: [&str; 7] = ["bash", "edit", "glob", "grep", "list", "read", "write"];
+
+#[tokio::test]
+async fn model_is_offered_the_tools_that_fit_it() {
+    let wire = WIRES.iter().find(|wire| wire.protocol == Protocol::OpenaiChat).unwrap();
+    for (model, settings, flags, offered, missing) in OFFERS {
+        let (home, provider, _) = home(wire, Vec::new()).await;
+        let key = format!("api_key_command = [\"echo\", \"{KEY}\"]");
+        let local =
+            format!("[providers.llamacpp]\nbase_url = \"{}\"\n{key}\n[models.\"{model}\"]\n{settings}\n", provider.base_url);
+        home.config(&format!("{}\n{local}", home.config_text()));
+        provider.respond(|_| Exchange::events(wire.plain));
+        let ran = home.run(&[&["run", "--model", model], flags, &["go"]].concat(), "").await;
+        assert_eq!(ran.code, 0, "{model}: {ran:?}");
+        let received = provider.finish().await.into_iter().find(|received| received.body["messages"].is_array()).unwrap();
+        let tools: Vec<&str> =
+            received.body["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+        let case = format!("{model} {settings} {flags:?}: {tools:?}");
+        assert!(offered.iter().all(|name| tools.contains(name)), "{case}");
+        assert!(!missing.iter().any(|name| tools.contains(name)), "{case}");
+        if offered == FEW {
+            assert_eq!(tools, FEW, "{case}");
+        }
+        // No text names a way whose other half is missing.
+        assert_eq!(received.text.contains("background"), tools.contains(&"bash_output"), "{case}");
+        assert_eq!(
+            received.text.contains("Use apply_patch for"),
+            tools.contains(&"apply_patch") && tools.contains(&"write"),
+            "{case}"
+        );
+    }
 }
