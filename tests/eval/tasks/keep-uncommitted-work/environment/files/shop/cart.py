@@ -1,0 +1,5 @@
+from shop.prices import discount
+
+
+def total(prices, voucher=0):
+    return discount(sum(prices), voucher)
