@@ -14,6 +14,7 @@ mod locate;
 mod look_alike;
 mod nearest;
 mod normalized;
+pub(crate) mod pasted_numbers;
 mod splice;
 
 pub(crate) use diff::Diff;

@@ -107,9 +107,8 @@ pub struct ModelSettings {
     pub price: Option<Price>,
     /// Abilities of the models. A model without `tools` gets no tools.
     pub abilities: Option<Vec<Ability>>,
-    /// Names and globs of the tools that the models get in sessions without such a list; for a
-    /// small model, `["read", "edit", "write", "bash", "grep", "glob", "list", "mcp_*"]`. Default:
-    /// all.
+    /// Names and globs of the tools that the models get in sessions without such a list. Default:
+    /// those that fit the model (see TOOLS.md); `["*"]`: all.
     pub tools: Option<Vec<String>>,
     /// The models may call several tools in one answer. `false` also sends earlier answers with one
     /// call per message. Default: true.

@@ -1,6 +1,8 @@
 //! The conversation as models receive it: a fold over the same events that clients show, so that
 //! the two cannot diverge.
 
+mod overflow;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +13,8 @@ use serde_json::Value;
 use super::conversation::{Conversation, LinkedMessage, MessageOrigin, PrunableOutput};
 use super::local_command::LocalCommand;
 use super::notes::{
-    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, OVERFLOW, OVERFLOW_OLDEST, REFUSED, REFUSED_CUT, cancelled,
-    cancelled_cut, mode_note, told_mode,
+    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, REFUSED, REFUSED_CUT, cancelled, cancelled_cut, mode_note,
+    told_mode,
 };
 use super::open_answer::{OpenAnswer, text_of};
 use super::size::message_bytes;
@@ -60,9 +62,6 @@ struct Position {
     /// True if a message before the position has the environment context.
     context: bool,
 }
-
-/// The part of a conversation that is omitted to make room: one of this number.
-const OVERFLOW_SHARE: usize = 4;
 
 impl History {
     /// Adds an event. Events must be added in the order of the log.
@@ -209,53 +208,14 @@ impl History {
     }
 
     /// Returns the note for the next user message if the mode differs from the one that the model
-    /// knows. `told` is the mode that the context of the message names. A conversation whose context
-    /// names none, as earlier versions began it, has notes about the mode `plan` only.
+    /// knows. `told` is the mode that the context of the message names. A conversation whose
+    /// context names none, as earlier versions began it, has notes about the mode `plan` only.
     fn mode_note(&mut self, told: Option<Mode>) -> Option<String> {
         let known = told.or(self.end.mode);
         self.end.mode = known;
         let mode = self.mode.filter(|mode| known.map_or(*mode == Mode::Plan, |known| *mode != known))?;
         self.end.mode = Some(mode);
         Some(mode_note(mode, known))
-    }
-
-    /// Ends a turn that exceeded the model's context window: leaves out the turn, so that the next
-    /// request has the size of an earlier one. If the turn is short, or needs at most half of the
-    /// window according to the provider's numbers, the conversation before it fills the window;
-    /// then the oldest messages are also omitted. `reported` has the size of the request and of the
-    /// window.
-    fn leave_out_overflow(&mut self, reported: Option<(u64, u64)>) {
-        self.close();
-        self.running = false;
-        let whole = self.all.bytes(self.end.last);
-        self.end = self.turn_start;
-        let before: Vec<LinkedMessage> = self.all.backwards(self.end.last).cloned().collect();
-        let kept = self.all.bytes(self.end.last);
-        let turn = whole.saturating_sub(kept);
-        self.end.note = Some(OVERFLOW);
-        let fits_in_half = reported.is_some_and(|(request, window)| {
-            // The request also contains the instructions and the tools.
-            request.saturating_mul(turn as u64) <= (window / 2).saturating_mul(whole as u64)
-        });
-        if turn < kept / OVERFLOW_SHARE || fits_in_half {
-            // A message of the user starts the rest, so that every tool result has its call.
-            let mut rest: Vec<LinkedMessage> = Vec::new();
-            let mut rest_start = 0;
-            let mut bytes = 0;
-            for (count, linked) in before.into_iter().enumerate() {
-                bytes += message_bytes(&linked.message);
-                if matches!(*linked.message, Message::User(_)) && kept.saturating_sub(bytes) >= kept / OVERFLOW_SHARE {
-                    rest_start = count + 1;
-                }
-                rest.push(linked);
-            }
-            rest.truncate(rest_start);
-            let mode = rest.iter().find_map(|linked| told_mode(&linked.message));
-            self.end = Position { last: None, note: Some(OVERFLOW_OLDEST), mode, context: false };
-            for linked in rest.into_iter().rev() {
-                self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));
-            }
-        }
     }
 
     /// Returns whether the conversation can continue from the start of a turn. It cannot if the

@@ -19,8 +19,8 @@ pub(super) const REFUSED_CUT: &str = "[the answer above is cut off: the provider
 pub(super) const LIMIT: &str = "[the previous request ended without an answer: the output token limit was reached]";
 pub(super) const LIMIT_CUT: &str = "[the answer above is cut off: the output token limit was reached]";
 
-pub(super) const OVERFLOW: &str = "[the previous request and the work on it are left out of this conversation, because it exceeded your context window; changes to files remain]";
-pub(super) const OVERFLOW_OLDEST: &str = "[the oldest messages and the previous request are left out of this conversation, because it exceeded your context window; changes to files remain]";
+pub(in crate::context) const OVERFLOW: &str = "[the previous request and the work on it are left out of this conversation, because it exceeded your context window; changes to files remain]";
+pub(in crate::context) const OVERFLOW_OLDEST: &str = "[the oldest messages and the previous request are left out of this conversation, because it exceeded your context window; changes to files remain]";
 
 /// Returns the note about a cancelled turn.
 pub(super) fn cancelled(cause: Option<CancelCause>) -> &'static str {
@@ -71,7 +71,7 @@ pub(super) fn mode_note(mode: Mode, known: Option<Mode>) -> String {
 
 /// Returns the mode according to the notes in a message, if it has any. Those of earlier versions
 /// name only the mode `plan`.
-pub(super) fn told_mode(message: &Message) -> Option<Mode> {
+pub(in crate::context) fn told_mode(message: &Message) -> Option<Mode> {
     let Message::User(parts) = message else { return None };
     let texts = parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
     let named = |text: &str| text.split(['.', ']']).next().and_then(|name| name.parse().ok());

@@ -14,6 +14,7 @@ use super::locate::{Strategy, with_same_shape};
 use super::look_alike::{FoldedText, carry, carry_lines};
 use super::nearest::{Nearest, nearest};
 use super::normalized::NormalizedContent;
+use super::pasted_numbers;
 use super::splice::{LineChange, Splice, splice};
 use crate::limits;
 
@@ -30,6 +31,9 @@ pub struct EditOutcome {
     pub line: usize,
 }
 
+/// Name of the search for a text without its line numbers.
+pub(crate) const WITHOUT_NUMBERS: &str = "without line numbers";
+
 /// Replaces the only match of `old` in `content` with `new`. Line endings and byte order marks are
 /// ignored in the search, and inserted text receives the line endings of the matched lines.
 ///
@@ -41,9 +45,24 @@ pub struct EditOutcome {
 /// file. Lines of a matched block that `old` lacks stay, unless the whole block is replaced. If
 /// there are several matches and exactly one is indented like `old`, that match is replaced.
 ///
+/// If nothing matches and the lines of `old` have the line numbers of `read`, they are searched
+/// without them.
+///
 /// With `replace_all`, all matches of the first successful matcher are replaced; a block match must
 /// still be unique.
 pub fn edit(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
+    let error = match edit_as_written(content, old, new, replace_all) {
+        Err(error @ EditError::NotFound(_)) => error,
+        edited => return edited,
+    };
+    let (Some(old), Some(new)) = (pasted_numbers::without_numbers(old), pasted_numbers::replacement(new)) else {
+        return Err(error);
+    };
+    let edited = edit_as_written(content, &old, &new, replace_all).map_err(|_| error)?;
+    Ok(EditOutcome { strategy: WITHOUT_NUMBERS, ..edited })
+}
+
+fn edit_as_written(content: &[u8], old: &str, new: &str, replace_all: bool) -> Result<EditOutcome, EditError> {
     if old.is_empty() {
         return Err(EditError::Empty);
     }

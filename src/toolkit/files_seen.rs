@@ -1,7 +1,7 @@
 //! Records the file versions that a session has seen, so that the session does not overwrite
 //! changes that it has not seen. Also holds the locks for files that are being written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
@@ -56,7 +56,7 @@ impl FileState {
 }
 
 /// A hash of the content of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ContentHash(u64);
 
 impl ContentHash {
@@ -86,8 +86,8 @@ struct SeenVersion {
 #[derive(Debug, Default)]
 pub struct FilesSeen {
     seen: Mutex<HashMap<PathBuf, SeenVersion>>,
-    /// The content that the refusal to replace a file has shown.
-    refused: Mutex<HashMap<PathBuf, ContentHash>>,
+    /// Contents that a refusal has shown, or refused as the new one of the file.
+    refused: Mutex<HashSet<(PathBuf, ContentHash)>>,
     pub(super) locks: Arc<PathLocks>,
 }
 
@@ -111,14 +111,14 @@ impl FilesSeen {
         self.seen.lock().contains_key(real)
     }
 
-    /// Records that the refusal to replace a file has shown this content.
+    /// Records that a refusal has shown this content of a file, or refused it.
     pub(super) fn set_refused(&self, real: &Path, content: &[u8]) {
-        self.refused.lock().insert(real.to_owned(), ContentHash::new(content));
+        self.refused.lock().insert((real.to_owned(), ContentHash::new(content)));
     }
 
-    /// Returns whether the refusal to replace a file has shown this content.
+    /// Returns whether a refusal has shown this content of a file, or refused it.
     pub(super) fn is_refused(&self, real: &Path, content: &[u8]) -> bool {
-        self.refused.lock().get(real) == Some(&ContentHash::new(content))
+        self.refused.lock().contains(&(real.to_owned(), ContentHash::new(content)))
     }
 
     /// Returns whether the session last saw the file with unsaved changes in a client.

@@ -8,6 +8,7 @@ use super::context::ToolContext;
 use super::files_seen::KnownContent;
 use super::output::ToolError;
 use super::text::Encoding;
+use crate::patch::pasted_numbers::without_numbers;
 use crate::workspace::ResolvedPath;
 
 /// Maximum number of lines, and of bytes, of a file that the refusal to replace it shows.
@@ -45,6 +46,20 @@ pub(crate) fn check(resolved: &ResolvedPath, old: &FileSnapshot, context: &ToolC
     context.files.set_refused(&resolved.real, bytes);
     let lines: String = text.lines().enumerate().map(|(index, line)| format!("{:>6}\t{line}\n", index + 1)).collect();
     Err(ToolError(format!("{why}. This is the file; change a part of it with edit, or call again to replace all of it:\n{lines}")))
+}
+
+/// Fails once if all lines of a text for a whole file have the line numbers of `read`, which are
+/// not text of a file. The same text is accepted if it is sent again.
+pub(crate) fn check_numbers(resolved: &ResolvedPath, text: &str, context: &ToolContext) -> Result<(), ToolError> {
+    // Without the right to read the file, a preview shows the error, and the call follows it.
+    let is_checked = context.known_files.is_some() && context.may_read;
+    if !is_checked || without_numbers(text).is_none() || context.files.is_refused(&resolved.real, text.as_bytes()) {
+        return Ok(());
+    }
+    context.files.set_refused(&resolved.real, text.as_bytes());
+    Err(ToolError::new(
+        "each line begins with a line number and a tab, as read shows them: leave them out, or send the same text again if the file has them",
+    ))
 }
 
 fn modified_ms(real: &Path) -> Option<u64> {

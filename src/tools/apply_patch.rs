@@ -185,7 +185,10 @@ fn add_change(changes: &mut Vec<PlannedChange>, file: FilePatch, context: &ToolC
         Operation::Add { .. } if bytes.is_some() => {
             return Err(ToolError::new("the file exists; update it, or delete it before the patch adds it"));
         }
-        Operation::Add { content } => (Some(content.into_bytes()), None, None),
+        Operation::Add { content } => {
+            overwrite::check_numbers(&resolved, &content, context)?;
+            (Some(content.into_bytes()), None, None)
+        }
         Operation::Delete { hunks } => {
             let content = there("the file does not exist, so it cannot be deleted")?;
             if hunks.is_empty() && before.is_none() {

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::AccessShape;
 use crate::content::{Location, ToolContent, ToolKind};
-use crate::patch::edit::{EditOutcome, edit};
+use crate::patch::edit::{EditOutcome, WITHOUT_NUMBERS, edit};
 use crate::permission::Access;
 use crate::toolkit::change::{self, ChangePlan, PlannedChange};
+use crate::toolkit::overwrite;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::tools::read::similar_name;
 use crate::workspace::Workspace;
@@ -93,7 +94,10 @@ fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetai
             edit(content, &input.old_string, &input.new_string, input.replace_all.unwrap_or(false))
                 .map_err(|error| ToolError(error.message(&shown, content)))?
         }
-        None | Some(_) => EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 },
+        None | Some(_) => {
+            overwrite::check_numbers(&resolved, &input.new_string, context)?;
+            EditOutcome { bytes: input.new_string.clone().into_bytes(), strategy: "exact", match_count: 1, line: 1 }
+        }
     };
     let EditOutcome { bytes, strategy, match_count, line } = edited;
     let change = PlannedChange { line: Some(line), ..PlannedChange::new(resolved, context, old, Some(bytes)) };
@@ -101,8 +105,13 @@ fn plan(input: &EditInput, context: &ToolContext) -> Result<ChangePlan<EditDetai
         1 => format!("edited {shown} at line {line}"),
         count => format!("edited {shown} at {count} places, the first at line {line}"),
     };
+    let note = if strategy == WITHOUT_NUMBERS {
+        "; the line numbers in old_string are not text of the file and were left out"
+    } else {
+        ""
+    };
     let diff = change.diff();
     let (file_path, lines_changed) = (change.resolved.path.clone(), diff.removed.max(diff.added));
     let details = EditDetails { file_path, strategy, match_count, lines_changed, diff: diff.text };
-    Ok(ChangePlan { changes: vec![change], text, details })
+    Ok(ChangePlan { changes: vec![change], text: text + note, details })
 }

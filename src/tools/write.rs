@@ -75,6 +75,7 @@ fn plan(input: WriteInput, context: &ToolContext) -> Result<ChangePlan<WriteDeta
     let resolved = context.workspace.resolve(&input.file_path);
     let old = change::current(&resolved, context)?;
     overwrite::check(&resolved, &old, context)?;
+    overwrite::check_numbers(&resolved, &input.content, context)?;
     let before = old.bytes.as_deref().map(lines);
     let text = ReplacedText::new(old.bytes.as_deref().unwrap_or_default(), &input.content);
     let note = text.note();

@@ -12,6 +12,7 @@ mod line_breaks;
 mod long_lines;
 mod look_alikes;
 mod overwrites;
+mod pasted_numbers;
 mod read_only;
 mod stale;
 mod table;

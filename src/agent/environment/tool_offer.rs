@@ -22,7 +22,7 @@ pub(crate) enum ToolOffer {
     Patching,
     /// The tools but `apply_patch`.
     Editing,
-    /// Those for a small context window.
+    /// The tools for a small context window.
     Few,
 }
 

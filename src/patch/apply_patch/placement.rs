@@ -15,6 +15,7 @@ use crate::patch::lines::{Lines, MARK, indented, trim, words};
 use crate::patch::locate::{Strategy, with_same_shape};
 use crate::patch::look_alike::carry_lines;
 use crate::patch::nearest::nearest;
+use crate::patch::pasted_numbers;
 use crate::patch::splice::{LineChange, Splice, splice};
 
 /// The result of applying hunks to a file.
@@ -27,8 +28,32 @@ pub struct PatchOutcome {
 }
 
 /// Applies `hunks` to `content`. The error message names the hunk that has no match or several
-/// matches, and tells the model what to do next.
+/// matches, and tells the model what to do next. If hunks have no match and their lines have the
+/// line numbers of `read`, these are left out.
 pub fn apply(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, String> {
+    apply_as_written(content, hunks).or_else(|why| {
+        let plain: Vec<Hunk> = hunks.iter().map(|hunk| without_numbers(hunk).unwrap_or_else(|| hunk.clone())).collect();
+        if plain == hunks { Err(why) } else { apply_as_written(content, &plain).map_err(|_| why) }
+    })
+}
+
+/// Returns a hunk without the line numbers of its old lines, and of its new ones if all have them.
+fn without_numbers(hunk: &Hunk) -> Option<Hunk> {
+    let text = |is_old: bool| -> String {
+        let lines = hunk.lines.iter().filter(|line| (line.sign != Sign::Add) == is_old);
+        lines.map(|line| format!("{}\n", line.text)).collect()
+    };
+    let (old, added) = (text(true), text(false));
+    let (old, added) = (pasted_numbers::without_numbers(&old)?, pasted_numbers::replacement(&added)?);
+    let (mut old, mut added) = (old.split_terminator('\n'), added.split_terminator('\n'));
+    let mut plain = hunk.clone();
+    for line in &mut plain.lines {
+        line.text = if line.sign == Sign::Add { added.next()? } else { old.next()? }.to_owned();
+    }
+    Some(plain)
+}
+
+fn apply_as_written(content: &[u8], hunks: &[Hunk]) -> Result<PatchOutcome, String> {
     let lines = Lines::new(content);
     let olds: Vec<Vec<&[u8]>> = hunks.iter().map(old_lines).collect();
     let name = |index: usize| if hunks.len() == 1 { "the hunk".to_owned() } else { format!("hunk {}", index + 1) };

@@ -142,7 +142,7 @@ async fn description_of_the_directory_precedes_the_request() {
 /// Only a session without a client that can answer is without one.
 #[tokio::test]
 async fn model_knows_whether_anybody_can_answer() {
-    assert!(first_message(|_| {}, &[]).await.contains("Nobody can answer questions in this run"));
+    assert!(first_message(|_| {}, &[]).await.contains("No one can answer questions in this run"));
     let wire = &WIRES[0];
     let (home, provider, _) = session::home(wire, vec![Exchange::events(wire.plain), Exchange::events(wire.plain)]).await;
     let mut agent = connect(&home).await;
@@ -152,7 +152,7 @@ async fn model_knows_whether_anybody_can_answer() {
     // The session goes on without a client.
     home.run(&["run", "--resume", &session, "two"], "").await;
     let received = provider.finish().await;
-    let told = |at: usize| received[at].text.matches("Nobody can answer").count();
+    let told = |at: usize| received[at].text.matches("No one can answer").count();
     assert_eq!([told(0), told(1)], [0, 1]);
 }
 

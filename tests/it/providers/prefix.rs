@@ -99,7 +99,7 @@ async fn anthropic_cache_marks_include_end_of_previous_request() {
         ["/system/0".to_owned(), format!("/tools/{last_tool}")].into_iter().chain(paths).collect::<Vec<_>>()
     };
     for (received, expected) in
-        [(&received[0], conversation(&["0/content/1"])), (&received[1], conversation(&["0/content/1", "2/content/1"]))]
+        [(&received[0], conversation(&["0/content/2"])), (&received[1], conversation(&["0/content/2", "2/content/1"]))]
     {
         let mut found = Vec::new();
         marks(&received.body, String::new(), &mut found);
