@@ -7,6 +7,9 @@ pub mod agent {
 pub mod api {
     pub use crate::api::*;
 }
+pub mod claims {
+    pub use crate::claims::*;
+}
 #[cfg(feature = "cli")]
 pub mod cli {
     pub use crate::cli::*;

@@ -42,6 +42,7 @@
 mod agent;
 mod api;
 mod app;
+mod claims;
 #[cfg(feature = "cli")]
 mod cli;
 mod cluster;

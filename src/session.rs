@@ -4,6 +4,7 @@ pub(crate) mod agent;
 mod agent_setting;
 mod artifacts;
 pub(crate) mod attached_clients;
+pub(crate) mod claims;
 pub(crate) mod clock;
 mod close;
 pub mod context_report;

@@ -23,6 +23,9 @@ pub struct VerifySettings {
     /// Also run the commands once before the first call of a turn that edits files or runs a
     /// command. Commands that failed then are named as such when they fail at the end of the turn.
     pub baseline: bool,
+    /// Compare what an answer says about checks with the calls in the log, and show a notice about
+    /// checks that did not run, ran only before the last change, or failed.
+    pub claims: bool,
     /// Refuse to start a turn while the git working tree has uncommitted changes.
     pub require_clean: bool,
     /// Maximum number of runs of the commands in one turn.
@@ -35,7 +38,15 @@ pub struct VerifySettings {
 impl Default for VerifySettings {
     fn default() -> Self {
         let timeout_s = limits::VERIFY_TIMEOUT.as_secs();
-        Self { auto: true, commands: Vec::new(), baseline: false, require_clean: false, max_rounds: VERIFY_ROUNDS, timeout_s }
+        Self {
+            auto: true,
+            commands: Vec::new(),
+            baseline: false,
+            claims: true,
+            require_clean: false,
+            max_rounds: VERIFY_ROUNDS,
+            timeout_s,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ extern crate harness;
 
 mod agent;
 mod budget;
+mod claims;
 mod config;
 mod docs;
 mod durability;

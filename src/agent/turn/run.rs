@@ -22,7 +22,7 @@ use crate::agent::input::bundle;
 use crate::agent::input::local_commands;
 use crate::content::{StepOutcome, StopReason};
 use crate::error::Result;
-use crate::session::Turn;
+use crate::session::{Turn, claims};
 
 /// Tool calls of one answer that take longer than this do not count as a repetition: they may wait
 /// for something.
@@ -130,6 +130,8 @@ impl<'a> TurnRun<'a> {
         let continues = self.steer().await? || self.verification.failure().await?.is_some();
         if continues {
             self.guard = RepetitionGuard::default();
+        } else if self.environment.loaded.settings.verify.claims {
+            claims::report(self.turn, &round.text).await?;
         }
         Ok(!continues)
     }
@@ -137,6 +139,7 @@ impl<'a> TurnRun<'a> {
 
 /// A recorded answer of the model and its announced calls.
 struct Round {
+    text: String,
     stop: StopReason,
     outcome: StepOutcome,
     /// True if the answer has neither text nor calls.
@@ -151,7 +154,7 @@ impl Round {
     /// truncated answer.
     async fn announce(turn: &Turn, environment: &Arc<SessionEnvironment>, answer: ModelAnswer) -> Round {
         let (stop, outcome, empty, repeated) = (answer.stop, answer.outcome(), answer.is_empty(), answer.repeated);
-        let mut round = Round { stop, outcome, empty, repeated, calls: Vec::new() };
+        let mut round = Round { text: answer.text(), stop, outcome, empty, repeated, calls: Vec::new() };
         environment.release_instructions();
         for part in answer.parts {
             match part {

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::event::{Body, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
+use crate::session::claims::{CheckClaim, contradicted};
 use crate::session::{Session, UNASKED, WorkView};
 use crate::worktrees::ChangesSinceBase;
 
@@ -57,6 +58,10 @@ pub(crate) struct SessionResult {
     /// The project's checks in the last turn, if they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckView>,
+    /// Sentences of the last answer that say that a check passed, although it did not run, ran only
+    /// before the last change, or failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<CheckClaim>,
     /// The files that changed in the workspace since its creation, as `git diff --stat` prints
     /// them; new files are lines `?? PATH`. Missing if git cannot read them. For a session outside
     /// of a workspace, the uncommitted changes of its directory, only if the diff was asked for.
@@ -120,6 +125,7 @@ impl Method for GetResult {
         };
         let (changes, diff) = changes.map_or((None, None), |ChangesSinceBase { summary, diff }| (Some(summary), diff));
         let (answer, denied, checks) = work_of(&session).await?;
+        let claims = contradicted(&session.log, &answer).await?;
         Ok(Reply::new(SessionResult {
             session_id: id,
             agent: agent.unwrap_or_else(|| NATIVE.into()),
@@ -131,6 +137,7 @@ impl Method for GetResult {
             answer,
             denied,
             checks,
+            claims,
             changes,
             diff,
         }))

@@ -1,0 +1,5 @@
+//! What answers claim about checks, held against what ran.
+
+mod endings;
+mod judge;
+mod ran;
