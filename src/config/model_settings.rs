@@ -132,6 +132,19 @@ pub struct ModelSettings {
     pub fallback: Option<Vec<String>>,
 }
 
+/// Models for parts of the work, as `PROVIDER/NAME`. Default: the model of the session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[skip_serializing_none]
+pub struct RoleSettings {
+    /// Answers in the mode `plan`.
+    pub plan: Option<String>,
+    /// Writes summaries, if the conversation fits into its context window.
+    pub small: Option<String>,
+    /// Works in subagents whose definition names no model.
+    pub subagent: Option<String>,
+}
+
 impl ModelSettings {
     /// Adds the settings of a shorter pattern that this one does not have.
     fn or(self, shorter: &ModelSettings) -> ModelSettings {

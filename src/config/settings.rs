@@ -13,7 +13,7 @@ use super::budget::Budget;
 use super::context_settings::ContextSettings;
 use super::hook_settings::HookSettings;
 use super::mcp_settings::McpServer;
-use super::model_settings::{ModelSettings, Provider, RetrySettings};
+use super::model_settings::{ModelSettings, Provider, RetrySettings, RoleSettings};
 use super::project_program::{ProjectGrants, ProjectProgram};
 use super::sandbox_settings::SandboxSettings;
 use super::verify_settings::{ReviewSettings, VerifySettings};
@@ -48,6 +48,7 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     /// Settings of models, by a pattern of `PROVIDER/NAME`: `openai/*`.
     pub models: BTreeMap<String, ModelSettings>,
+    pub roles: RoleSettings,
     pub retry: RetrySettings,
     pub budget: Budget,
     pub permissions: Permissions,
@@ -100,6 +101,7 @@ pub const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("allowed_paths", ProjectRight::Nothing),
     ("providers", ProjectRight::Nothing),
     ("models", ProjectRight::Nothing),
+    ("roles", ProjectRight::Nothing),
     ("retry", ProjectRight::Nothing),
     ("budget.max_requests", ProjectRight::Narrow),
     ("budget.max_tokens", ProjectRight::Narrow),

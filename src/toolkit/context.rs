@@ -52,6 +52,8 @@ pub struct ToolContext {
     /// Names of environment variables that contain keys and tokens. They are removed from the
     /// environment of all commands.
     pub secrets: Arc<[String]>,
+    /// The model of subagents whose definition names none, if it is not that of the session.
+    pub subagent_model: Option<Arc<str>>,
     /// The client's files and terminals, if it provides any.
     pub client: Option<Arc<dyn ClientAccess>>,
     /// Directories, without symlinks, whose files are read and written through the client: the
@@ -109,6 +111,7 @@ impl ToolContext {
             searches: Arc::new(Semaphore::new(limits::WALKS_MAX)),
             fetch_hosts: Arc::new([]),
             secrets: Arc::new([]),
+            subagent_model: None,
             client: None,
             client_roots: Arc::new([]),
             client_terminal: false,

@@ -172,7 +172,10 @@ impl Tool for Task {
             return Err(ToolError::new("task: subagents are available only in a session"));
         };
         let agent = input.agent.as_deref().map(|name| self.agent(name)).transpose()?.cloned();
-        let (profile, mode) = agent.map(|agent| (agent.profile, agent.mode)).unwrap_or_default();
+        let (mut profile, mode) = agent.map(|agent| (agent.profile, agent.mode)).unwrap_or_default();
+        if profile.hosted.is_none() {
+            profile.model = profile.model.or_else(|| context.subagent_model.as_deref().map(String::from));
+        }
         let modes = mode.into_iter().chain(input.mode);
         let background = input.background == Some(true);
         let request = SubagentRequest {

@@ -41,9 +41,10 @@ impl Events {
         Events { code: ran.code, events: ran.lines() }
     }
 
-    /// The bodies of all events of a type.
+    /// The bodies of all events of a type, without the description of the directory.
     fn all(&self, kind: &str) -> Vec<&Value> {
-        self.events.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
+        let bodies = self.events.iter().map(|event| &event["body"]);
+        bodies.filter(|body| body["type"] == kind && body["code"] != "repository").collect()
     }
 
     /// The outcomes of the hooks, in order.

@@ -17,6 +17,7 @@ mod prefix;
 mod refusal_table;
 mod refusals;
 mod repetition;
+mod roles;
 mod secrets;
 mod sent_requests;
 mod settings;

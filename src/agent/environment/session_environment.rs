@@ -214,6 +214,7 @@ impl SessionEnvironment {
         context.searches = self.services.searches.clone();
         context.fetch_hosts = settings.tools.fetch_allowed_hosts.as_slice().into();
         context.languages = self.languages.clone();
+        context.subagent_model = settings.roles.subagent.as_deref().map(Arc::from);
         context.secrets = Models::secret_names(settings).into();
         if settings.tools.client_files {
             context.client_roots = self.client_roots.clone();

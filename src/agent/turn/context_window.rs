@@ -9,7 +9,7 @@ use super::request::{request, tools_bytes};
 use super::step::Steps;
 use crate::agent::calls::hooks::RequestHooks;
 use crate::agent::environment::session_environment::SessionEnvironment;
-use crate::agent::services::failed_request;
+use crate::agent::services::{failed_request, model_error};
 use crate::config::ContextSettings;
 use crate::content::{Part, StepOutcome, StopReason};
 use crate::context::excerpt::excerpt;
@@ -235,7 +235,10 @@ impl<'a> ContextWindow<'a> {
             }
         });
         let messages = request.messages.clone();
-        let mut summarized = self.summary(steps, request, focus.as_deref(), fitting).await;
+        let mut summarized = self.summary_by_role(steps, &request, focus.as_deref(), tokens_before).await;
+        if summarized.is_err() {
+            summarized = self.summary(steps, request, focus.as_deref(), fitting).await;
+        }
         let is_urgent = reason == CompactionReason::Overflow || self.is_full(steps.model().context_window());
         if let Err(error) = &summarized
             && is_urgent
@@ -262,6 +265,32 @@ impl<'a> ContextWindow<'a> {
         }
         let result = context_tokens.map(|tokens_after| CompactionResult { tokens_before, tokens_after });
         summarized.map(|_| result)
+    }
+
+    /// Asks the model of the role `small` for the summary. Fails if none is set, if the
+    /// conversation of `tokens` tokens does not fit its context window, or if it does not answer.
+    async fn summary_by_role(
+        &self,
+        steps: &mut Steps<'_>,
+        request: &Request,
+        focus: Option<&str>,
+        tokens: u64,
+    ) -> Result<Option<String>> {
+        let settings = &self.environment.loaded.settings;
+        let small = settings.roles.small.as_deref().filter(|small| *small != steps.model().id()).ok_or_else(does_not_fit)?;
+        let model = self.environment.services.models.open(small, settings).await.map_err(model_error)?;
+        model.prepare().await;
+        let window = model.context_window();
+        if window > 0 && tokens > window - window / COMPACTION_RESERVE_SHARE {
+            return Err(does_not_fit());
+        }
+        let before = steps.use_model(model).await?;
+        let summary = self.summary(steps, request.clone(), focus, usize::MAX).await;
+        steps.use_model(before).await?;
+        if let Err(error) = &summary {
+            tracing::warn!(model = small, %error, "the model of the role small wrote no summary");
+        }
+        summary
     }
 
     /// Asks the model for the summary. The request starts like the other requests of the session,

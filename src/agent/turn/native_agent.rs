@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::event::{Body, SessionParent, Severity};
 use crate::id::SessionId;
 use crate::model::Model;
+use crate::options::Mode;
 use crate::session::{SessionLog, Turn};
 use crate::task;
 
@@ -131,7 +132,9 @@ impl NativeAgent {
         log: &SessionLog,
         environment: &SessionEnvironment,
     ) -> Result<(String, Arc<dyn Model>, bool)> {
-        let id = match log.state(|state| state.model.clone()) {
+        let settings = &environment.loaded.settings;
+        let (own, plans) = log.state(|state| (state.model.clone(), state.mode.known() == Some(Mode::Plan)));
+        let id = match settings.roles.plan.clone().filter(|_| plans).or(own) {
             Some(id) => id,
             None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
         };

@@ -85,6 +85,15 @@ impl<'a> Steps<'a> {
         &*self.model
     }
 
+    /// Sends the next requests to another model. Returns the one before, or an error if a limit of
+    /// cost could not stop the requests.
+    pub(crate) async fn use_model(&mut self, model: Arc<dyn Model>) -> Result<Arc<dyn Model>> {
+        let price = self.fallback.price(model.id()).await;
+        self.check_price(model.id(), price.as_ref())?;
+        self.price = price;
+        Ok(std::mem::replace(&mut self.model, model))
+    }
+
     /// Sends a request without recording the messages of the answer, and ends the step.
     pub(crate) async fn ask_silently(&mut self, request: Request) -> Result<ModelAnswer> {
         self.silent = true;

@@ -1,0 +1,104 @@
+//! Models for parts of the work: `[roles]`.
+
+use serde_json::{Value, json};
+
+use harness::Home;
+use harness::steps::{calls, task};
+
+/// The models of the requests of a session and of its subagents, in order.
+fn models(events: &[Value]) -> Vec<&str> {
+    let starts = events.iter().filter(|event| event["body"]["type"] == "step.started");
+    starts.map(|event| event["body"]["model"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn mode_plan_has_its_model() {
+    let home = Home::new();
+    let (own, plan) = (home.script(json!([{"text": "done"}])), home.script(json!([{"text": "a plan"}, {"text": "another"}])));
+    home.config(&format!("[roles]\nplan = \"{plan}\"\n"));
+    let mut agent = home.start(&["--model", &own]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    for mode in ["plan", "ask", "plan"] {
+        agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
+        agent.turn(&session, "go").await;
+    }
+    agent.finish().await;
+    assert_eq!(models(&home.log(&session).await), [plan.as_str(), &own, &plan]);
+}
+
+#[tokio::test]
+async fn subagent_has_its_model_unless_its_definition_names_one() {
+    let home = Home::new();
+    let (sub, named) = (home.script(json!([{"text": "found"}])), home.script(json!([{"text": "looked"}])));
+    home.config(&format!("[roles]\nsubagent = \"{sub}\"\n"));
+    let agents = home.data().join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("plain.md"), "---\ndescription: Finds things\n---\nFind.\n").unwrap();
+    std::fs::write(agents.join("named.md"), format!("---\ndescription: Looks\nmodel: \"{named}\"\n---\nLook.\n")).unwrap();
+    for (name, expected) in [("plain", &sub), ("named", &named)] {
+        let own = home.script(json!([calls(&[task(name, "Find it.")]), {"text": "done"}]));
+        let ran = home.run(&["run", "--json", "--model", &own, "go"], "").await;
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let lines = ran.lines();
+        let child =
+            lines.iter().find(|line| line["body"]["type"] == "child.started").unwrap()["body"]["childSessionId"].as_str().unwrap();
+        assert_eq!(models(&home.log(child).await), [expected.as_str()], "{name}");
+        assert_eq!(models(&lines)[0], own);
+    }
+}
+
+#[tokio::test]
+async fn small_model_writes_the_summary_if_the_conversation_fits() {
+    let text = "a long answer ".repeat(400);
+    // The settings of the role, and whether its model writes the summary.
+    for small_writes in [true, false] {
+        let home = Home::new();
+        let script = home.script(json!([{"text": "the summary of the small model"}]));
+        // Receives no request.
+        let provider = "[providers.test]\nbase_url = \"http://127.0.0.1:1/v1\"\n[models.\"test/small\"]\ncontext_window = 1000\n";
+        let small = if small_writes { script.as_str() } else { "test/small" };
+        let own = home.script(json!([{"text": text}, {"text": "the summary of the session's model"}, {"text": "next"}]));
+        home.config(&format!("[roles]\nsmall = \"{small}\"\n{provider}"));
+        let mut agent = home.start(&["--model", &own]).await;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = agent.new_session(&home).await;
+        agent.turn(&session, "go").await;
+        agent.turn(&session, "/compact").await;
+        agent.turn(&session, "go on").await;
+        agent.finish().await;
+        let log = home.log(&session).await;
+        let writer = if small_writes { small } else { own.as_str() };
+        assert_eq!(models(&log), [own.as_str(), writer, own.as_str()]);
+        let summary = log.iter().find(|event| event["body"]["type"] == "compaction.completed").unwrap();
+        let expected = if small_writes { "the summary of the small model" } else { "the summary of the session's model" };
+        assert_eq!(summary["body"]["summary"], expected, "{summary}");
+    }
+}
+
+/// A model of the role that does not answer is replaced by that of the session.
+#[tokio::test]
+async fn session_model_writes_the_summary_if_the_small_one_fails() {
+    let home = Home::new();
+    let own = home.script(json!([{"text": "one ".repeat(400)}, {"text": "the summary"}]));
+    home.config("[roles]\nsmall = \"scripted:/nowhere.json\"\n");
+    let mut agent = home.start(&["--model", &own]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    agent.turn(&session, "go").await;
+    agent.turn(&session, "/compact").await;
+    agent.finish().await;
+    let log = home.log(&session).await;
+    let summary = log.iter().find(|event| event["body"]["type"] == "compaction.completed").unwrap();
+    assert_eq!(summary["body"]["summary"], "the summary", "{summary}");
+}
+
+/// A project names no model for the user's keys.
+#[tokio::test]
+async fn project_file_sets_no_role() {
+    let home = Home::new();
+    let (own, plan) = (home.script(json!([{"text": "done"}])), home.script(json!([{"text": "a plan"}])));
+    home.put(".nuncio/config.toml", &format!("[roles]\nplan = \"{plan}\"\n"));
+    let ran = home.run(&["run", "--json", "--mode", "plan", "--model", &own, "go"], "").await;
+    assert_eq!(models(&ran.lines()), [own.as_str()], "{ran:?}");
+}
