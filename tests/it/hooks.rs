@@ -41,10 +41,9 @@ impl Events {
         Events { code: ran.code, events: ran.lines() }
     }
 
-    /// The bodies of all events of a type, without the description of the directory.
+    /// The bodies of all events of a type.
     fn all(&self, kind: &str) -> Vec<&Value> {
-        let bodies = self.events.iter().map(|event| &event["body"]);
-        bodies.filter(|body| body["type"] == kind && body["code"] != "repository").collect()
+        self.events.iter().map(|event| &event["body"]).filter(|body| body["type"] == kind).collect()
     }
 
     /// The outcomes of the hooks, in order.

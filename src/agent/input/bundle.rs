@@ -30,26 +30,36 @@ const BUNDLE_LANGUAGES_MAX: usize = 6;
 /// Maximum number of files in the description that fit the prompt.
 const BUNDLE_RELEVANT_MAX: usize = 40;
 
-/// Adds the description if this is the first request of a session. Without a repository, only the
-/// top directory is described.
+/// Adds the description if this is the first request of a session in a git repository.
 pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
     let tokens = environment.loaded.settings.context.bundle_tokens;
     let first = turn.log.state(|state| state.history.is_unanswered_without(bundle::START));
-    if tokens == 0 || !first || environment.foreign_repository.is_some() {
+    if tokens == 0 || !first || environment.foreign_repository.is_some() || !is_in_repository(environment) {
         return Ok(());
     }
-    let is_repository = environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists());
-    let reader = Reader::new(turn, environment);
-    let facts = match is_repository {
-        true => reader.facts(plain_text(&turn.prompt)).await,
-        false => reader.top_only().await,
-    };
+    let facts = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
     if let Some(text) = bundle::text(&facts, tokens) {
         let (title, description) = ("A description of the repository was added to the request".into(), None);
         let (code, note) = (Some(REPOSITORY.into()), Some(text));
         turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note }).await?;
     }
     Ok(())
+}
+
+/// Describes the top of the session's directory if it is in no git repository.
+pub(in crate::agent) async fn directory(turn: &Turn, environment: &SessionEnvironment) -> Option<String> {
+    let tokens = environment.loaded.settings.context.bundle_tokens;
+    if tokens == 0 || is_in_repository(environment) {
+        return None;
+    }
+    let reader = Reader::new(turn, environment);
+    let _stop = reader.context.cancel.clone().drop_guard();
+    let (top, entry_points) = tokio::time::timeout(limits::BUNDLE_TIME, reader.top()).await.ok().flatten()?;
+    bundle::text(&RepositoryFacts { top, entry_points, ..RepositoryFacts::default() }, tokens)
+}
+
+fn is_in_repository(environment: &SessionEnvironment) -> bool {
+    environment.workspace.cwd.ancestors().any(|dir| dir.join(".git").exists())
 }
 
 /// Reads the parts of the repository that a model may read without a permission request.
@@ -84,13 +94,6 @@ impl<'a> Reader<'a> {
         let (languages, files) = files.ok().flatten().unwrap_or_default();
         let (top, entry_points) = top.ok().flatten().unwrap_or_default();
         RepositoryFacts { git: git.ok().flatten().unwrap_or_default(), languages, top, entry_points, files }
-    }
-
-    async fn top_only(&self) -> RepositoryFacts {
-        let _stop = self.context.cancel.clone().drop_guard();
-        let top = tokio::time::timeout(limits::BUNDLE_TIME, self.top()).await;
-        let (top, entry_points) = top.ok().flatten().unwrap_or_default();
-        RepositoryFacts { top, entry_points, ..RepositoryFacts::default() }
     }
 
     /// Prepares a call that needs no permission request; `None` if it needs one or is denied.

@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::agent::environment::session_environment::SessionEnvironment;
+use crate::agent::input::bundle;
 #[cfg(feature = "mcp")]
 use crate::agent::mcp::prompts;
 use crate::agent::services::Services;
@@ -16,7 +17,7 @@ use crate::config::most_similar;
 use crate::content::{PDF, Part, Role, listed};
 use crate::context::commands::{self, SlashCommand};
 use crate::context::prompt_files::PromptDirs;
-use crate::context::{environment, notes};
+use crate::context::{environment as facts, notes};
 use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
 use crate::event::timestamp;
@@ -60,14 +61,17 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
     }
     let (services, cwd) = (&agent.services, turn.log.state(|state| state.cwd.clone()));
     // A subagent's own instructions say so.
-    let unattended = (agent.parent.is_none() && !turn.has_responder()).then_some(UNATTENDED);
+    let is_unattended = agent.parent.is_none() && !message.is_forwarded && !turn.has_responder();
+    let unattended = is_unattended.then_some(UNATTENDED);
     if opens {
-        let mut lines = vec![conditions(&*agent.current_environment(turn).await?, turn)];
+        let environment = agent.current_environment(turn).await?;
+        let mut lines = vec![conditions(&environment, turn)];
         lines.extend(unattended.map(String::from));
         let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
         let (cwd, places) = (cwd.clone(), services.places.clone());
-        let block = blocking(move || environment::block(&cwd, &today, &places, &lines)).await?;
+        let block = blocking(move || facts::block(&cwd, &today, &places, &lines)).await?;
         message.extra.context.push(Part::text(block));
+        message.extra.context.extend(bundle::directory(turn, &environment).await.map(Part::text));
     } else if let Some(line) = unattended {
         message.extra.context.push(Part::text(format!("[{line}]")));
     }

@@ -114,6 +114,7 @@ impl Method for SendMessage {
             parts,
             extra: MessageExtra { custom_type, details, ..MessageExtra::default() },
             by_model: false,
+            is_forwarded: cx.forwarded,
         };
         let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
         let session = cx.owned(&id).await?;

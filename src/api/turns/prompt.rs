@@ -78,7 +78,11 @@ pub(in crate::api) async fn prompt_session(
     let session = cx.owned(&id).await?;
     session.agent().check_settings(&budget.iter().flat_map(AgentSetting::limited_by).collect::<Vec<_>>())?;
     let after = session.log.head();
-    let message = IncomingMessage { by_model: client.is_model, ..IncomingMessage::user(cx.message_id.clone(), prompt) };
+    let message = IncomingMessage {
+        by_model: client.is_model,
+        is_forwarded: cx.forwarded,
+        ..IncomingMessage::user(cx.message_id.clone(), prompt)
+    };
     let prompted = if client.local.is_some() {
         let (by, forwarded) = (client.id.clone(), cx.forwarded);
         let (cancel, answered) = (cx.cancel.clone(), cx.answered.clone());

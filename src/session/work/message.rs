@@ -13,23 +13,25 @@ pub struct IncomingMessage {
     pub extra: MessageExtra,
     /// True if a model wrote the message, which then uses no MCP server.
     pub by_model: bool,
+    /// True if it came from another process, whose client may answer permission requests.
+    pub is_forwarded: bool,
 }
 
 impl IncomingMessage {
     /// Creates a user message.
     pub(crate) fn user(id: MessageId, parts: Vec<Part>) -> IncomingMessage {
-        IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default(), by_model: false }
+        IncomingMessage { id, role: Role::User, parts, extra: MessageExtra::default(), by_model: false, is_forwarded: false }
     }
 
     /// Creates the event that adds the message to the conversation.
     pub(crate) fn completed(self) -> Body {
-        let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
+        let IncomingMessage { id: message_id, role, parts, extra, by_model: _, is_forwarded: _ } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: false, provider_state: None, extra }
     }
 
     /// Creates the event that records the message without adding it to the conversation.
     pub(crate) fn rejected(self) -> Body {
-        let IncomingMessage { id: message_id, role, parts, extra, by_model: _ } = self;
+        let IncomingMessage { id: message_id, role, parts, extra, by_model: _, is_forwarded: _ } = self;
         Body::MessageCompleted { message_id, role, parts, discarded: true, provider_state: None, extra }
     }
 }
