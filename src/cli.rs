@@ -6,6 +6,7 @@ mod chat;
 mod completions;
 mod demo;
 mod errors;
+mod eval;
 mod first_start;
 mod flags;
 mod help;
@@ -95,13 +96,17 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         None if std::io::stdin().is_terminal() => return terminal::output::print(help::text(&Flags::command())).map(|()| 0),
         None => CliCommand::Acp { http: None, server: HttpArgs::default(), command: None },
     };
+    let models = flags.common.models.clone();
     let mut args = flags.common.args()?;
     let command = match run_without_settings(command, &environment, &args) {
         ControlFlow::Break(ended) => return ended,
         ControlFlow::Continue(command) => command,
     };
-    if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_)) {
-        return Err(Error::invalid_params("--agent: only run takes several agents"));
+    if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_) | CliCommand::Eval(_)) {
+        return Err(Error::invalid_params("--agent: only run and eval take several agents"));
+    }
+    if models.len() > 1 && !matches!(command, CliCommand::Eval(_)) {
+        return Err(Error::invalid_params("--model: only eval takes several models"));
     }
     if let CliCommand::Run(options) = &command {
         options.add_to(&mut args.overrides)?;
@@ -130,6 +135,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
+        CliCommand::Eval(options) => on_worker(eval::run(bootstrap, models, options)),
         CliCommand::Agents { command } => {
             let cwd = names_cwd.then(|| bootstrap.cwd.clone());
             on_runtime(agents::command::run(bootstrap, command, cwd))

@@ -33,7 +33,9 @@ mod worktree_settings;
 
 pub(crate) use agent_settings::{AgentKind, AgentScope, HostedAgent, NATIVE};
 pub(crate) use context_settings::ContextSettings;
-pub(crate) use data_paths::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, DEPTH_VARIABLE, DataPaths, SESSION_VARIABLE};
+pub(crate) use data_paths::{
+    AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, DEPTH_VARIABLE, DataPaths, HIDDEN_VARIABLE, SESSION_VARIABLE,
+};
 pub use data_paths::{Environment, SessionVariables};
 pub(crate) use declared_checks::declared_checks;
 pub(crate) use git::excludes;

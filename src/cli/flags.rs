@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::agents::command::AgentsCommand;
+use super::eval::options::EvalOptions;
 use super::login_flags::{AcpCommand, LoginOptions};
 use super::projects::config_flags::ConfigCommand;
 use super::projects::store_copy::StoreCommand;
@@ -30,10 +31,11 @@ pub(super) struct Flags {
 
 #[derive(Debug, Args)]
 pub(super) struct CommonFlags {
-    /// Use a model: PROVIDER/NAME or scripted:FILE
-    #[arg(short, long, global = true, value_name = "MODEL", help_heading = "Common options")]
-    model: Option<String>,
-    /// Use a hosted agent in new sessions; several: run compares them (repeatable)
+    /// Use a model: PROVIDER/NAME or scripted:FILE; several: eval measures them (repeatable)
+    #[arg(short, long = "model", global = true, value_name = "MODEL", help_heading = "Common options")]
+    pub models: Vec<String>,
+    /// Use a hosted agent in new sessions; several: run and eval compare them
+    /// (repeatable)
     #[arg(long = "agent", global = true, value_name = "NAME", help_heading = "Common options")]
     agents: Vec<String>,
     /// Replace the base URL of the model's provider
@@ -81,7 +83,7 @@ impl CommonFlags {
         Ok(CommonArgs {
             overrides: Overrides {
                 allow_commit: false,
-                model: self.model,
+                model: self.models.into_iter().next(),
                 agents: self.agents,
                 base_url: self.base_url,
                 settings: None,
@@ -142,6 +144,8 @@ pub(super) enum CliCommand {
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
     },
+    /// Measure which tasks models and agents solve
+    Eval(EvalOptions),
     /// Run a single tool, with the same permission checks as in a session
     Tool(ToolOptions),
     /// List, show, cancel, answer, export, import and delete sessions

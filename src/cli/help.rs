@@ -4,7 +4,7 @@ use clap::Command;
 
 /// The groups of commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Work", &["chat", "run", "demo", "tool"]),
+    ("Work", &["chat", "run", "demo", "eval", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
     ("Sessions and directories", &["sessions", "workspaces", "store", "trust"]),
     ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update"]),

@@ -21,6 +21,10 @@ const HTTP_VARIABLE: &str = "NUNCIO_HTTP";
 pub(crate) const AGENT_PORT_VARIABLE: &str = "NUNCIO_AGENT_PORT";
 pub(crate) const AGENT_SESSION_VARIABLE: &str = "NUNCIO_AGENT_SESSION";
 
+/// The environment variable with more private paths, separated by colons. `nuncio eval` hides its
+/// tasks and results from the runs with it.
+pub(crate) const HIDDEN_VARIABLE: &str = "NUNCIO_HIDDEN";
+
 /// Environment variables with which the programs of a session find it. A variable without a value
 /// is unset.
 #[derive(Clone, Debug, Default)]
@@ -151,6 +155,8 @@ pub struct DataPaths {
     pub home: Option<PathBuf>,
     /// The user that started nuncio with sudo.
     pub sudo_user: Option<u32>,
+    /// More paths that commands cannot read; see [`HIDDEN_VARIABLE`].
+    pub hidden: Vec<PathBuf>,
 }
 
 impl DataPaths {
@@ -158,10 +164,12 @@ impl DataPaths {
     /// (`--data-dir`).
     pub(crate) fn new(environment: &Environment, data: Option<&Path>) -> Result<DataPaths> {
         let (home, sudo_user) = (environment.get("HOME").map(PathBuf::from), environment.sudo_user());
+        let hidden: Vec<PathBuf> =
+            environment.get(HIDDEN_VARIABLE).map(|paths| std::env::split_paths(paths).collect()).unwrap_or_default();
         let mut places = match environment.get("NUNCIO_HOME") {
             Some(all) => {
                 let all = std::path::absolute(all).map_err(|error| Error::io("resolving NUNCIO_HOME", error))?;
-                DataPaths { file: all.join("config.toml"), config: all.clone(), data: all, home, sudo_user }
+                DataPaths { file: all.join("config.toml"), config: all.clone(), data: all, home, sudo_user, hidden }
             }
             None => {
                 let unknown = || Error::invalid_params("the home directory is unknown").hint("set HOME or NUNCIO_HOME");
@@ -172,7 +180,7 @@ impl DataPaths {
                     _ => below.join(default).join("nuncio"),
                 };
                 let (config, data) = (base("XDG_CONFIG_HOME", ".config"), base("XDG_DATA_HOME", ".local/share"));
-                DataPaths { file: config.join("config.toml"), config, data, home, sudo_user }
+                DataPaths { file: config.join("config.toml"), config, data, home, sudo_user, hidden }
             }
         };
         if let Some(data) = data {
@@ -211,10 +219,10 @@ impl DataPaths {
         names.iter().map(|name| self.data.join(name)).chain([self.file.clone(), self.config.clone()]).collect()
     }
 
-    /// Returns directories that sandboxed commands can neither read nor lock, because they hold the
-    /// owner token and the settings.
+    /// Returns paths that sandboxed commands can neither read nor lock, because they hold the owner
+    /// token and the settings, or are hidden.
     pub(crate) fn private(&self) -> Vec<PathBuf> {
-        vec![self.data.clone(), self.config.clone()]
+        [self.data.clone(), self.config.clone()].into_iter().chain(self.hidden.iter().cloned()).collect()
     }
 
     /// Returns the directory of the files that a session's tools produce.

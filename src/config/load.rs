@@ -230,6 +230,12 @@ fn without(table: Table, other: &Table) -> Table {
 }
 
 impl LoadedSettings {
+    /// Returns these sections as the text of a settings file.
+    pub(crate) fn sections(&self, names: &[&str]) -> String {
+        let named = self.table.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        named.map(|(name, value)| (name.clone(), value.clone())).collect::<Table>().to_string()
+    }
+
     /// Returns whether the project's file sets `name` or a setting below it.
     pub(crate) fn set_by_project(&self, name: &str) -> bool {
         let within = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

@@ -7,7 +7,7 @@ use crate::model::{catalog, providers};
 impl Services {
     /// Returns the price of the model `id` in the settings, else in the list of its provider, else
     /// in the catalogue. Models of local servers and scripts have only a price in the settings.
-    pub(in crate::agent) async fn price(&self, id: &str, settings: &Settings) -> Option<Price> {
+    pub(crate) async fn price(&self, id: &str, settings: &Settings) -> Option<Price> {
         let own = model_settings(&settings.models, id);
         if own.price.is_some() {
             return own.price;

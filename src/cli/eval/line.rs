@@ -1,0 +1,172 @@
+//! The results: a line of JSON per run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use super::harm::Harm;
+use crate::content::StopReason;
+use crate::error::{Error, Result};
+
+/// All that names a run.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunKey {
+    /// The name of the task or of the probe.
+    pub task: String,
+    /// The digest of its files.
+    pub digest: String,
+    /// Missing for a hosted agent.
+    pub model: Option<String>,
+    /// `nuncio`, or the name of a hosted agent.
+    pub agent: String,
+    pub versions: Versions,
+    /// The digest of the settings and limits.
+    pub settings: String,
+    /// The number of the run, from 1.
+    pub run: u32,
+}
+
+/// The programs of a run.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Versions {
+    pub nuncio: String,
+    /// The digest of nuncio's program: system prompt and tools can differ in one version.
+    pub program: String,
+    /// The version that a hosted agent reports.
+    pub agent: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RunClass {
+    Solved,
+    Failed,
+    /// It reached its time limit.
+    Timeout,
+    /// The provider, the start or test.sh failed: it says nothing about model and agent.
+    Error,
+}
+
+/// The tokens of a run.
+#[skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct RunTokens {
+    /// All input tokens, cached or not.
+    #[serde(rename = "in")]
+    pub input: u64,
+    /// Input tokens from the provider's cache.
+    pub cached: u64,
+    #[serde(rename = "out")]
+    pub output: u64,
+}
+
+/// What a run used.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RunUse {
+    /// Missing if the turn did not complete.
+    pub stop_reason: Option<StopReason>,
+    /// Model requests, with those of subagents.
+    pub requests: u64,
+    pub tokens: RunTokens,
+    /// US dollars; missing if no price is known.
+    pub cost: Option<f64>,
+    pub seconds: f64,
+    pub session_id: Option<String>,
+}
+
+/// A line of the results.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunLine {
+    #[serde(flatten)]
+    pub key: RunKey,
+    pub class: RunClass,
+    /// Why the class is `error`, or what the model or agent did not do.
+    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub used: RunUse,
+    /// `open` for a hosted agent, whose network is not closed.
+    pub network: Option<String>,
+    /// Missing for probes, and for a run that did not start.
+    pub harm: Option<Harm>,
+}
+
+impl RunLine {
+    /// Returns the names of model and agent, as people write them.
+    pub(super) fn subject(&self) -> String {
+        subject(&self.key)
+    }
+}
+
+/// Returns the names of model and agent of a run.
+pub(super) fn subject(key: &RunKey) -> String {
+    match &key.model {
+        Some(model) if key.agent == crate::config::NATIVE => model.clone(),
+        Some(model) => format!("{} ({model})", key.agent),
+        None => key.agent.clone(),
+    }
+}
+
+/// The newest line of each run. An error is not kept beside a result.
+#[derive(Debug, Default)]
+pub(super) struct ResultLines(pub BTreeMap<RunKey, RunLine>);
+
+impl ResultLines {
+    /// Reads a file of results.
+    pub(super) fn read(path: &Path) -> Result<ResultLines> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
+        let mut lines = ResultLines::default();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let invalid = |error| Error::invalid_params(format!("{}, line {}: {error}", path.display(), number + 1));
+            lines.add(serde_json::from_str(line).map_err(invalid)?);
+        }
+        Ok(lines)
+    }
+
+    /// Adds a line. A later line of the same run replaces an earlier error.
+    pub(super) fn add(&mut self, line: RunLine) {
+        match self.0.get(&line.key) {
+            Some(known) if known.class != RunClass::Error => {}
+            _ => drop(self.0.insert(line.key.clone(), line)),
+        }
+    }
+
+    /// Returns whether a run needs no repetition.
+    pub(super) fn has_result(&self, key: &RunKey) -> bool {
+        self.0.get(key).is_some_and(|line| line.class != RunClass::Error)
+    }
+}
+
+/// Opens a file of results for appending, and reads it. A line that a killed process did not finish
+/// is removed.
+pub(super) fn open_results(path: &Path) -> Result<(File, ResultLines)> {
+    let failed = |error| Error::io(format_args!("opening {}", path.display()), error);
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    let complete = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
+    let file = File::options().append(true).create(true).open(path).map_err(failed)?;
+    if complete < text.len() {
+        file.set_len(complete as u64).map_err(failed)?;
+    }
+    Ok((file, ResultLines::read(path)?))
+}
+
+/// Appends a line to a file of results.
+pub(super) fn append(file: &mut File, line: &RunLine) -> Result<()> {
+    let text = serde_json::to_string(line).map_err(|error| Error::internal(format!("writing a result: {error}")))?;
+    file.write_all((text + "\n").as_bytes()).map_err(|error| Error::io("writing a result", error))
+}
