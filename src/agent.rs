@@ -33,7 +33,7 @@ pub(crate) use providers::login_state::LoginState;
 pub(crate) use providers::model_choices::{ModelSource, OfferedModel};
 pub(crate) use providers::models::{Models, provider_names};
 pub(crate) use services::{Services, check_depth, model_error};
-pub(crate) use setup::offered;
+pub(crate) use setup::{first_request, offered};
 pub(crate) use turn::budget::TurnBudget;
 pub(crate) use turn::review::{NOT_REVIEWED, review_changes, review_notice};
 pub(crate) use turn::verify::Verification;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::agent::{Models, Services};
 use crate::api::App;
-use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, LoadedSettings, Overrides, load_project, load_user};
+use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, HIDDEN_VARIABLE, LoadedSettings, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::hub::Hub;
 use crate::process::{GIT_DIR_VARIABLES, LeaseDeadline, ProcessLauncher};
@@ -76,6 +76,8 @@ pub(crate) fn load(environment: Environment, args: CommonArgs, here: &Path, tool
     let mut secrets = Models::secret_names(&project.settings);
     // It may contain a password.
     secrets.push(STORE_VARIABLE.into());
+    // Its paths say where tasks and results are.
+    secrets.push(HIDDEN_VARIABLE.into());
     Ok(Bootstrap { environment, places, loaded, overrides, cwd, secrets, tools })
 }
 

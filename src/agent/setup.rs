@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::environment::session_environment::SessionEnvironment;
-use super::input::prompt::SystemPrompt;
+use super::input::prompt::{SystemPrompt, without_session};
 use super::services::Services;
 use crate::config::Policy;
 use crate::error::Result;
+use crate::model::ToolSpec;
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::paths::AccessPath;
@@ -30,6 +31,11 @@ pub(super) fn read(
     let (mode, cwd) = (mode.unwrap_or_default(), &environment.workspace.cwd);
     let tools = environment.tools.table().iter().map(|tool| offered(&**tool, &rules, mode, default, cwd)).collect();
     Ok(AgentSetup { model, system_prompt: Some(system.to_string()), tools })
+}
+
+/// Returns the system prompt and the tools of the first request to `model` in a new session.
+pub(crate) fn first_request(environment: &Arc<SessionEnvironment>, model: &str) -> Result<(Arc<str>, Arc<[ToolSpec]>)> {
+    Ok((without_session(environment, model)?, environment.tools.table().specs()))
 }
 
 /// Describes a tool and the decision about an ordinary call of it in `cwd`. A rule about certain

@@ -122,6 +122,12 @@ impl Environment {
         self
     }
 
+    /// Returns this environment with another value of a variable.
+    pub(crate) fn with(mut self, name: &str, value: String) -> Environment {
+        self.0.insert(name.into(), value);
+        self
+    }
+
     /// Returns the value of a variable; `None` if it is unset or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())

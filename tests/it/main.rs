@@ -14,6 +14,7 @@ mod context;
 mod docs;
 mod documents;
 mod durability;
+mod eval;
 mod extension_methods;
 mod hooks;
 mod http;

@@ -44,9 +44,13 @@ struct Inputs {
 impl Inputs {
     fn new(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        Inputs { own, append, ..Inputs::without_session(environment, model) }
+    }
+
+    fn without_session(environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let table = environment.tools.table();
         let tools = system_prompt::named_tools().filter(|name| table.offers(name)).collect();
-        Inputs { environment: Arc::downgrade(environment), model: model.into(), own, append, tools }
+        Inputs { environment: Arc::downgrade(environment), model: model.into(), own: None, append: None, tools }
     }
 }
 
@@ -113,6 +117,11 @@ impl SystemPrompt {
             turn.emit(Body::notice(Severity::Warning, title, lines.join("\n"))).await;
         }
     }
+}
+
+/// Returns the system prompt of a session to which no client gave one.
+pub(in crate::agent) fn without_session(environment: &Arc<SessionEnvironment>, model: &str) -> Result<Arc<str>> {
+    assemble(&Inputs::without_session(environment, model), environment).map(|(text, _)| text)
 }
 
 /// Assembles the system prompt. Also returns the instruction files.

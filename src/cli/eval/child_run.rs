@@ -8,7 +8,7 @@ use super::line::{RunTokens, RunUse};
 use super::workbench::Workbench;
 use crate::config::{DEPTH_VARIABLE, HIDDEN_VARIABLE, NATIVE};
 use crate::content::Usage;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::limits;
 use crate::process::{Child, Command, Output};
@@ -192,8 +192,11 @@ impl EventTotals {
     }
 }
 
-/// Returns whether a turn failed by what the model answered, not by the provider.
+/// Returns whether a turn failed by what the model answered. Failures of the provider have another
+/// cause.
 fn is_fault_of_model(failure: &TurnFailure) -> bool {
-    let cause = failure.info.as_ref().and_then(|info| info["cause"].as_str());
-    cause.is_some_and(|cause| ["context_overflow", "content_filter", "invalid_answer"].contains(&cause))
+    match failure.info.as_ref().and_then(|info| info["cause"].as_str()) {
+        Some(cause) => ["context_overflow", "content_filter"].contains(&cause),
+        None => failure.code == Kind::ModelError.row().code,
+    }
 }

@@ -150,6 +150,12 @@ impl Workbench {
         self.clear(["environment", TESTS, SOLUTION].map(|name| self.root.join(name))).await
     }
 
+    /// Creates the directories without a task.
+    pub(super) async fn empty(&self) -> Result<()> {
+        self.clear([self.task(), self.home()]).await?;
+        [self.task(), self.home()].iter().try_for_each(|directory| create_private_dir(directory))
+    }
+
     /// Runs solve.sh of a task.
     pub(super) async fn solve(&self, task: &Task) -> Result<()> {
         let copied = self.copied(&task.directory.join(SOLUTION), SOLUTION).await?;
