@@ -90,11 +90,11 @@ async fn measure(app: &App, given: Given, models: Vec<String>, options: EvalOpti
         (Given::Tasks(tasks), true) => prove_tasks(&bench, &tasks).await,
         (Given::Tasks(tasks), false) => {
             let subjects = proved(&bench, tasks, &options)?;
-            let prepared = Prepared::new(app, &bench, models, &options).await?;
+            let prepared = Prepared::new(app, &bench, Some(models), &options).await?;
             run_all(Runner::new(&bench, prepared, None, &options), &subjects, earlier).await
         }
         (Given::Probes(probes), prove) => {
-            let prepared = Prepared::new(app, &bench, if prove { Vec::new() } else { models }, &options).await?;
+            let prepared = Prepared::new(app, &bench, (!prove).then_some(models), &options).await?;
             let requests = ProbeRequests::new(app, &bench, &prepared.base).await?;
             if prove {
                 let code = prove_probes(&requests, &probes);

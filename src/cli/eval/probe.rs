@@ -25,6 +25,8 @@ pub(super) struct Probe {
     pub messages: Vec<Arc<Message>>,
     accept: Vec<AnswerPattern>,
     refuse: Vec<AnswerPattern>,
+    /// The number of calls that an answer with calls must have at least.
+    calls_min: usize,
     good: ProbeAnswer,
     bad: ProbeAnswer,
 }
@@ -57,6 +59,8 @@ struct ProbeFile {
     accept: Vec<PatternFile>,
     #[serde(default)]
     refuse: Vec<PatternFile>,
+    #[serde(default)]
+    calls_min: usize,
     good: ProbeAnswer,
     bad: ProbeAnswer,
 }
@@ -144,6 +148,7 @@ impl Probe {
             messages: messages(parsed.messages)?,
             accept,
             refuse: AnswerPattern::parse_all(parsed.refuse)?,
+            calls_min: parsed.calls_min,
             good: parsed.good,
             bad: parsed.bad,
         })
@@ -176,6 +181,9 @@ impl Probe {
                 () if !self.accept.iter().any(matches) => Err("the text is not accepted".into()),
                 () => Ok(()),
             };
+        }
+        if calls.len() < self.calls_min {
+            return Err(format!("{} calls, and at least {} were expected", calls.len(), self.calls_min));
         }
         for call in calls {
             let matches = |pattern: &AnswerPattern| pattern.matches_call(call);

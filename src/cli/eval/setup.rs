@@ -32,8 +32,9 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares the runs. Fails for a model or an agent that cannot work.
-    pub(super) async fn new(app: &App, bench: &Workbench, models: Vec<String>, options: &EvalOptions) -> Result<Prepared> {
+    /// Prepares the runs. Fails for a model or an agent that cannot work. Without `models`, nothing
+    /// is run.
+    pub(super) async fn new(app: &App, bench: &Workbench, models: Option<Vec<String>>, options: &EvalOptions) -> Result<Prepared> {
         let settings = settings(app);
         let file = bench.data().join("config.toml");
         create_private_dir(&bench.data())?;
@@ -52,11 +53,12 @@ impl Prepared {
             variables: variables(app),
         };
         let mut setups = Vec::new();
-        for model in models_to_run(app, models).await? {
+        let agents = models.iter().flat_map(|_| &app.services.overrides.agents);
+        for model in models_to_run(app, &models).await? {
             check_model(app, &model, options).await?;
             setups.push((RunSetup { model: Some(model), ..base.clone() }, versions.clone()));
         }
-        for agent in &app.services.overrides.agents {
+        for agent in agents {
             let version = check_agent(app, agent, options).await?;
             let user = HOSTED_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), app.services.environment.get(name)?.to_owned())));
             let variables = base.variables.iter().cloned().chain(user).collect();
@@ -108,9 +110,10 @@ fn copy_keys(app: &App, bench: &Workbench) -> Result<()> {
 }
 
 /// Returns the models: those of the flags, else the default one if no agent is given.
-async fn models_to_run(app: &App, models: Vec<String>) -> Result<Vec<String>> {
+async fn models_to_run(app: &App, models: &Option<Vec<String>>) -> Result<Vec<String>> {
+    let Some(models) = models else { return Ok(Vec::new()) };
     if !models.is_empty() || !app.services.overrides.agents.is_empty() {
-        return Ok(models);
+        return Ok(models.clone());
     }
     Ok(vec![app.services.models.default_id(&app.services.user.settings).await.map_err(model_error)?])
 }
