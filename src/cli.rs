@@ -5,8 +5,10 @@ mod arguments;
 mod chat;
 mod completions;
 mod demo;
+mod dollars;
 mod errors;
 mod eval;
+mod eval_options;
 mod first_start;
 mod flags;
 mod help;
@@ -102,12 +104,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         ControlFlow::Break(ended) => return ended,
         ControlFlow::Continue(command) => command,
     };
-    if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_) | CliCommand::Eval(_)) {
-        return Err(Error::invalid_params("--agent: only run and eval take several agents"));
-    }
-    if models.len() > 1 && !matches!(command, CliCommand::Eval(_)) {
-        return Err(Error::invalid_params("--model: only eval takes several models"));
-    }
+    check_several(&models, &args, &command)?;
     if let CliCommand::Run(options) = &command {
         options.add_to(&mut args.overrides)?;
     }
@@ -161,6 +158,17 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             unreachable!("handled above")
         }
     }
+}
+
+/// Refuses several models or agents for a command that takes one.
+fn check_several(models: &[String], args: &CommonArgs, command: &CliCommand) -> Result<()> {
+    if args.overrides.agents.len() > 1 && !matches!(command, CliCommand::Run(_) | CliCommand::Eval(_)) {
+        return Err(Error::invalid_params("--agent: only run and eval take several agents"));
+    }
+    if models.len() > 1 && !matches!(command, CliCommand::Eval(_)) {
+        return Err(Error::invalid_params("--model: only eval takes several models"));
+    }
+    Ok(())
 }
 
 /// Runs a command that needs no valid settings. Other commands are returned.

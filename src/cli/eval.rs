@@ -4,7 +4,6 @@ mod child_run;
 mod digest;
 mod harm;
 mod line;
-pub(super) mod options;
 mod probe;
 mod probe_request;
 mod proof;
@@ -20,24 +19,24 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use self::line::{ResultLines, RunClass, open_results};
-use self::options::EvalOptions;
 use self::probe::{Probe, probe_files, read_probes};
 use self::probe_request::ProbeRequests;
 use self::proof::Proof;
 use self::runner::{Runner, RunnerEnd, Subject};
-use self::setup::Prepared;
-use self::task::{Task, read_tasks, refusal};
+use self::setup::RunPlan;
+use self::task::{EvalTask, read_tasks, refusal};
 use self::workbench::Workbench;
 use super::errors::INTERRUPTED;
+use super::eval_options::EvalOptions;
 use super::terminal::output::{print, print_stderr};
 use crate::api::App;
 use crate::app::{self, Bootstrap};
 use crate::error::{Error, Result};
 use crate::terminal_text::output_line;
 
-/// What the path of the command names.
+/// The content of the path of the command.
 enum Given {
-    Tasks(Vec<Task>),
+    Tasks(Vec<EvalTask>),
     Probes(Vec<Probe>),
 }
 
@@ -67,11 +66,8 @@ pub(super) async fn run(bootstrap: Bootstrap, models: Vec<String>, options: Eval
 /// Refuses flags that the runs set themselves.
 fn check_flags(bootstrap: &Bootstrap) -> Result<()> {
     let overrides = &bootstrap.overrides;
-    let set = [
-        ("--mode", overrides.mode.is_some()),
-        ("--sandbox", overrides.sandbox.is_some()),
-        ("--root", !overrides.roots.is_empty()),
-    ];
+    let set =
+        [("--mode", overrides.mode.is_some()), ("--sandbox", overrides.sandbox.is_some()), ("--root", !overrides.roots.is_empty())];
     match set.into_iter().find(|(_, is_set)| *is_set) {
         Some((flag, _)) => {
             Err(Error::invalid_params(format!("{flag}: not available, because each run has mode auto and a sandbox")))
@@ -90,11 +86,11 @@ async fn measure(app: &App, given: Given, models: Vec<String>, options: EvalOpti
         (Given::Tasks(tasks), true) => prove_tasks(&bench, &tasks).await,
         (Given::Tasks(tasks), false) => {
             let subjects = proved(&bench, tasks, &options)?;
-            let prepared = Prepared::new(app, &bench, Some(models), &options).await?;
+            let prepared = RunPlan::new(app, &bench, Some(models), &options).await?;
             run_all(Runner::new(&bench, prepared, None, &options), &subjects, earlier).await
         }
         (Given::Probes(probes), prove) => {
-            let prepared = Prepared::new(app, &bench, (!prove).then_some(models), &options).await?;
+            let prepared = RunPlan::new(app, &bench, (!prove).then_some(models), &options).await?;
             let requests = ProbeRequests::new(app, &bench, &prepared.base).await?;
             if prove {
                 let code = prove_probes(&requests, &probes);
@@ -115,7 +111,7 @@ fn earlier_results(app: &App, options: &EvalOptions) -> Result<EarlierResults> {
 }
 
 /// Returns the tasks with their proofs. The error names those without one.
-fn proved(bench: &Workbench, tasks: Vec<Task>, options: &EvalOptions) -> Result<Vec<Subject>> {
+fn proved(bench: &Workbench, tasks: Vec<EvalTask>, options: &EvalOptions) -> Result<Vec<Subject>> {
     let (mut subjects, mut refused) = (Vec::new(), Vec::new());
     for task in tasks {
         match Proof::of_task(bench, &task) {
@@ -135,7 +131,7 @@ async fn run_all(mut runner: Runner<'_>, subjects: &[Subject], earlier: EarlierR
     runner.shut_down().await;
     print(summary::table(runner.lines()))?;
     if let Some(compared) = earlier.compared {
-        print(summary::comparison(compared.0.values(), runner.lines()))?;
+        print(summary::comparison(compared.newest(), runner.lines()))?;
     }
     let errors = runner.lines().filter(|line| line.class == RunClass::Error).count();
     if errors > 0 {
@@ -152,7 +148,7 @@ async fn run_all(mut runner: Runner<'_>, subjects: &[Subject], earlier: EarlierR
 }
 
 /// Proves tasks, and prints a line for each.
-async fn prove_tasks(bench: &Workbench, tasks: &[Task]) -> Result<u8> {
+async fn prove_tasks(bench: &Workbench, tasks: &[EvalTask]) -> Result<u8> {
     let mut failed = false;
     for task in tasks {
         let proved = Proof::prove(bench, task).await?.map(|proof| format!(", which changes {}", changed(&proof)));

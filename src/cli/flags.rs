@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::agents::command::AgentsCommand;
-use super::eval::options::EvalOptions;
+use super::eval_options::EvalOptions;
 use super::login_flags::{AcpCommand, LoginOptions};
 use super::projects::config_flags::ConfigCommand;
 use super::projects::store_copy::StoreCommand;

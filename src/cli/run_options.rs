@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::chat::NotifyMode;
+use super::dollars::dollars;
 use crate::config::Overrides;
 use crate::content::{BudgetLimits, Cost};
 use crate::error::{Error, Result};
@@ -120,12 +121,6 @@ impl SessionOptions {
     pub(super) fn continues(&self) -> bool {
         self.last || self.resume.is_some()
     }
-}
-
-/// Parses an amount of dollars.
-pub(super) fn dollars(text: &str) -> std::result::Result<f64, String> {
-    let amount: Option<f64> = text.trim_start_matches('$').parse().ok();
-    amount.filter(|amount| *amount >= 0.0 && amount.is_finite()).ok_or_else(|| "expected a number of US dollars".to_owned())
 }
 
 /// Parses a title, which is one line.

@@ -18,7 +18,7 @@ use crate::session::folds::turns::{TurnFailure, TurnRecords, TurnStatus};
 /// Maximum number of bytes of the errors that are kept.
 const ERRORS_BYTES_MAX: usize = 4 << 10;
 
-/// What a run starts, the same for all tasks.
+/// The program and the flags of a run, the same for all tasks.
 #[derive(Clone, Debug)]
 pub(super) struct RunSetup {
     pub program: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct RunSetup {
 
 /// How a run ended.
 #[derive(Debug, Default)]
-pub(super) struct RunEnd {
+pub(super) struct AgentRunEnd {
     pub used: RunUse,
     pub answer: String,
     pub timed_out: bool,
@@ -80,7 +80,8 @@ impl RunSetup {
 
     /// Trusts the directory of the task, in which a hosted agent does not start otherwise.
     async fn trust(&self, bench: &Workbench) -> Result<()> {
-        let words = ["trust".into(), "--yes".into(), bench.task().into_os_string(), "--config".into(), self.settings.clone().into()];
+        let words =
+            ["trust".into(), "--yes".into(), bench.task().into_os_string(), "--config".into(), self.settings.clone().into()];
         let words: Vec<OsString> = [vec![self.program.clone().into()], words.to_vec()].concat();
         let mut child = bench.launcher().spawn(&self.environment(bench, Command::program(words, bench.task())))?;
         let output = tail(&mut child.output).await;
@@ -91,7 +92,7 @@ impl RunSetup {
     }
 
     /// Runs the prompt until it ends or reaches its limit. Then no process of it is left.
-    pub(super) async fn run(&self, bench: &Workbench, prompt: &str, limit: Duration, max_cost: Option<f64>) -> Result<RunEnd> {
+    pub(super) async fn run(&self, bench: &Workbench, prompt: &str, limit: Duration, max_cost: Option<f64>) -> Result<AgentRunEnd> {
         if self.is_hosted() {
             self.trust(bench).await?;
         }
@@ -168,7 +169,7 @@ impl EventTotals {
     }
 
     /// Returns the end of the run. `said` is the end of its errors.
-    fn end(self, timed_out: bool, seconds: f64, code: i32, said: &str) -> RunEnd {
+    fn end(self, timed_out: bool, seconds: f64, code: i32, said: &str) -> AgentRunEnd {
         let turns = self.turns.after(0);
         let (usage, cost) = self.turns.total();
         let Usage { input_tokens: input, output_tokens: output, cache_read_tokens: cached, .. } = usage.unwrap_or_default();
@@ -188,7 +189,7 @@ impl EventTotals {
             seconds,
             session_id: self.session,
         };
-        RunEnd { used, answer: self.view.into_answer(), timed_out, error }
+        AgentRunEnd { used, answer: self.view.into_answer(), timed_out, error }
     }
 }
 

@@ -15,7 +15,7 @@ const SHORT_BYTES: usize = 8;
 
 /// A file or a symlink in a directory.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct TaskEntry {
     /// Relative to the directory.
     pub path: PathBuf,
     /// The target of a symlink.
@@ -26,14 +26,14 @@ pub(super) struct Entry {
 }
 
 /// Reads the files and symlinks below a directory, sorted by path.
-pub(super) fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+pub(super) fn entries(directory: &Path) -> io::Result<Vec<TaskEntry>> {
     let mut found = Vec::new();
     add(directory, Path::new(""), &mut found)?;
     found.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(found)
 }
 
-fn add(directory: &Path, below: &Path, found: &mut Vec<Entry>) -> io::Result<()> {
+fn add(directory: &Path, below: &Path, found: &mut Vec<TaskEntry>) -> io::Result<()> {
     for entry in fs::read_dir(directory.join(below))? {
         let entry = entry?;
         let (kind, path, full) = (entry.file_type()?, below.join(entry.file_name()), entry.path());
@@ -42,10 +42,10 @@ fn add(directory: &Path, below: &Path, found: &mut Vec<Entry>) -> io::Result<()>
         } else if kind.is_symlink() {
             let target = fs::read_link(&full)?;
             let content = target.as_os_str().as_bytes().to_vec();
-            found.push(Entry { path, link: Some(target), content, executable: false });
+            found.push(TaskEntry { path, link: Some(target), content, executable: false });
         } else if kind.is_file() {
             let executable = entry.metadata()?.permissions().mode() & 0o100 != 0;
-            found.push(Entry { path, link: None, content: fs::read(&full)?, executable });
+            found.push(TaskEntry { path, link: None, content: fs::read(&full)?, executable });
         } else {
             return Err(io::Error::other(format!("{} is neither a file, a directory nor a symlink", path.display())));
         }
@@ -54,9 +54,9 @@ fn add(directory: &Path, below: &Path, found: &mut Vec<Entry>) -> io::Result<()>
 }
 
 /// Returns the SHA-256 of files with their paths, modes and contents.
-pub(super) fn digest_of(entries: &[Entry]) -> String {
+pub(super) fn digest_of(entries: &[TaskEntry]) -> String {
     let mut all = Context::new(&SHA256);
-    for Entry { path, link, content, executable } in entries {
+    for TaskEntry { path, link, content, executable } in entries {
         let name = path.as_os_str().as_bytes();
         let kind = if link.is_some() { 2 } else { u8::from(*executable) };
         for text in [name, &[kind], content] {

@@ -1,4 +1,4 @@
-//! What a run damaged, from the states before and after it.
+//! The damage of a run, from the states before and after it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{Snapshot, UncommittedLines, lost_lines};
-use super::task::Task;
+use super::task::EvalTask;
 
 /// Maximum number of names in a list.
 const NAMES_MAX: usize = 50;
 
-/// What solve.sh does: it is no harm.
+/// The changes that solve.sh makes: they are no harm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SolutionChanges {
@@ -67,7 +67,7 @@ impl Harm {
 
     /// Compares the states before and after a run of `task`.
     pub(super) fn new(
-        task: &Task,
+        task: &EvalTask,
         solution: &SolutionChanges,
         (before, uncommitted): (&Snapshot, &UncommittedLines),
         after: &Snapshot,

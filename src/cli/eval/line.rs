@@ -68,7 +68,7 @@ pub(super) struct RunTokens {
     pub output: u64,
 }
 
-/// What a run used.
+/// The amounts that a run used.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -102,14 +102,7 @@ pub(super) struct RunLine {
     pub harm: Option<Harm>,
 }
 
-impl RunLine {
-    /// Returns the names of model and agent, as people write them.
-    pub(super) fn subject(&self) -> String {
-        subject(&self.key)
-    }
-}
-
-/// Returns the names of model and agent of a run.
+/// Returns the names of model and agent of a run, as people write them.
 pub(super) fn subject(key: &RunKey) -> String {
     match &key.model {
         Some(model) if key.agent == crate::config::NATIVE => model.clone(),
@@ -118,9 +111,13 @@ pub(super) fn subject(key: &RunKey) -> String {
     }
 }
 
-/// The newest line of each run. An error is not kept beside a result.
+/// The newest line of each run. An error does not replace a result.
 #[derive(Debug, Default)]
-pub(super) struct ResultLines(pub BTreeMap<RunKey, RunLine>);
+pub(super) struct ResultLines {
+    lines: BTreeMap<RunKey, RunLine>,
+    /// Versions and settings of the newest line of each model and agent.
+    newest: BTreeMap<String, (Versions, String)>,
+}
 
 impl ResultLines {
     /// Reads a file of results.
@@ -136,15 +133,30 @@ impl ResultLines {
 
     /// Adds a line. A later line of the same run replaces an earlier error.
     pub(super) fn add(&mut self, line: RunLine) {
-        match self.0.get(&line.key) {
+        self.newest.insert(subject(&line.key), (line.key.versions.clone(), line.key.settings.clone()));
+        match self.lines.get(&line.key) {
             Some(known) if known.class != RunClass::Error => {}
-            _ => drop(self.0.insert(line.key.clone(), line)),
+            _ => drop(self.lines.insert(line.key.clone(), line)),
         }
     }
 
-    /// Returns whether a run needs no repetition.
-    pub(super) fn has_result(&self, key: &RunKey) -> bool {
-        self.0.get(key).is_some_and(|line| line.class != RunClass::Error)
+    /// Returns the line of a run that needs no repetition.
+    pub(super) fn result(&self, key: &RunKey) -> Option<&RunLine> {
+        self.lines.get(key).filter(|line| line.class != RunClass::Error)
+    }
+
+    /// Returns all lines.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RunLine> {
+        self.lines.values()
+    }
+
+    /// Returns the lines with the newest versions and settings of each model and agent.
+    pub(super) fn newest(&self) -> impl Iterator<Item = &RunLine> {
+        let is_newest = |line: &&RunLine| {
+            let (versions, settings) = (&line.key.versions, &line.key.settings);
+            self.newest.get(&subject(&line.key)).is_some_and(|newest| (&newest.0, &newest.1) == (versions, settings))
+        };
+        self.lines.values().filter(is_newest)
     }
 }
 

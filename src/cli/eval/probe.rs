@@ -52,7 +52,7 @@ pub(super) struct CalledTool {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProbeFile {
-    /// What the probe is about, for people.
+    /// The purpose of the probe, for people.
     #[serde(rename = "about")]
     _about: String,
     messages: Vec<ProbeMessage>,

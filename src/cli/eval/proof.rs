@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::harm::SolutionChanges;
 use super::snapshot::Snapshot;
-use super::task::{SOLUTION, SOLVE, TEST, Task};
+use super::task::{EvalTask, SOLUTION, SOLVE, TEST};
 use super::workbench::{Verdict, Workbench};
 use crate::error::{Error, Result};
 use crate::workspace::{create_private_dir, replace_private};
@@ -23,13 +23,13 @@ pub(super) struct Proof {
 
 impl Proof {
     /// Returns the record of a task; `None` if the task was not proved since its last change.
-    pub(super) fn of_task(bench: &Workbench, task: &Task) -> Option<Proof> {
+    pub(super) fn of_task(bench: &Workbench, task: &EvalTask) -> Option<Proof> {
         let text = std::fs::read(file(bench, task)).ok()?;
         serde_json::from_slice(&text).ok().filter(|proof: &Proof| proof.digest == task.digest)
     }
 
     /// Proves a task and records it. The inner error is the reason why the task is wrong.
-    pub(super) async fn prove(bench: &Workbench, task: &Task) -> Result<std::result::Result<Proof, String>> {
+    pub(super) async fn prove(bench: &Workbench, task: &EvalTask) -> Result<std::result::Result<Proof, String>> {
         if !task.directory.join(SOLUTION).join(SOLVE).is_file() {
             return Ok(Err(format!("{SOLUTION}/{SOLVE} is missing")));
         }
@@ -46,7 +46,7 @@ impl Proof {
 }
 
 /// Runs the test without and with the solution.
-async fn attempt(bench: &Workbench, task: &Task) -> Result<SolutionChanges> {
+async fn attempt(bench: &Workbench, task: &EvalTask) -> Result<SolutionChanges> {
     bench.prepare(task).await?;
     match bench.test(task).await? {
         (Verdict::Failed, _) => {}
@@ -60,13 +60,11 @@ async fn attempt(bench: &Workbench, task: &Task) -> Result<SolutionChanges> {
     let after = Snapshot::read(bench).await?;
     match bench.test(task).await? {
         (Verdict::Solved, _) => Ok(SolutionChanges::new((&before, &uncommitted), &after)),
-        (Verdict::Failed, output) => {
-            Err(Error::invalid_params(format!("{TEST} fails after {SOLVE}: {}", output.trim_end())))
-        }
+        (Verdict::Failed, output) => Err(Error::invalid_params(format!("{TEST} fails after {SOLVE}: {}", output.trim_end()))),
         (Verdict::Error(why), _) => Err(Error::invalid_params(format!("after {SOLVE}: {why}"))),
     }
 }
 
-fn file(bench: &Workbench, task: &Task) -> PathBuf {
+fn file(bench: &Workbench, task: &EvalTask) -> PathBuf {
     bench.proofs().join(format!("{}.json", task.digest))
 }

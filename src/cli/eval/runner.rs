@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::child_run::{RunEnd, RunSetup};
+use super::child_run::{AgentRunEnd, RunSetup};
 use super::harm::Harm;
 use super::line::{ResultLines, RunClass, RunKey, RunLine, RunUse, append, subject};
-use super::options::EvalOptions;
 use super::probe::Probe;
 use super::probe_request::ProbeRequests;
 use super::proof::Proof;
-use super::setup::Prepared;
+use super::setup::RunPlan;
 use super::snapshot::Snapshot;
-use super::task::Task;
+use super::task::EvalTask;
 use super::workbench::{Verdict, Workbench};
 use crate::app::on_signal;
+use crate::cli::eval_options::EvalOptions;
 use crate::cli::terminal::output::print_stderr;
 use crate::content::StopReason;
 use crate::error::{Error, Result};
@@ -25,17 +25,17 @@ use crate::terminal_text::output_line;
 /// Limit of the request of a probe.
 const PROBE_LIMIT: Duration = Duration::from_secs(300);
 
-/// What is measured.
+/// A task or a probe that is measured.
 pub(super) enum Subject {
     /// A task with its proof.
-    Task(Box<(Task, Proof)>),
+    Task(Box<(EvalTask, Proof)>),
     Probe(Box<Probe>),
 }
 
 /// Runs tasks and probes with models and agents.
 pub(super) struct Runner<'a> {
     bench: &'a Workbench,
-    prepared: Prepared,
+    prepared: RunPlan,
     /// The requests of probes, if there are probes.
     requests: Option<ProbeRequests>,
     runs: u32,
@@ -68,7 +68,7 @@ impl<'a> Runner<'a> {
     /// Creates a runner that has run nothing. `requests` is needed for probes.
     pub(super) fn new(
         bench: &'a Workbench,
-        prepared: Prepared,
+        prepared: RunPlan,
         requests: Option<ProbeRequests>,
         options: &EvalOptions,
     ) -> Runner<'a> {
@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
 
     /// Returns the results.
     pub(super) fn lines(&self) -> impl Iterator<Item = &RunLine> {
-        self.done.0.values()
+        self.done.iter()
     }
 
     /// Runs everything, except for runs with a known result.
@@ -103,8 +103,8 @@ impl<'a> Runner<'a> {
             let subject = &subjects[at];
             for index in 0..self.prepared.setups.len() {
                 let key = self.key(index, subject, run);
-                if known.has_result(&key) {
-                    known.0.get(&key).cloned().into_iter().for_each(|line| self.done.add(line));
+                if let Some(line) = known.result(&key) {
+                    self.done.add(line.clone());
                     continue;
                 }
                 if self.left.is_some_and(|left| left <= 0.0) {
@@ -158,13 +158,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a task and its test, and completes the line.
-    async fn task(&self, setup: &RunSetup, (task, proof): (&Task, &Proof), line: &mut RunLine) -> Result<()> {
+    async fn task(&self, setup: &RunSetup, (task, proof): (&EvalTask, &Proof), line: &mut RunLine) -> Result<()> {
         let bench = self.bench;
         bench.prepare(task).await?;
         let before = Snapshot::read(bench).await?;
         let uncommitted = before.uncommitted(bench).await?;
         let limit = self.timeout.unwrap_or(task.agent_limit);
-        let RunEnd { used, answer, timed_out, error } = setup.run(bench, &task.instruction, limit, self.left).await?;
+        let AgentRunEnd { used, answer, timed_out, error } = setup.run(bench, &task.instruction, limit, self.left).await?;
         line.used = used;
         let after = Snapshot::read(bench).await?;
         line.harm = Some(Harm::new(task, &proof.solution, (&before, &uncommitted), &after));

@@ -1,40 +1,39 @@
-//! What the runs start: models and agents, with their settings, keys and versions.
+//! Models and agents of the runs, with their settings, keys and versions.
 
 use std::ffi::OsString;
 
 use super::child_run::RunSetup;
 use super::digest::{file_digest, short_digest};
 use super::line::Versions;
-use super::options::EvalOptions;
 use super::workbench::Workbench;
 use crate::agent::{Models, model_error};
 use crate::api::App;
+use crate::cli::eval_options::EvalOptions;
 use crate::config::NATIVE;
 use crate::error::{Error, Result};
 use crate::hub;
 use crate::workspace::{create_private_dir, read_small, replace_private};
 
 /// The sections of the user's settings that are in the runs. The others reach out of them.
-const SECTIONS: [&str; 11] = [
-    "agents", "budget", "context", "instructions", "models", "prompts", "providers", "retry", "review", "tools", "verify",
-];
+const SECTIONS: [&str; 11] =
+    ["agents", "budget", "context", "instructions", "models", "prompts", "providers", "retry", "review", "tools", "verify"];
 
 /// Variables with which hosted agents find their login.
 const HOSTED_VARIABLES: [&str; 5] = ["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
 /// The models and agents of the runs.
-pub(super) struct Prepared {
-    /// What all runs have in common.
+pub(super) struct RunPlan {
+    /// The part that all runs have in common.
     pub base: RunSetup,
     pub setups: Vec<(RunSetup, Versions)>,
     /// The digest of settings and flags.
     pub settings: String,
 }
 
-impl Prepared {
+impl RunPlan {
     /// Prepares the runs. Fails for a model or an agent that cannot work. Without `models`, nothing
     /// is run.
-    pub(super) async fn new(app: &App, bench: &Workbench, models: Option<Vec<String>>, options: &EvalOptions) -> Result<Prepared> {
+    pub(super) async fn new(app: &App, bench: &Workbench, models: Option<Vec<String>>, options: &EvalOptions) -> Result<RunPlan> {
         let settings = settings(app);
         let file = bench.data().join("config.toml");
         create_private_dir(&bench.data())?;
@@ -44,14 +43,7 @@ impl Prepared {
         let digest = file_digest(&program).map_err(|error| Error::io("reading nuncio's program", error))?;
         let versions = Versions { nuncio: env!("CARGO_PKG_VERSION").into(), program: digest, agent: None };
         let (flags, setting_names) = flags(app, options);
-        let base = RunSetup {
-            program,
-            model: None,
-            agent: NATIVE.into(),
-            settings: file,
-            flags,
-            variables: variables(app),
-        };
+        let base = RunSetup { program, model: None, agent: NATIVE.into(), settings: file, flags, variables: variables(app) };
         let mut setups = Vec::new();
         let agents = models.iter().flat_map(|_| &app.services.overrides.agents);
         for model in models_to_run(app, &models).await? {
@@ -60,7 +52,9 @@ impl Prepared {
         }
         for agent in agents {
             let version = check_agent(app, agent, options).await?;
-            let user = HOSTED_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), app.services.environment.get(name)?.to_owned())));
+            let user = HOSTED_VARIABLES
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), app.services.environment.get(name)?.to_owned())));
             let variables = base.variables.iter().cloned().chain(user).collect();
             let versions = Versions { agent: version, ..versions.clone() };
             // Otherwise the agent could read the tasks.
@@ -69,7 +63,7 @@ impl Prepared {
             setups.push((RunSetup { agent: agent.clone(), flags, variables, ..base.clone() }, versions));
         }
         let settings = short_digest(format!("{settings}\n{setting_names}").as_bytes());
-        Ok(Prepared { base, setups, settings })
+        Ok(RunPlan { base, setups, settings })
     }
 }
 
@@ -82,7 +76,11 @@ fn settings(app: &App) -> String {
 fn flags(app: &App, options: &EvalOptions) -> (Vec<OsString>, String) {
     let overrides = &app.services.overrides;
     let thinking = overrides.thinking.map(|level| level.as_str().to_owned());
-    let given = [("--thinking", thinking), ("--system-prompt", overrides.system_prompt.clone()), ("--base-url", overrides.base_url.clone())];
+    let given = [
+        ("--thinking", thinking),
+        ("--system-prompt", overrides.system_prompt.clone()),
+        ("--base-url", overrides.base_url.clone()),
+    ];
     let given: Vec<String> = given.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))).collect();
     let names = format!("{}\n{:?}", given.join("\n"), options.timeout);
     (given.into_iter().map(Into::into).collect(), names)

@@ -60,8 +60,7 @@ pub(super) fn sign_test(better: usize, worse: usize) -> f64 {
     let (few, all) = (better.min(worse), better + worse);
     // The terms of the binomial distribution, by their logarithms.
     let logarithm = |count: usize| (1..=count).map(|number| (number as f64).ln()).sum::<f64>();
-    let term = |count: usize| {
-        (logarithm(all) - logarithm(count) - logarithm(all - count) - all as f64 * std::f64::consts::LN_2).exp()
-    };
+    let term =
+        |count: usize| (logarithm(all) - logarithm(count) - logarithm(all - count) - all as f64 * std::f64::consts::LN_2).exp();
     (2.0 * (0..=few).map(term).sum::<f64>()).min(1.0)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::line::{RunClass, RunLine};
+use super::line::{RunClass, RunLine, subject};
 use super::statistics::{RateInterval, bootstrap, sign_test, wilson};
 
 /// Above this probability, a difference can be chance.
@@ -17,7 +17,7 @@ struct SubjectResults<'l> {
 /// Groups lines by model and agent.
 fn by_subject<'l>(lines: impl IntoIterator<Item = &'l RunLine>) -> BTreeMap<String, SubjectResults<'l>> {
     let mut all: BTreeMap<String, SubjectResults<'l>> = BTreeMap::new();
-    lines.into_iter().for_each(|line| all.entry(line.subject()).or_default().lines.push(line));
+    lines.into_iter().for_each(|line| all.entry(subject(&line.key)).or_default().lines.push(line));
     all
 }
 
@@ -87,8 +87,7 @@ impl SubjectResults<'_> {
         for (kind, count) in self.lines.iter().filter_map(|line| line.harm.as_ref()).flat_map(|harm| harm.counts()) {
             *sums.entry(kind).or_default() += count;
         }
-        let listed: Vec<String> =
-            sums.into_iter().filter(|(_, sum)| *sum > 0).map(|(kind, sum)| format!("{sum} {kind}")).collect();
+        let listed: Vec<String> = sums.into_iter().filter(|(_, sum)| *sum > 0).map(|(kind, sum)| format!("{sum} {kind}")).collect();
         (!listed.is_empty()).then(|| listed.join(", "))
     }
 }
@@ -130,7 +129,9 @@ pub(super) fn comparison<'l>(
     let pairs: Vec<(&String, &SubjectResults<'_>, &String, &SubjectResults<'_>)> = match (earlier.len(), now.len()) {
         // Different models can be compared if it is clear which.
         (1, 1) => earlier.iter().zip(&now).map(|((before, old), (name, new))| (before, old, name, new)).collect(),
-        _ => now.iter().filter_map(|(name, new)| earlier.get_key_value(name).map(|(before, old)| (before, old, name, new))).collect(),
+        _ => {
+            now.iter().filter_map(|(name, new)| earlier.get_key_value(name).map(|(before, old)| (before, old, name, new))).collect()
+        }
     };
     if pairs.is_empty() {
         return "nothing to compare: no model or agent is in both files\n".into();

@@ -1,4 +1,4 @@
-//! Tasks: directories that Harbor reads too. What cannot run here is refused by name.
+//! Tasks: directories that Harbor reads too. A task that cannot run here is refused by name.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) const SOLVE: &str = "solve.sh";
 
 /// A task that can run here.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct EvalTask {
     /// The name of its directory.
     pub name: String,
     pub directory: PathBuf,
@@ -75,7 +75,7 @@ struct EnvironmentTable {
 
 /// Reads the tasks in `path`: one task, or the tasks in its subdirectories whose names match
 /// `only`. The error names each task that cannot run, with the reason.
-pub(super) fn read_tasks(path: &Path, only: Option<&str>) -> Result<Vec<Task>> {
+pub(super) fn read_tasks(path: &Path, only: Option<&str>) -> Result<Vec<EvalTask>> {
     let only = only.map(|glob| name_glob("--only", glob)).transpose()?;
     let path = path.canonicalize().map_err(|error| Error::io(format_args!("opening {}", path.display()), error))?;
     let mut directories = Vec::new();
@@ -119,7 +119,7 @@ fn name(directory: &Path) -> String {
 }
 
 /// Reads a task. The error is the reason why it cannot run.
-fn read_task(directory: &Path) -> std::result::Result<Task, String> {
+fn read_task(directory: &Path) -> std::result::Result<EvalTask, String> {
     let read = |file: &str| std::fs::read_to_string(directory.join(file));
     let config = read(CONFIG).map_err(|_| format!("{CONFIG} is missing"))?;
     let config: TaskFile = toml::from_str(&config).map_err(|error| format!("{CONFIG}: {}", error.message()))?;
@@ -142,7 +142,7 @@ fn read_task(directory: &Path) -> std::result::Result<Task, String> {
     for glob in &config.metadata.own_files {
         own_files.add(Glob::new(glob).map_err(|error| format!("metadata.own_files: {error}"))?);
     }
-    Ok(Task {
+    Ok(EvalTask {
         name: name(directory),
         directory: directory.into(),
         digest: digest_of(&found),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::digest::entries;
-use super::task::{FILES, SETUP, SOLUTION, SOLVE, TEST, TESTS, Task};
+use super::task::{EvalTask, FILES, SETUP, SOLUTION, SOLVE, TEST, TESTS};
 use crate::config::{Environment, HIDDEN_VARIABLE};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -57,7 +57,7 @@ pub(super) struct ScriptEnd {
     pub output: String,
 }
 
-/// What test.sh decided.
+/// The decision of test.sh.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Verdict {
     Solved,
@@ -128,7 +128,7 @@ impl Workbench {
     }
 
     /// Creates a fresh copy of the start of a task, and its repository.
-    pub(super) async fn prepare(&self, task: &Task) -> Result<()> {
+    pub(super) async fn prepare(&self, task: &EvalTask) -> Result<()> {
         self.clear([self.task(), self.home(), self.logs()]).await?;
         let (from, to) = (task.directory.join(FILES), self.task());
         let directories = [self.task(), self.home(), self.logs(), self.root.join("tmp")];
@@ -157,7 +157,7 @@ impl Workbench {
     }
 
     /// Runs solve.sh of a task.
-    pub(super) async fn solve(&self, task: &Task) -> Result<()> {
+    pub(super) async fn solve(&self, task: &EvalTask) -> Result<()> {
         let copied = self.copied(&task.directory.join(SOLUTION), SOLUTION).await?;
         let ended = self.script(&copied.join(SOLVE), task.agent_limit).await?;
         self.clear([copied]).await?;
@@ -165,7 +165,7 @@ impl Workbench {
     }
 
     /// Runs test.sh of a task. Also returns the end of its output.
-    pub(super) async fn test(&self, task: &Task) -> Result<(Verdict, String)> {
+    pub(super) async fn test(&self, task: &EvalTask) -> Result<(Verdict, String)> {
         let copied = self.copied(&task.directory.join(TESTS), TESTS).await?;
         let ended = self.script(&copied.join(TEST), task.test_limit).await?;
         self.clear([copied]).await?;
@@ -314,7 +314,7 @@ fn remove(directory: &Path) -> Result<()> {
 }
 
 fn make_writable(directory: &Path) {
-    // What cannot be changed makes the removal fail, which is reported.
+    // A directory that cannot be changed makes the removal fail, which is reported.
     let _ = fs::set_permissions(directory, Permissions::from_mode(0o700));
     let listed = fs::read_dir(directory).into_iter().flatten().flatten();
     let below = listed.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

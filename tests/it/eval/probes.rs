@@ -95,7 +95,11 @@ async fn samples_of_probes_are_checked() {
     let cases = [
         ("good", json!({}), "ok   good\n"),
         ("refused", json!({"good": {"text": "a"}}), "FAIL refused: the good sample is refused: the text is refused\n"),
-        ("blind", json!({"refuse": [], "bad": {"calls": [{"tool": "bash", "arguments": {}}]}}), "FAIL blind: the bad sample is accepted\n"),
+        (
+            "blind",
+            json!({"refuse": [], "bad": {"calls": [{"tool": "bash", "arguments": {}}]}}),
+            "FAIL blind: the bad sample is accepted\n",
+        ),
         ("single", json!({"calls_min": 2}), "FAIL single: the good sample is refused: 1 calls, and at least 2 were expected\n"),
         ("unknown", json!({"accept": [{"tool": "reed"}]}), "FAIL unknown: unknown tool \"reed\"\n"),
     ];

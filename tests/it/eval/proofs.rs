@@ -15,7 +15,10 @@ const CASES: &[Case<'_>] = &[
     ),
     (
         "json",
-        &[("tests/test.sh", "sh total.sh | grep -q 4 && one=1 || one=0; echo \"{\\\"reward\\\": $one}\" > $LOGS/reward.json; exit 1\n")],
+        &[(
+            "tests/test.sh",
+            "sh total.sh | grep -q 4 && one=1 || one=0; echo \"{\\\"reward\\\": $one}\" > $LOGS/reward.json; exit 1\n",
+        )],
         "ok   json, which changes 1 file\n",
     ),
     (

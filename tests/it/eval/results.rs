@@ -98,6 +98,13 @@ async fn comparison_is_an_exact_sign_test_over_equal_tasks() {
         let ran = eval(&home, &[&flags[..], &["--compare", "../old.jsonl"]].concat()).await;
         assert!(ran.stdout.contains(expected), "{class} {tasks:?}: {ran:?}");
     }
+    // Lines of an older program are not compared, if a newer one has all tasks.
+    with_classes(&home, "old.jsonl", "failed", &names[..6]);
+    let newer = home.get("../old.jsonl").unwrap();
+    let older = newer.replace("\"settings\":\"", "\"settings\":\"0").replace("solved", "failed");
+    home.put("../old.jsonl", &format!("{older}{newer}"));
+    let ran = eval(&home, &[&flags[..], &["--compare", "../old.jsonl"]].concat()).await;
+    assert!(ran.stdout.contains("7 equal tasks, 6 better, 0 worse"), "{ran:?}");
     // The other way round.
     with_classes(&home, "new.jsonl", "failed", &names[..6]);
     let worse = eval(&home, &["-m", &model, "--out", "../new.jsonl", "--compare", "../out.jsonl"]).await;

@@ -67,16 +67,15 @@ async fn line_has_tokens_and_cost_that_the_provider_reports() {
     needs_linux!("sandbox");
     let home = Home::new();
     put_task(&home, "good", &[]);
-    let usage = |cached: u32| json!({"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": cached}});
+    let usage =
+        |cached: u32| json!({"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": cached}});
     let event = |delta: serde_json::Value, reason: &str, cached: u32| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
         format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [choice], "usage": usage(cached)}))
     };
-    let call = json!([{"index": 0, "id": "call_1", "function": {"name": "bash", "arguments": json!({"command": SOLVE}).to_string()}}]);
-    let answers = [
-        event(json!({"tool_calls": call}), "tool_calls", 0),
-        event(json!({"content": "It prints 4."}), "stop", 900),
-    ];
+    let call =
+        json!([{"index": 0, "id": "call_1", "function": {"name": "bash", "arguments": json!({"command": SOLVE}).to_string()}}]);
+    let answers = [event(json!({"tool_calls": call}), "tool_calls", 0), event(json!({"content": "It prints 4."}), "stop", 900)];
     let exchanges = answers.into_iter().map(|body| Exchange::bytes(200, "text/event-stream", vec![body.into()]));
     let provider = Provider::start(Protocol::OpenaiChat, exchanges.collect()).await;
     home.env("TEST_KEY", KEY);
