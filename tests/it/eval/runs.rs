@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{SOLVE, cache, eval, put_task, results};
+use super::{SOLVE, cache, eval, harm, put_task, results};
 use harness::provider::{Exchange, KEY, Protocol, Provider};
 use harness::steps::{bash, bash_call, calls};
-use harness::{Home, gone, marker};
+use harness::{Home, bounded, gone, marker, poll};
 
 /// At the limit all processes of the run end; what was done by then is tested.
 #[tokio::test]
@@ -110,4 +110,45 @@ async fn session_of_a_run_is_kept() {
     home.env("NUNCIO_STORE", "");
     let shown = home.run(&["sessions", "show", &session], "").await;
     assert!(shown.stdout.contains("It prints 4."), "{shown:?}");
+}
+
+/// A hosted agent works in the task's directory and cannot read the tasks; its network is open.
+#[tokio::test]
+async fn hosted_agent_solves_a_task_confined() {
+    needs_linux!("sandbox");
+    let home = Home::new();
+    let tasks = home.work().join("..").canonicalize().unwrap().join("tasks");
+    let order = format!("run cp {}/hosted/tests/test.sh stolen || {SOLVE}", tasks.display());
+    put_task(&home, "hosted", &[("instruction.md", &order)]);
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/hub/agent.py");
+    home.config(&format!(
+        "[agents]\nallowed = [\"other\"]\n[agents.other]\nkind = \"acp\"\ncommand = [\"python3\", \"{agent}\"]\n"
+    ));
+    eval(&home, &["--prove"]).await;
+    let ran = eval(&home, &["--agent", "other", "--out", "../out.jsonl"]).await;
+    let line = &results(&home, "out.jsonl")[0];
+    assert!(line["class"] == "solved" && line["agent"] == "other" && line["network"] == "open", "{line} {ran:?}");
+    assert!(line.get("model").is_none() && line["versions"]["agent"].is_string() && harm(line) == json!({}), "{line}");
+}
+
+/// Ctrl+C ends the run with its processes, and leaves no line of it.
+#[tokio::test]
+async fn interrupt_ends_the_run() {
+    needs_linux!("sandbox");
+    let home = Home::new();
+    put_task(&home, "good", &[]);
+    eval(&home, &["--prove"]).await;
+    let (marker, quick) = (marker(), home.script(json!([{"text": "no"}])));
+    let slow = home.script(json!([bash(&format!("touch running; sleep 1000 {marker}"))]));
+    let flags = ["eval", "../tasks", "-m", &quick, "-m", &slow, "--out", "../out.jsonl"];
+    let child = home.spawn(&flags);
+    let running = cache(&home).join("task/running");
+    poll("the start of the command", || running.exists()).await;
+    let pid = rustix::process::Pid::from_raw(child.id().unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = bounded("the end", child.wait_with_output()).await.unwrap();
+    gone(&marker).await;
+    let table = String::from_utf8(ended.stdout).unwrap();
+    assert!(ended.status.code() == Some(130) && table.contains("FAILED"), "{:?} {table}", ended.status);
+    assert_eq!(results(&home, "out.jsonl").len(), 1, "only the first run has a line");
 }
