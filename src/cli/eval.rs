@@ -16,7 +16,7 @@ mod task;
 mod workbench;
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::line::{ResultLines, RunClass, open_results};
 use self::probe::{Probe, probe_files, read_probes};
@@ -33,6 +33,7 @@ use crate::api::App;
 use crate::app::{self, Bootstrap};
 use crate::error::{Error, Result};
 use crate::terminal_text::output_line;
+use crate::workspace::{linked_git_dirs, real_path};
 
 /// The content of the path of the command.
 enum Given {
@@ -80,7 +81,8 @@ fn check_flags(bootstrap: &Bootstrap) -> Result<()> {
 async fn measure(app: &App, given: Given, models: Vec<String>, options: EvalOptions) -> Result<u8> {
     let earlier = earlier_results(app, &options)?;
     let files = [&options.out, &options.compare].into_iter().flatten().map(|path| app.cwd.join(path));
-    let hidden: Vec<PathBuf> = files.chain([app.cwd.join(&options.path)]).chain(app.services.places.private()).collect();
+    let tasks = app.cwd.join(&options.path);
+    let hidden = files.chain(repositories(&tasks)).chain([tasks]).chain(app.services.places.private()).collect();
     let bench = Workbench::open(&app.services.environment, app.services.launcher.clone(), hidden)?;
     match (given, options.prove) {
         (Given::Tasks(tasks), true) => prove_tasks(&bench, &tasks).await,
@@ -88,6 +90,9 @@ async fn measure(app: &App, given: Given, models: Vec<String>, options: EvalOpti
             let subjects = proved(&bench, tasks, &options)?;
             let prepared = RunPlan::new(app, &bench, Some(models), &options).await?;
             run_all(Runner::new(&bench, prepared, None, &options), &subjects, earlier).await
+        }
+        (Given::Probes(_), _) if !app.services.overrides.agents.is_empty() => {
+            Err(Error::invalid_params("--agent: a hosted agent has its own prompt and tools; probes need a model"))
         }
         (Given::Probes(probes), prove) => {
             let prepared = RunPlan::new(app, &bench, (!prove).then_some(models), &options).await?;
@@ -101,6 +106,14 @@ async fn measure(app: &App, given: Given, models: Vec<String>, options: EvalOpti
             run_all(Runner::new(&bench, prepared, Some(requests), &options), &subjects, earlier).await
         }
     }
+}
+
+/// Returns the git directories of the repositories that contain a directory: their commits have the
+/// tasks too.
+fn repositories(directory: &Path) -> Vec<PathBuf> {
+    let real = real_path(directory);
+    let tops = real.ancestors().filter(|above| above.join(".git").exists());
+    tops.flat_map(|top| [top.join(".git")].into_iter().chain(linked_git_dirs(top))).collect()
 }
 
 fn earlier_results(app: &App, options: &EvalOptions) -> Result<EarlierResults> {

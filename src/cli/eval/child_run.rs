@@ -58,7 +58,7 @@ impl RunSetup {
         self.agent != NATIVE
     }
 
-    fn command(&self, bench: &Workbench, max_cost: Option<f64>) -> Command {
+    fn command(&self, bench: &Workbench, max_cost: Option<f64>) -> Result<Command> {
         let mut words: Vec<OsString> = vec![self.program.clone().into(), "run".into(), "--output-format".into()];
         words.extend(["stream-json", "--mode", "auto", "--config"].map(OsString::from));
         words.push(self.settings.clone().into());
@@ -70,12 +70,13 @@ impl RunSetup {
     }
 
     /// Sets the environment of nuncio in a run.
-    fn environment(&self, bench: &Workbench, command: Command) -> Command {
-        let hidden = std::env::join_paths(bench.private()).unwrap_or_default();
+    fn environment(&self, bench: &Workbench, command: Command) -> Result<Command> {
+        let hidden = std::env::join_paths(bench.private())
+            .map_err(|_| Error::invalid_params("the paths of tasks and results must not contain a colon"))?;
         let command = bench.environment(command).env("NUNCIO_HOME", bench.data()).env(HIDDEN_VARIABLE, hidden);
         // The run is no subagent.
         let command = command.env(DEPTH_VARIABLE, "0");
-        self.variables.iter().fold(command, |command, (name, value)| command.env(name, value))
+        Ok(self.variables.iter().fold(command, |command, (name, value)| command.env(name, value)))
     }
 
     /// Trusts the directory of the task, in which a hosted agent does not start otherwise.
@@ -83,7 +84,7 @@ impl RunSetup {
         let words =
             ["trust".into(), "--yes".into(), bench.task().into_os_string(), "--config".into(), self.settings.clone().into()];
         let words: Vec<OsString> = [vec![self.program.clone().into()], words.to_vec()].concat();
-        let mut child = bench.launcher().spawn(&self.environment(bench, Command::program(words, bench.task())))?;
+        let mut child = bench.launcher().spawn(&self.environment(bench, Command::program(words, bench.task()))?)?;
         let output = tail(&mut child.output).await;
         match child.wait().await?.code {
             0 => Ok(()),
@@ -98,7 +99,7 @@ impl RunSetup {
         }
         let started = Instant::now();
         let (Child { mut output, mut ending }, mut input, mut errors) =
-            bench.launcher().spawn_captured(&self.command(bench, max_cost))?;
+            bench.launcher().spawn_captured(&self.command(bench, max_cost)?)?;
         let prompt = prompt.to_owned();
         let writing = async move {
             use tokio::io::AsyncWriteExt;

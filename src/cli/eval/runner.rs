@@ -188,7 +188,7 @@ impl<'a> Runner<'a> {
     /// Sends the request of a probe, and completes the line.
     async fn probe(&self, setup: &RunSetup, probe: &Probe, line: &mut RunLine) -> Result<()> {
         let (Some(requests), Some(model)) = (&self.requests, &setup.model) else {
-            return Err(Error::invalid_params("a hosted agent has its own prompt and tools: probes need a model"));
+            return Err(Error::internal("a probe without a model"));
         };
         let limit = self.timeout.unwrap_or(PROBE_LIMIT);
         let answer = match tokio::time::timeout(limit, requests.answer(model, probe, &mut line.used)).await {

@@ -3,13 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::digest::entries;
 use super::workbench::Workbench;
 use crate::error::{Error, Result};
+
+/// Maximum number of bytes of a file that are compared.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Files and repository at one moment.
 #[derive(Debug, Default)]
@@ -99,12 +103,22 @@ fn read_files(directory: &Path, listed: &[u8]) -> BTreeMap<PathBuf, Vec<u8>> {
         let kind = fs::symlink_metadata(&full).ok()?.file_type();
         let content = match kind.is_symlink() {
             true => fs::read_link(&full).ok()?.into_os_string().as_bytes().to_vec(),
-            false if kind.is_file() => fs::read(&full).unwrap_or_default(),
+            false if kind.is_file() => read_start(&full),
             false => Vec::new(),
         };
         Some((path, content))
     };
     paths.filter_map(read).collect()
+}
+
+/// Returns the first bytes of a file; none if it cannot be read.
+fn read_start(file: &Path) -> Vec<u8> {
+    let mut content = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content));
+    if read.is_err() {
+        content.clear();
+    }
+    content
 }
 
 fn all_files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {

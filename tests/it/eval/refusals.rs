@@ -111,6 +111,9 @@ async fn flags_models_and_agents_that_cannot_work_are_refused() {
         let ran = home.run(&[&["eval", "../tasks"], *arguments].concat(), "").await;
         assert!(ran.code != 0 && ran.stderr.contains(expected), "{arguments:?}: {ran:?}");
     }
+    home.put("../probes/p.json", "{}");
+    let probes = home.run(&["eval", "../probes", "--agent", "other", "--prove"], "").await;
+    assert!(probes.code == 2 && probes.stderr.contains("invalid probes:"), "{probes:?}");
     let several = home.run(&["run", "-m", &model, "-m", &model, "hi"], "").await;
     assert!(several.code == 2 && several.stderr.contains("only eval takes several models"), "{several:?}");
 }

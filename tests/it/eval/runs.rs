@@ -34,14 +34,16 @@ async fn commands_read_no_tasks_results_and_keys() {
     needs_linux!("sandbox");
     let home = Home::new();
     put_task(&home, "good", &[]);
-    home.put("../data-of-user", "");
     std::fs::write(home.data().join("notes"), "x").unwrap();
     home.env("ANTHROPIC_API_KEY", KEY);
     eval(&home, &["--prove"]).await;
     let top = home.work().join("..").canonicalize().unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // The tasks are in a repository of the user.
+    home.put("../.git/objects/one", "x");
     let hidden = [
         top.join("tasks/good/tests/test.sh"),
+        top.join(".git/objects/one"),
         top.join("out.jsonl"),
         home.data().join("notes").canonicalize().unwrap(),
         top.join(".cache/nuncio/eval/nuncio/config.toml"),
