@@ -187,7 +187,7 @@ impl EventTotals {
             requests: turns.iter().map(|turn| turn.requests + turn.children.requests).sum(),
             tokens: RunTokens { input, cached, output },
             cost: cost.map(|cost| cost.dollars()),
-            seconds,
+            seconds: (seconds * 1000.0).round() / 1000.0,
             session_id: self.session,
         };
         AgentRunEnd { used, answer: self.view.into_answer(), timed_out, error }

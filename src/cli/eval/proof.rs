@@ -60,7 +60,7 @@ async fn attempt(bench: &Workbench, task: &EvalTask) -> Result<SolutionChanges> 
     let after = Snapshot::read(bench).await?;
     match bench.test(task).await? {
         (Verdict::Solved, _) => Ok(SolutionChanges::new((&before, &uncommitted), &after)),
-        (Verdict::Failed, output) => Err(Error::invalid_params(format!("{TEST} fails after {SOLVE}: {}", output.trim_end()))),
+        (Verdict::Failed, output) => Err(Error::invalid_params(format!("{TEST} fails after {SOLVE}: {}", output))),
         (Verdict::Error(why), _) => Err(Error::invalid_params(format!("after {SOLVE}: {why}"))),
     }
 }

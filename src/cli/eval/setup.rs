@@ -1,6 +1,7 @@
 //! Models and agents of the runs, with their settings, keys and versions.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use super::child_run::RunSetup;
 use super::digest::{file_digest, short_digest};
@@ -28,6 +29,18 @@ pub(super) struct RunPlan {
     pub setups: Vec<(RunSetup, Versions)>,
     /// The digest of settings and flags.
     pub settings: String,
+    _keys: KeysCopy,
+}
+
+/// A copy of the stored keys, so that the runs find them. Commands cannot read it. Removed when
+/// this is dropped.
+struct KeysCopy(PathBuf);
+
+impl Drop for KeysCopy {
+    fn drop(&mut self) {
+        // Fails if the user has no stored keys.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 impl RunPlan {
@@ -38,7 +51,7 @@ impl RunPlan {
         let file = bench.data().join("config.toml");
         create_private_dir(&bench.data())?;
         replace_private(&file, settings.as_bytes()).map_err(|error| Error::io("writing the settings of the runs", error))?;
-        copy_keys(app, bench)?;
+        let keys = copy_keys(app, bench)?;
         let program = app.services.binary().unwrap_or_default();
         let digest = file_digest(&program).map_err(|error| Error::io("reading nuncio's program", error))?;
         let versions = Versions { nuncio: env!("CARGO_PKG_VERSION").into(), program: digest, agent: None };
@@ -63,7 +76,7 @@ impl RunPlan {
             setups.push((RunSetup { agent: agent.clone(), flags, variables, ..base.clone() }, versions));
         }
         let settings = short_digest(format!("{settings}\n{setting_names}").as_bytes());
-        Ok(RunPlan { base, setups, settings })
+        Ok(RunPlan { base, setups, settings, _keys: keys })
     }
 }
 
@@ -93,18 +106,16 @@ fn variables(app: &App) -> Vec<(String, String)> {
     names.filter_map(|name| services.environment.get(&name).map(|value| (name.clone(), value.to_owned()))).collect()
 }
 
-/// Copies the stored keys, so that the runs find them. Commands cannot read the copy.
-fn copy_keys(app: &App, bench: &Workbench) -> Result<()> {
+/// Copies the stored keys.
+fn copy_keys(app: &App, bench: &Workbench) -> Result<KeysCopy> {
     let [from, to] = [&app.services.places.data, &bench.data()].map(|directory| directory.join("keys.json"));
+    let copy = KeysCopy(to);
     let copied = match read_small(&from) {
-        Ok(text) => replace_private(&to, &text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match std::fs::remove_file(&to) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        },
+        Ok(text) => replace_private(&copy.0, &text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     };
-    copied.map_err(|error| Error::io("copying the stored keys", error))
+    copied.map(|()| copy).map_err(|error| Error::io("copying the stored keys", error))
 }
 
 /// Returns the models: those of the flags, else the default one if no agent is given.

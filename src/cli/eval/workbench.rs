@@ -25,8 +25,9 @@ const DATE: &str = "2026-01-01T12:00:00Z";
 /// Limit of the preparation of a task.
 const PREPARATION: Duration = Duration::from_secs(120);
 
-/// Maximum number of bytes of a script's output that are kept.
+/// Maximum number of bytes of a script's output that are kept, and in a message.
 const OUTPUT_BYTES_MAX: usize = 16 << 10;
+const MESSAGE_BYTES_MAX: usize = 500;
 
 /// Variables that would lead programs to other directories than those of the run.
 const REMOVED: [&str; 8] = [
@@ -55,6 +56,14 @@ pub(super) struct ScriptEnd {
     pub code: Option<i32>,
     /// The end of its output.
     pub output: String,
+}
+
+impl ScriptEnd {
+    /// Returns the last lines of the output, for messages.
+    pub(super) fn last_lines(&self) -> &str {
+        let start = self.output.len().saturating_sub(MESSAGE_BYTES_MAX);
+        self.output[self.output.ceil_char_boundary(start)..].trim()
+    }
 }
 
 /// The decision of test.sh.
@@ -164,12 +173,12 @@ impl Workbench {
         check(&ended, SOLVE)
     }
 
-    /// Runs test.sh of a task. Also returns the end of its output.
+    /// Runs test.sh of a task. Also returns the last lines of its output.
     pub(super) async fn test(&self, task: &EvalTask) -> Result<(Verdict, String)> {
         let copied = self.copied(&task.directory.join(TESTS), TESTS).await?;
         let ended = self.script(&copied.join(TEST), task.test_limit).await?;
         self.clear([copied]).await?;
-        Ok((self.verdict(&ended), ended.output))
+        Ok((self.verdict(&ended), ended.last_lines().to_owned()))
     }
 
     /// Returns what test.sh decided: by its reward, else by its exit code.
@@ -187,7 +196,7 @@ impl Workbench {
             (_, Some(Some(_))) => Verdict::Failed,
             (_, Some(None)) => Verdict::Error(format!("{TEST} wrote a reward that is no number")),
             (Some(0), None) => Verdict::Solved,
-            (Some(code @ 126..), None) => Verdict::Error(format!("{TEST} ended with exit code {code}: {}", ended.output)),
+            (Some(code @ 126..), None) => Verdict::Error(format!("{TEST} ended with exit code {code}: {}", ended.last_lines())),
             (Some(_), None) => Verdict::Failed,
         }
     }
@@ -282,7 +291,7 @@ async fn finish(child: &mut Child) -> Result<(i32, Vec<u8>)> {
 fn check(ended: &ScriptEnd, what: &str) -> Result<()> {
     match ended.code {
         Some(0) => Ok(()),
-        Some(code) => Err(Error::invalid_params(format!("{what} failed with exit code {code}: {}", ended.output.trim()))),
+        Some(code) => Err(Error::invalid_params(format!("{what} failed with exit code {code}: {}", ended.last_lines()))),
         None => Err(Error::invalid_params(format!("{what} reached its time limit"))),
     }
 }

@@ -154,3 +154,23 @@ async fn interrupt_ends_the_run() {
     assert!(ended.status.code() == Some(130) && table.contains("FAILED"), "{:?} {table}", ended.status);
     assert_eq!(results(&home, "out.jsonl").len(), 1, "only the first run has a line");
 }
+
+/// Stored keys reach the provider, and no copy of them is left.
+#[tokio::test]
+async fn stored_key_is_used_and_its_copy_removed() {
+    needs_linux!("sandbox");
+    let home = Home::new();
+    put_task(&home, "good", &[]);
+    let choice = json!({"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"});
+    let answer = format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [choice]}));
+    let exchange = Exchange::bytes(200, "text/event-stream", vec![answer.into()]);
+    let provider = Provider::start(Protocol::OpenaiChat, vec![exchange]).await;
+    home.config(&format!("[providers.test]\nbase_url = \"{}\"\nprotocol = \"openai-chat\"\n", provider.base_url));
+    let login = home.run(&["login", "test"], KEY).await;
+    assert!(login.code == 0 && home.data().join("keys.json").exists(), "{login:?}");
+    eval(&home, &["--prove"]).await;
+    eval(&home, &["-m", "test/m", "--out", "../out.jsonl"]).await;
+    // The provider checks the key.
+    provider.finish().await;
+    assert!(!cache(&home).join("nuncio/keys.json").exists());
+}
