@@ -12,9 +12,8 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// Options that most users need. The help of a command explains all of them.
 const OPTIONS: &str = "\
-Options for all commands (nuncio COMMAND --help explains them and others)
+Options for all commands (nuncio COMMAND --help). API keys: environment or nuncio login, no flag.
   --model MODEL, --agent NAME, --mode MODE, --thinking LEVEL, --cwd DIR, --sandbox LEVEL
-API keys come from the environment, `nuncio login`, a file or a command, never from a flag.
 ";
 
 /// Returns the help. Commands outside of the groups are listed at the end.

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::hub;
 use crate::workspace::{create_private_dir, read_small, replace_private};
 
-/// The sections of the user's settings that are in the runs. The others reach out of them.
+/// The sections of the user's settings that are in the runs. Other sections name programs, servers
+/// and directories outside of a run.
 const SECTIONS: [&str; 11] =
     ["agents", "budget", "context", "instructions", "models", "prompts", "providers", "retry", "review", "tools", "verify"];
 
@@ -95,7 +96,9 @@ fn flags(app: &App, options: &EvalOptions) -> (Vec<OsString>, String) {
         ("--base-url", overrides.base_url.clone()),
     ];
     let given: Vec<String> = given.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))).collect();
-    let names = format!("{}\n{:?}", given.join("\n"), options.timeout);
+    // The settings name the files of prompts, whose content can change.
+    let prompts = app.services.user.settings.prompts.values().map(|file| std::fs::read_to_string(file).unwrap_or_default());
+    let names = format!("{}\n{:?}\n{}", given.join("\n"), options.timeout, prompts.collect::<String>());
     (given.into_iter().map(Into::into).collect(), names)
 }
 
@@ -118,11 +121,16 @@ fn copy_keys(app: &App, bench: &Workbench) -> Result<KeysCopy> {
     copied.map(|()| copy).map_err(|error| Error::io("copying the stored keys", error))
 }
 
-/// Returns the models: those of the flags, else the default one if no agent is given.
+/// Returns the models: those of the flags, else the default one if no agent is given. The file of a
+/// scripted model becomes absolute, because the runs work in another directory.
 async fn models_to_run(app: &App, models: &Option<Vec<String>>) -> Result<Vec<String>> {
     let Some(models) = models else { return Ok(Vec::new()) };
     if !models.is_empty() || !app.services.overrides.agents.is_empty() {
-        return Ok(models.clone());
+        let absolute = |model: &String| match model.strip_prefix("scripted:") {
+            Some(file) => format!("scripted:{}", app.cwd.join(file).display()),
+            None => model.clone(),
+        };
+        return Ok(models.iter().map(absolute).collect());
     }
     Ok(vec![app.services.models.default_id(&app.services.user.settings).await.map_err(model_error)?])
 }

@@ -40,11 +40,16 @@ async fn only_equal_runs_are_skipped() {
     home.config("[context]\nbundle_tokens = 1000\n[telemetry]\n");
     eval(&home, &flags).await;
     assert_eq!(count(), 8, "settings that are not in the runs");
+    home.put("../prompt.md", "Work.");
+    home.config(&format!("[prompts]\n\"scripted:*\" = \"{}\"\n", home.work().join("../prompt.md").display()));
+    eval(&home, &flags).await;
+    home.put("../prompt.md", "Work well.");
+    eval(&home, &flags).await;
+    assert_eq!(count(), 12, "another prompt, and another text of it");
     put_task(&home, "two", &[("tests/extra", "x")]);
     eval(&home, &["--prove"]).await;
-    let before = count();
-    eval(&home, &[&flags[..], &["--timeout", "20"]].concat()).await;
-    assert!(count() > before, "another digest");
+    eval(&home, &flags).await;
+    assert_eq!(count(), 13, "another digest");
 }
 
 /// An error counts in no rate, and its run is repeated. A line that is not complete is removed.

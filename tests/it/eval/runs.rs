@@ -106,7 +106,9 @@ async fn session_of_a_run_is_kept() {
     put_task(&home, "good", &[]);
     eval(&home, &["--prove"]).await;
     let model = home.script(json!([bash(SOLVE), {"text": "It prints 4."}]));
-    eval(&home, &["-m", &model, "--out", "../out.jsonl"]).await;
+    // A path of a script is relative to the directory of the command.
+    let relative = format!("scripted:../{}", model.rsplit('/').next().unwrap());
+    eval(&home, &["-m", &relative, "--out", "../out.jsonl"]).await;
     let session = results(&home, "out.jsonl")[0]["sessionId"].as_str().unwrap().to_owned();
     home.env("NUNCIO_HOME", cache(&home).join("nuncio").to_str().unwrap());
     home.env("NUNCIO_STORE", "");
