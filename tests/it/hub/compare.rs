@@ -179,7 +179,7 @@ async fn options_of_one_session_are_refused() {
 async fn only_run_takes_several_agents() {
     let home = harness::Home::new();
     let ran = home.run(&["serve", "--agent", "a", "--agent", "b"], "").await;
-    assert_eq!((ran.code, ran.stderr.contains("only run takes several agents")), (2, true), "{ran:?}");
+    assert_eq!((ran.code, ran.stderr.contains("only run and eval take several agents")), (2, true), "{ran:?}");
 }
 
 #[tokio::test]
