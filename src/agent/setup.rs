@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::environment::session_environment::SessionEnvironment;
+use super::environment::tool_offer::ToolOffer;
 use super::input::prompt::{SystemPrompt, without_session};
 use super::services::Services;
-use crate::config::Policy;
+use crate::config::{Policy, model_settings};
 use crate::error::Result;
-use crate::model::ToolSpec;
+use crate::model::{Model, ToolSpec};
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::paths::AccessPath;
@@ -34,8 +35,13 @@ pub(super) fn read(
 }
 
 /// Returns the system prompt and the tools of the first request to `model` in a new session.
-pub(crate) fn first_request(environment: &Arc<SessionEnvironment>, model: &str) -> Result<(Arc<str>, Arc<[ToolSpec]>)> {
-    Ok((without_session(environment, model)?, environment.tools.table().specs()))
+pub(crate) fn first_request(environment: &Arc<SessionEnvironment>, model: &dyn Model) -> Result<(Arc<str>, Arc<[ToolSpec]>)> {
+    let (settings, id) = (&environment.loaded.settings, model.id());
+    let named = environment.services.overrides.tools.clone();
+    let subset = named.or_else(|| model_settings(&settings.models, id).tools);
+    let offer = if subset.is_some() { ToolOffer::All } else { ToolOffer::of_model(id, Some(model)) };
+    environment.tools.set_subset(subset, offer);
+    Ok((without_session(environment, id)?, environment.tools.table().specs()))
 }
 
 /// Describes a tool and the decision about an ordinary call of it in `cwd`. A rule about certain

@@ -58,7 +58,7 @@ impl ProbeRequests {
         let opened = services.models.open(model, settings).await.map_err(model_error)?;
         opened.prepare().await;
         let price = services.price(model, settings).await;
-        let (system, tools) = first_request(&self.environment, model)?;
+        let (system, tools) = first_request(&self.environment, &*opened)?;
         let request = Request {
             system: system.to_string(),
             messages: probe.messages.clone(),

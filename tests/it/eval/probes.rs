@@ -83,7 +83,13 @@ async fn request_is_that_of_a_new_session() {
     let sent: Vec<&String> = requests.iter().filter(|request| request.contains("What is in a.txt?")).collect();
     assert!(!sent.is_empty(), "{requests:?}");
     for request in sent {
-        assert!(!request.contains("SECRET") && request.contains("You are nuncio") && request.contains("apply_patch"), "{request}");
+        assert!(
+            !request.contains("SECRET")
+                && request.contains("You are nuncio")
+                && request.contains("\"edit\"")
+                && !request.contains("\"apply_patch\""),
+            "{request}"
+        );
     }
 }
 
