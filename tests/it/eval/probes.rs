@@ -82,15 +82,12 @@ async fn request_is_that_of_a_new_session() {
     assert!(requests.iter().any(|request| request.contains("SECRET")), "a run in the directory has it");
     let sent: Vec<&String> = requests.iter().filter(|request| request.contains("What is in a.txt?")).collect();
     assert!(!sent.is_empty(), "{requests:?}");
-    for request in sent {
-        assert!(
-            !request.contains("SECRET")
-                && request.contains("You are nuncio")
-                && request.contains("\"edit\"")
-                && !request.contains("\"apply_patch\""),
-            "{request}"
-        );
+    for request in &sent {
+        assert!(!request.contains("SECRET") && request.contains("You are nuncio"), "{request}");
     }
+    // One of the written forms of a request has all its tools.
+    let has = |tool: &str| sent.iter().any(|request| request.contains(tool));
+    assert!(has("\"edit\"") && !has("\"apply_patch\""), "tools that fit the model: {sent:?}");
 }
 
 /// Changes of the probe, and the line of `--prove`.
