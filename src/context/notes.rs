@@ -82,5 +82,5 @@ pub(in crate::context) fn told_mode(message: &Message) -> Option<Mode> {
             _ if text.starts_with(environment::START) => named(text.split_once(MODE_LINE)?.1),
             _ => None,
         })
-        .last()
+        .next_back()
 }

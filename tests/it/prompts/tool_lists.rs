@@ -89,7 +89,8 @@ async fn misspelled_tool_is_an_error() {
 }
 
 /// The model, its settings, flags, tools that it is offered, and tools that it is not offered.
-const OFFERS: [(&str, &str, &[&str], &[&str], &[&str]); 9] = [
+type Offer = (&'static str, &'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
+const OFFERS: [Offer; 9] = [
     ("test/gpt-6.1-sol", "", &[], &["apply_patch", "write", "bash_output"], &["edit"]),
     ("test/openai/gpt-oss-120b", "", &[], &["apply_patch"], &["edit"]),
     ("test/o4-mini", "", &[], &["apply_patch"], &["edit"]),

@@ -14,7 +14,7 @@ use super::model::{Entry, Kind};
 
 fn message(role: Role) -> IncomingMessage {
     let parts = vec![Part::text("text")];
-    IncomingMessage { id: MessageId::new(), role, parts, extra: MessageExtra::default(), by_model: false }
+    IncomingMessage { id: MessageId::new(), role, parts, extra: MessageExtra::default(), by_model: false, is_forwarded: false }
 }
 
 impl History {
