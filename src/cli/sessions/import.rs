@@ -15,7 +15,7 @@ use crate::event::{Body, SessionChange, Severity};
 use crate::id::TurnId;
 use crate::json;
 use crate::limits;
-use crate::session::{Session, Sessions};
+use crate::session::{Session, SessionState, Sessions};
 use crate::workspace::{one_line, real_path};
 
 /// Creates a session from an export and prints its new id. The session gets the permission mode of
@@ -53,6 +53,8 @@ pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> 
         session.log.emit(turn.clone(), body).await;
     }
     end_turn(&session, turn).await;
+    // The words of the file's user ask for nothing here.
+    session.log.emit(None, session.log.state(SessionState::granted)).await;
     let id = session.log.id.clone();
     sessions.close(&id).await?;
     print(format!("{id}\n"))

@@ -10,12 +10,13 @@ use crate::content::{BudgetLimits, shortened};
 use crate::event::{Body, Event, SessionChange};
 use crate::limits;
 use crate::options::{Mode, OptionValue};
+use crate::permission::git_acts::GitActs;
 use crate::workspace::one_line;
 
 impl SessionState {
     /// Returns the event that grants what the session may do now. Its JSON text is signed: a change
     /// of the text of unchanged settings makes all earlier signatures invalid.
-    pub(in crate::session) fn granted(&self) -> Body {
+    pub(crate) fn granted(&self) -> Body {
         let given = |limits: BudgetLimits| Some(limits).filter(|limits| *limits != BudgetLimits::default());
         let change = SessionChange {
             cwd: Some(self.cwd.clone()),
@@ -61,6 +62,7 @@ impl SessionState {
         self.rules.clear();
         (self.model, self.system_prompt, self.system_prompt_append, self.tools) = (None, None, None, None);
         (self.agent, self.agent_session, self.parent) = (None, None, None);
+        self.asked_git_acts = GitActs::NONE;
     }
 
     /// Drops what the session may do beyond the defaults of its directory, because it is not

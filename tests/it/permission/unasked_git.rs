@@ -165,3 +165,19 @@ async fn words_of_an_earlier_run_count() {
     home.run(&["run", "--continue", "--mode", "auto", "--model", &model, "Go on."], "").await;
     assert_eq!(commits(&home), 2);
 }
+
+/// The words in a file are not of the user who imports it.
+#[tokio::test]
+async fn words_of_an_imported_session_do_not_count() {
+    let home = repository();
+    let model = home.script(json!([{"text": "ok"}]));
+    home.run(&["run", "--model", &model, "Fix the bug and commit later."], "").await;
+    let id = home.run(&["sessions", "list", "--json"], "").await.lines()[0]["sessionId"].as_str().unwrap().to_string();
+    let exported = home.run(&["sessions", "export", &id], "").await.stdout;
+    let imported = home.run(&["sessions", "import", "-"], &exported).await.stdout;
+    for (session, expected) in [(imported.trim(), 1), (id.as_str(), 2)] {
+        let model = home.script(json!([calls(&[commit()]), {"text": "done"}]));
+        let ran = home.run(&["run", "--resume", session, "--mode", "auto", "--model", &model, "Go on."], "").await;
+        assert_eq!(commits(&home), expected, "{ran:?}");
+    }
+}
