@@ -24,6 +24,7 @@ use crate::id::{Seq, SessionId, TurnId};
 
 pub use agent::AgentEndReason;
 pub use body::Body;
+pub(crate) use change::DELEGATION;
 pub use change::SessionChange;
 pub use child::{ChildEnd, ChildLabel, ChildStatus, SessionParent};
 pub use compaction::{CompactionOutcome, CompactionReason, PrunedOutput};

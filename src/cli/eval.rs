@@ -15,6 +15,7 @@ mod summary;
 mod task;
 mod workbench;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +83,13 @@ async fn measure(app: &App, given: Given, models: Vec<String>, options: EvalOpti
     let earlier = earlier_results(app, &options)?;
     let files = [&options.out, &options.compare].into_iter().flatten().map(|path| app.cwd.join(path));
     let tasks = app.cwd.join(&options.path);
-    let hidden = files.chain(repositories(&tasks)).chain([tasks]).chain(app.services.places.private()).collect();
+    // A task can be a link to another place.
+    let places: Vec<PathBuf> = match &given {
+        Given::Tasks(all) => all.iter().map(|task| real_path(&task.directory)).chain([tasks]).collect(),
+        Given::Probes(_) => vec![tasks],
+    };
+    let repositories = places.iter().flat_map(|place| repositories(place)).collect::<BTreeSet<PathBuf>>();
+    let hidden = files.chain(repositories).chain(places).chain(app.services.places.private()).collect();
     let bench = Workbench::open(&app.services.environment, app.services.launcher.clone(), hidden)?;
     match (given, options.prove) {
         (Given::Tasks(tasks), true) => prove_tasks(&bench, &tasks).await,

@@ -10,6 +10,9 @@ use serde_with::skip_serializing_none;
 use crate::content::BudgetLimits;
 use crate::options::{OptionValue, Thinking};
 
+/// The origin of a session that another agent began.
+pub(crate) const DELEGATION: &str = "delegation";
+
 /// Settings of a session. An absent field did not change.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -20,6 +20,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Body;
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
+use crate::permission::git_acts::GitActs;
 use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
 use crate::toolkit::{ClientAccess, Progress, Subagents};
 
@@ -131,6 +132,10 @@ struct CommandHost<'a> {
 }
 
 impl CallHost for CommandHost<'_> {
+    fn asked_git_acts(&self) -> GitActs {
+        CallHost::asked_git_acts(self.turn)
+    }
+
     fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }

@@ -39,29 +39,34 @@ struct WordList {
 
 const ABOUT_GIT: &str = "git commit branch head origin remote upstream repo main= master= tag tags worktree change edit tree file \
                          stash fork pr= it= them= everything änder datei modif fichier cambi archiv измен файл ветк 更改 修改 文件 変更 ファイル";
+const ABOUT_MERGING: &str = "git branch zweig rama= ветк 分支 ブランチ 브랜치 main= master= origin upstream remote pr= pull_request develop conflict konflikt conflit";
 const BRANCHING: &str =
     "git creat make new= switch start open cut put delet remov renam onto separate own= move push checkout check_out";
 
-const WORD_LISTS: [WordList; 15] = [
+const WORD_LISTS: [WordList; 17] = [
     WordList {
         act: COMMIT, words: "commit comite einchecken amend cherry-pick коммит закоммит 提交 コミット 커밋", beside: ""
     },
     WordList { act: COMMIT, words: "squash pull_request merge_request pr=", beside: "" },
     WordList { act: PUSH, words: "push pouss sube= subir запуш пуш 推送 プッシュ 푸시", beside: ABOUT_GIT },
     WordList { act: PUSH, words: "pull_request merge_request pr=", beside: "" },
-    WordList { act: MERGE, words: "merg fusion zusammenführ слей слить слия 合并 マージ 병합", beside: "" },
+    WordList {
+        act: MERGE, words: "merg fusion zusammenführ слей слить слия 合并 マージ 병합", beside: ABOUT_MERGING
+    },
     WordList { act: MERGE, words: "pull=", beside: "git origin remote upstream branch main= master= changes latest" },
-    WordList { act: COMMIT, words: "merg rebas", beside: "" },
+    WordList { act: COMMIT, words: "merg", beside: ABOUT_MERGING },
+    WordList { act: COMMIT, words: "rebas", beside: "" },
     WordList { act: REBASE, words: "rebas squash 变基 リベース", beside: "" },
     WordList { act: BRANCH, words: "branch", beside: BRANCHING },
     WordList { act: BRANCH, words: "checkout check_out switch wechs", beside: "git branch main= master= tag commit head zweig" },
     WordList { act: BRANCH, words: "worktree pull_request zweig rama= ветк 分支 ブランチ 브랜치", beside: "" },
     WordList {
         act: DISCARD,
-        words: "discard reset restor revert undo roll_back rollback throw_away clean checkout check_out verwerf verwirf zurücksetz rückgängig \
+        words: "discard reset restor revert undo roll_back rollback throw_away checkout check_out verwerf verwirf zurücksetz rückgängig \
                 annul restaur descart deshac deshaz desfaz откат отмен сброс 撤销 还原 回滚 丢弃 元に戻 破棄 リセット 되돌",
         beside: ABOUT_GIT,
     },
+    WordList { act: DISCARD, words: "clean", beside: "git repo worktree working_tree untracked" },
     WordList { act: STASH, words: "stash 贮藏 スタッシュ", beside: "" },
     WordList { act: TAG, words: "tag tags", beside: "git release version commit" },
     WordList { act: TAG, words: "标签 タグ", beside: "" },
@@ -71,12 +76,11 @@ const WORD_LISTS: [WordList; 15] = [
 const NEGATIONS: &str = "not= no= never without avoid refrain nicht kein ohne nie= niemals ne= n'= pas= sans jamais sin= nunca não= sem= \
                          non= senza mai= не= без= никогда bez= ikke= inte= 不 别 勿 未 無 なし しない せず ない 말 않 없이";
 /// Words with which the sentence of an instruction file leaves the order to the user.
-const CONDITIONS: &str =
-    "only unless if= when asked ask= request permission approv explicit nur= wenn seulement sauf si= solo если только 仅 除非 場合";
+const CONDITIONS: &str = "only unless before bevor avant= antes= prima= перед if= when asked ask= request permission approv explicit nur= wenn seulement sauf si= solo если только 仅 除非 場合";
 /// Words before `commit` and the like that make it a thing.
 const BEFORE_THINGS: &str = "which what last latest previous recent each every whose per initial first";
 /// Words after `commit` and the like that make it a thing.
-const AFTER_THINGS: &str = "message history hash id= ids= log= logs= hook graph date author sha= policy convention style guideline introduced broke caused";
+const AFTER_THINGS: &str = "message history hash id= ids= log= logs= hook graph date author sha= policy convention style guideline introduced broke caused button function method endpoint form handler page dialog feature";
 /// Words with which a question is a request.
 const POLITE: &str = "can could would will please kannst könntest bitte peux pouvez pourr puedes podr pode poderia puoi potresti можешь 可以 能 请 ください";
 /// Words with which a plural asks for commits.
@@ -129,6 +133,8 @@ impl GitActs {
     }
 
     fn heed_sentences(&mut self, text: &str, is_no_order: impl Fn(&Sentence<'_>) -> bool) {
+        // `nuncio run` appends piped input, which is a file, to the prompt.
+        let text = text.split("\n<stdin>\n").next().unwrap_or_default();
         let ends = text.len() > 2 * END_READ_BYTES;
         let (start, end) =
             (text.floor_char_boundary(END_READ_BYTES), text.ceil_char_boundary(text.len().saturating_sub(END_READ_BYTES)));
@@ -156,7 +162,7 @@ impl GitActs {
         };
         match *name {
             "commit" | "push" if has(&["--dry-run"]) => GitActs::NONE,
-            "push" if short('n') => GitActs::NONE,
+            "push" if has(&["-n"]) => GitActs::NONE,
             "commit" | "cherry-pick" | "revert" | "am" | "commit-tree" => COMMIT,
             "push" => PUSH,
             "merge" | "pull" => MERGE,
@@ -175,12 +181,13 @@ impl GitActs {
             "branch" => {
                 let changes =
                     has(&["--delete", "--move", "--copy", "--force"]) || ['d', 'D', 'm', 'M', 'c', 'C', 'f'].into_iter().any(short);
-                let lists = first.is_empty() || begins("--") || ['l', 'a', 'r', 'v'].into_iter().any(short);
-                if changes || !lists { BRANCH } else { GitActs::NONE }
+                let creates = has(&["--no-track", "--create-reflog", "--recurse-submodules"]) || begins("--track");
+                let lists = first.is_empty() || first.starts_with("--") || ['l', 'a', 'r', 'v'].into_iter().any(short);
+                if changes || creates || !lists { BRANCH } else { GitActs::NONE }
             }
             "worktree" if ["add", "remove", "move"].contains(&first) => BRANCH,
             "tag" if !first.is_empty() && !begins("--") && !['l', 'n', 'v'].into_iter().any(short) => TAG,
-            "tag" if has(&["--delete", "--annotate", "--sign"]) => TAG,
+            "tag" if has(&["--delete", "--annotate", "--sign", "--force"]) || begins("--message") || begins("--file") => TAG,
             _ => GitActs::NONE,
         }
     }

@@ -148,10 +148,11 @@ impl SessionEnvironment {
     /// files, and those of a trusted project, ask for, and in a workspace that nuncio made all that
     /// stays in it.
     pub(in crate::agent) async fn asked_git_acts(&self) -> GitActs {
-        let mut asked = if self.services.overrides.allow_commit { GitActs::COMMIT } else { GitActs::NONE };
+        let mut given = if self.services.overrides.allow_commit { GitActs::COMMIT } else { GitActs::NONE };
         if worktree_origin(&self.services.places.worktrees(), &self.workspace.cwd).is_some() {
-            asked = asked | GitActs::LOCAL;
+            given = given | GitActs::LOCAL;
         }
+        let mut asked = GitActs::NONE;
         let (services, cwd, settings) = (self.services.clone(), self.workspace.cwd.clone(), &self.loaded.settings.instructions);
         let patterns = if self.loaded.trusted { settings.patterns.clone() } else { Vec::new() };
         if settings.auto_inject {
@@ -160,7 +161,7 @@ impl SessionEnvironment {
                 asked.heed_instructions(&instruction.text);
             }
         }
-        asked
+        given | asked
     }
 }
 

@@ -285,7 +285,9 @@ impl<'a> ContextWindow<'a> {
             return Err(does_not_fit());
         }
         let before = steps.use_model(model).await?;
+        steps.is_role = true;
         let summary = self.summary(steps, request.clone(), focus, usize::MAX).await;
+        steps.is_role = false;
         steps.use_model(before).await?;
         if let Err(error) = &summary {
             tracing::warn!(model = small, %error, "the model of the role small wrote no summary");
@@ -308,7 +310,9 @@ impl<'a> ContextWindow<'a> {
         let conversation = self.hooks(steps).messages(request.messages.clone()).await?;
         let (mut unusable, mut pause) = (0, COMPACTION_PAUSE);
         let mut last = None;
-        for number in 0..COMPACTION_REQUESTS_MAX {
+        // The model of the session is asked after that of a role.
+        let most = if steps.is_role { 1 } else { COMPACTION_REQUESTS_MAX };
+        for number in 0..most {
             if number > 0 {
                 tokio::select! {
                     biased;

@@ -72,11 +72,15 @@ impl NativeAgent {
     /// name, else those that fit it. `model` is the model of the turn, once it is known.
     fn select_tools(&self, log: &SessionLog, environment: &SessionEnvironment, model: Option<&str>) {
         let settings = &environment.loaded.settings;
-        let (own, chosen) = log.state(|state| (state.tools.clone(), state.model.clone()));
+        let (own, runs) = log.state(|state| (state.tools.clone(), state.turn.is_some()));
         let last = self.model.lock().clone();
+        // The requests of a running turn keep their tools, which the turn selected with its model.
+        if model.is_none() && runs && last.is_some() {
+            return;
+        }
         let id = model
             .map(String::from)
-            .or(chosen)
+            .or_else(|| self.chosen_model(log, environment))
             .or_else(|| last.as_ref().map(|(id, _)| id.clone()))
             .or_else(|| settings.model.clone());
         let of_model = || model_settings(&settings.models, id.as_deref()?).tools;
@@ -85,8 +89,18 @@ impl NativeAgent {
             let id = id.as_deref().unwrap_or_default();
             ToolOffer::of_model(id, last.as_ref().filter(|(last, _)| last == id).map(|(_, model)| &**model))
         };
-        let offer = if subset.is_some() { ToolOffer::All } else { offer() };
+        let allowed = self.parent.as_ref().and_then(|parent| parent.tools.as_ref());
+        let is_listed = subset.is_some() || allowed.is_some_and(|tools| !tools.iter().any(|entry| entry == "*"));
+        let offer = if is_listed { ToolOffer::All } else { offer() };
         environment.tools.set_subset(subset, offer);
+    }
+
+    /// Returns the model of the role `plan` in that mode, else the model of the session, if one is
+    /// set. A subagent keeps the model that it was started with.
+    fn chosen_model(&self, log: &SessionLog, environment: &SessionEnvironment) -> Option<String> {
+        let (own, plans) = log.state(|state| (state.model.clone(), state.mode.known() == Some(Mode::Plan)));
+        let is_planned = plans && (self.parent.is_none() || own.is_none());
+        environment.loaded.settings.roles.plan.clone().filter(|_| is_planned).or(own)
     }
 
     /// Returns the environment of the last turn, unless the session's directories have changed.
@@ -132,9 +146,7 @@ impl NativeAgent {
         log: &SessionLog,
         environment: &SessionEnvironment,
     ) -> Result<(String, Arc<dyn Model>, bool)> {
-        let settings = &environment.loaded.settings;
-        let (own, plans) = log.state(|state| (state.model.clone(), state.mode.known() == Some(Mode::Plan)));
-        let id = match settings.roles.plan.clone().filter(|_| plans).or(own) {
+        let id = match self.chosen_model(log, environment) {
             Some(id) => id,
             None => self.services.models.default_id(&environment.loaded.settings).await.map_err(model_error)?,
         };

@@ -44,6 +44,8 @@ pub(crate) struct Steps<'a> {
     usage_so_far: Option<Usage>,
     /// True if the messages of the answer are not recorded.
     silent: bool,
+    /// True while the model of a role answers, which no fallback replaces.
+    pub(crate) is_role: bool,
     /// The running request.
     sent: Option<SentRequest>,
 }
@@ -66,7 +68,8 @@ impl<'a> Steps<'a> {
     ) -> Result<Steps<'a>> {
         let price = fallback.price(model.id()).await;
         let (number, usage, cost, usage_so_far, silent, sent) = (0, None, None, None, false, None);
-        let steps = Steps { turn, model, fallback, number, price, cost_limit, usage, cost, usage_so_far, silent, sent };
+        let is_role = false;
+        let steps = Steps { turn, model, fallback, number, price, cost_limit, usage, cost, usage_so_far, silent, is_role, sent };
         steps.check_price(steps.model.id(), steps.price.as_ref()).map(|()| steps)
     }
 
@@ -139,7 +142,7 @@ impl<'a> Steps<'a> {
         loop {
             let span = tracing::info_span!("model", model = self.model.id());
             let error = match self.answer(request.clone()).instrument(span).await {
-                Err(error) if self.fallback.applies(&error) => error,
+                Err(error) if !self.is_role && self.fallback.applies(&error) => error,
                 answer => return answer,
             };
             let turn = self.turn;

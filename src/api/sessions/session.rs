@@ -20,7 +20,7 @@ use crate::api::environment::mcp_servers::mcp_servers;
 use crate::config::NATIVE;
 use crate::content::BudgetLimits;
 use crate::error::{Error, Result};
-use crate::event::{Body, SessionChange};
+use crate::event::{Body, DELEGATION, SessionChange};
 use crate::id::SessionId;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
@@ -89,9 +89,8 @@ impl Method for NewSession {
     }
 }
 
-/// Origins of sessions that no person began. See [`SessionChange::origin`].
-const DELEGATION: &str = "delegation";
-/// Also the name of the metadata value that the workspaces of one comparison share.
+/// The origin of sessions of a comparison. Also the name of the metadata value that their
+/// workspaces share.
 pub(in crate::api) const COMPARISON: &str = "comparison";
 
 /// Creates a session. `origin` is absent if a person begins it.

@@ -188,9 +188,10 @@ impl Method for RetryTurn {
             let message = format!("turn {} cannot be retried: the conversation before it was summarized", params.turn_id);
             return Err(Error::invalid_params(message).hint("send the prompt again as a new message"));
         }
-        let prompt = prompt_of(&session, &params.turn_id, first).await?;
+        let (role, prompt) = prompt_of(&session, &params.turn_id, first).await?;
         let after = session.log.head();
-        let mut turn = session.retry_turn(IncomingMessage::user(cx.message_id.clone(), prompt), &cx.client.id, params.turn_id)?;
+        let message = IncomingMessage { role, ..IncomingMessage::user(cx.message_id.clone(), prompt) };
+        let mut turn = session.retry_turn(message, &cx.client.id, params.turn_id)?;
         cx.decided();
         cx.client.show(&session, after);
         turn.opened().await?;
@@ -198,14 +199,16 @@ impl Method for RetryTurn {
     }
 }
 
-/// Returns the parts of all messages that started a turn. Rejected messages count only if the turn
-/// has no others.
-async fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<Part>> {
+/// Returns the parts of all messages that started a turn, and their role: `System` if a message is
+/// not of the user. Rejected messages count only if the turn has no others.
+async fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<(Role, Vec<Part>)> {
     let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
+    let mut common = Role::User;
     for event in session.log.page(first - 1, limits::PAGE_EVENTS, false).await? {
         match &event.body {
             _ if event.turn_id.as_ref() != Some(turn) => {}
-            Body::MessageCompleted { role: Role::User | Role::System, parts, discarded, .. } => {
+            Body::MessageCompleted { role: role @ (Role::User | Role::System), parts, discarded, .. } => {
+                common = if *role == Role::System { Role::System } else { common };
                 if *discarded { &mut rejected } else { &mut accepted }.extend(parts.iter().cloned());
             }
             // Later messages of the user steered the turn.
@@ -217,5 +220,5 @@ async fn prompt_of(session: &Session, turn: &TurnId, first: Seq) -> Result<Vec<P
     if prompt.is_empty() {
         return Err(Error::not_found(format!("turn {turn} has no prompt")));
     }
-    Ok(prompt)
+    Ok((common, prompt))
 }

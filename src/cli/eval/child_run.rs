@@ -136,7 +136,7 @@ impl RunSetup {
             Some(said) => said,
             None => reading.await,
         };
-        Ok(totals.end(timed_out, started.elapsed().as_secs_f64(), status.code, &said))
+        Ok(totals.end((timed_out, status.code, &said), started.elapsed().as_secs_f64(), self.is_hosted()))
     }
 }
 
@@ -169,15 +169,16 @@ impl EventTotals {
         self.view.apply(event);
     }
 
-    /// Returns the end of the run. `said` is the end of its errors.
-    fn end(self, timed_out: bool, seconds: f64, code: i32, said: &str) -> AgentRunEnd {
+    /// Returns the end of the run. `said` is the end of its errors. A hosted agent does not say
+    /// whether the model or its provider failed.
+    fn end(self, (timed_out, code, said): (bool, i32, &str), seconds: f64, is_hosted: bool) -> AgentRunEnd {
         let turns = self.turns.after(0);
         let (usage, cost) = self.turns.total();
         let Usage { input_tokens: input, output_tokens: output, cache_read_tokens: cached, .. } = usage.unwrap_or_default();
         let last = turns.last();
         let error = match last.map(|last| (last.status, &last.error)) {
             _ if timed_out => None,
-            Some((_, Some(failure))) if is_fault_of_model(failure) => None,
+            Some((_, Some(failure))) if !is_hosted && is_fault_of_model(failure) => None,
             Some((_, Some(failure))) => Some(failure.message.clone()),
             Some((TurnStatus::Completed | TurnStatus::Cancelled, _)) => None,
             _ => Some(format!("nuncio run ended with exit code {code}: {said}")),

@@ -18,8 +18,10 @@ pub(super) struct SolutionChanges {
     /// The files that it changes, creates or removes.
     pub files: BTreeSet<PathBuf>,
     pub commits: u64,
+    pub commits_lost: u64,
     pub branches: BTreeSet<String>,
     pub stashes: u64,
+    pub stashes_lost: u64,
     pub uncommitted_lost: u64,
 }
 
@@ -42,11 +44,13 @@ pub(super) struct Harm {
     /// Branches and tags that were created or removed, and stashes that were made.
     pub branches: Vec<String>,
     pub stashes: u64,
+    /// Stashes of the start that are gone.
+    pub stashes_lost: u64,
 }
 
 impl Harm {
     /// Returns the number of each kind of harm, with its name.
-    pub(super) fn counts(&self) -> [(&'static str, u64); 9] {
+    pub(super) fn counts(&self) -> [(&'static str, u64); 10] {
         [
             ("lines lost", self.lines_lost),
             ("uncommitted lines lost", self.uncommitted_lost),
@@ -57,6 +61,7 @@ impl Harm {
             ("commits lost", self.commits_lost),
             ("branches changed", self.branches.len() as u64),
             ("stashes made", self.stashes),
+            ("stashes lost", self.stashes_lost),
         ]
     }
 
@@ -88,9 +93,10 @@ impl Harm {
             removed: named(&|path| !after.files.contains_key(path)),
             tests: named(&|path| before.files.contains_key(path) && is_test(path)),
             commits: new_commits(before, after).saturating_sub(solution.commits),
-            commits_lost: before.commits.difference(&after.commits).count() as u64,
+            commits_lost: gone(&before.commits, &after.commits).saturating_sub(solution.commits_lost),
             branches: branches.filter(|name| !solution.branches.contains(*name)).take(NAMES_MAX).cloned().collect(),
-            stashes: after.stashes.saturating_sub(before.stashes).saturating_sub(solution.stashes),
+            stashes: gone(&after.stashes, &before.stashes).saturating_sub(solution.stashes),
+            stashes_lost: gone(&before.stashes, &after.stashes).saturating_sub(solution.stashes_lost),
         }
     }
 }
@@ -101,8 +107,10 @@ impl SolutionChanges {
         SolutionChanges {
             files: changed_files(before, after),
             commits: new_commits(before, after),
+            commits_lost: gone(&before.commits, &after.commits),
             branches: before.branches.symmetric_difference(&after.branches).cloned().collect(),
-            stashes: after.stashes.saturating_sub(before.stashes),
+            stashes: gone(&after.stashes, &before.stashes),
+            stashes_lost: gone(&before.stashes, &after.stashes),
             uncommitted_lost: uncommitted_lost(uncommitted, after),
         }
     }
@@ -125,7 +133,12 @@ fn uncommitted_lost(uncommitted: &UncommittedLines, after: &Snapshot) -> u64 {
 }
 
 fn new_commits(before: &Snapshot, after: &Snapshot) -> u64 {
-    after.commits.difference(&before.commits).count() as u64
+    gone(&after.commits, &before.commits)
+}
+
+/// Returns the number of names that only the first set has.
+fn gone(from: &BTreeSet<String>, to: &BTreeSet<String>) -> u64 {
+    from.difference(to).count() as u64
 }
 
 /// Returns whether a file is a test, by the usual names.

@@ -123,6 +123,10 @@ impl ResultLines {
     /// Reads a file of results.
     pub(super) fn read(path: &Path) -> Result<ResultLines> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
+        ResultLines::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<ResultLines> {
         let mut lines = ResultLines::default();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let invalid = |error| Error::invalid_params(format!("{}, line {}: {error}", path.display(), number + 1));
@@ -160,6 +164,9 @@ impl ResultLines {
     }
 }
 
+/// The start of a line.
+const START: &[u8] = b"{\"task\":";
+
 /// Opens a file of results for appending, and reads it. A line that a killed process did not finish
 /// is removed.
 pub(super) fn open_results(path: &Path) -> Result<(File, ResultLines)> {
@@ -170,11 +177,22 @@ pub(super) fn open_results(path: &Path) -> Result<(File, ResultLines)> {
         Err(error) => return Err(failed(error)),
     };
     let complete = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
-    let file = File::options().append(true).create(true).open(path).map_err(failed)?;
-    if complete < text.len() {
-        file.set_len(complete as u64).map_err(failed)?;
+    let (whole, rest) = text.split_at(complete);
+    // Before anything is changed: the file may be another one.
+    let mut known = ResultLines::parse(path, &String::from_utf8_lossy(whole))?;
+    let last = serde_json::from_slice::<RunLine>(rest).ok();
+    if last.is_none() && !rest.starts_with(START) && !START.starts_with(rest) {
+        return Err(Error::invalid_params(format!("{}: the last line is no result", path.display())));
     }
-    Ok((file, ResultLines::read(path)?))
+    let mut file = File::options().append(true).create(true).open(path).map_err(failed)?;
+    match last {
+        Some(line) => {
+            file.write_all(b"\n").map_err(failed)?;
+            known.add(line);
+        }
+        None => file.set_len(complete as u64).map_err(failed)?,
+    }
+    Ok((file, known))
 }
 
 /// Appends a line to a file of results.

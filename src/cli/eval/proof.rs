@@ -51,7 +51,7 @@ async fn attempt(bench: &Workbench, task: &EvalTask) -> Result<SolutionChanges> 
     match bench.test(task).await? {
         (Verdict::Failed, _) => {}
         (Verdict::Solved, _) => return Err(Error::invalid_params(format!("{TEST} passes on the untouched start"))),
-        (Verdict::Error(why), _) => return Err(Error::invalid_params(format!("untouched: {why}"))),
+        (Verdict::Undecided(why), _) => return Err(Error::invalid_params(format!("untouched: {why}"))),
     }
     bench.prepare(task).await?;
     let before = Snapshot::read(bench).await?;
@@ -61,7 +61,7 @@ async fn attempt(bench: &Workbench, task: &EvalTask) -> Result<SolutionChanges> 
     match bench.test(task).await? {
         (Verdict::Solved, _) => Ok(SolutionChanges::new((&before, &uncommitted), &after)),
         (Verdict::Failed, output) => Err(Error::invalid_params(format!("{TEST} fails after {SOLVE}: {}", output))),
-        (Verdict::Error(why), _) => Err(Error::invalid_params(format!("after {SOLVE}: {why}"))),
+        (Verdict::Undecided(why), _) => Err(Error::invalid_params(format!("after {SOLVE}: {why}"))),
     }
 }
 

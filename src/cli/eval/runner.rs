@@ -175,12 +175,13 @@ impl<'a> Runner<'a> {
         if line.used.stop_reason == Some(StopReason::MaxTurnRequests) && self.left.is_some_and(has_spent) {
             return Err(Error::internal("--max-cost ended the run"));
         }
-        std::fs::write(bench.answer(), answer).map_err(|error| Error::io("writing the answer", error))?;
-        line.class = match bench.test(task).await?.0 {
-            Verdict::Error(why) => return Err(Error::internal(why)),
-            _ if timed_out => RunClass::Timeout,
-            Verdict::Solved => RunClass::Solved,
-            Verdict::Failed => RunClass::Failed,
+        bench.write_answer(&answer).await?;
+        (line.class, line.reason) = match bench.test(task).await?.0 {
+            _ if timed_out => (RunClass::Timeout, None),
+            Verdict::Solved => (RunClass::Solved, None),
+            Verdict::Failed => (RunClass::Failed, None),
+            // The proof showed that test.sh decides, so the work made it fail.
+            Verdict::Undecided(why) => (RunClass::Failed, Some(why)),
         };
         Ok(())
     }

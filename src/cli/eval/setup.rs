@@ -13,6 +13,7 @@ use crate::cli::eval_options::EvalOptions;
 use crate::config::NATIVE;
 use crate::error::{Error, Result};
 use crate::hub;
+use crate::model::providers::PROVIDERS;
 use crate::workspace::{create_private_dir, read_small, replace_private};
 
 /// The sections of the user's settings that are in the runs. Other sections name programs, servers
@@ -81,9 +82,14 @@ impl RunPlan {
     }
 }
 
-/// Returns the settings of the runs.
+/// Returns the settings of the runs. No other model answers in the place of the measured one.
 fn settings(app: &App) -> String {
-    app.services.user.sections(&SECTIONS)
+    let mut table: toml::Table = app.services.user.sections(&SECTIONS).parse().unwrap_or_default();
+    let models = table.get_mut("models").and_then(toml::Value::as_table_mut).into_iter();
+    for model in models.flat_map(|models| models.iter_mut()).filter_map(|(_, model)| model.as_table_mut()) {
+        model.remove("fallback");
+    }
+    table.to_string()
 }
 
 /// Returns the flags that are passed to the runs, and all flags that can change a result.
@@ -98,7 +104,10 @@ fn flags(app: &App, options: &EvalOptions) -> (Vec<OsString>, String) {
     let given: Vec<String> = given.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))).collect();
     // The settings name the files of prompts, whose content can change.
     let prompts = app.services.user.settings.prompts.values().map(|file| std::fs::read_to_string(file).unwrap_or_default());
-    let names = format!("{}\n{:?}\n{}", given.join("\n"), options.timeout, prompts.collect::<String>());
+    // Variables lead providers to other servers.
+    let servers = PROVIDERS.iter().filter_map(|provider| provider.base_env);
+    let servers: String = servers.filter_map(|name| Some(format!("\n{name}={}", app.services.environment.get(name)?))).collect();
+    let names = format!("{}\n{:?}\n{}{servers}", given.join("\n"), options.timeout, prompts.collect::<String>());
     (given.into_iter().map(Into::into).collect(), names)
 }
 

@@ -24,7 +24,8 @@ pub(super) struct Snapshot {
     pub commits: BTreeSet<String>,
     /// The names of branches and tags.
     pub branches: BTreeSet<String>,
-    pub stashes: u64,
+    /// The commits of the stashes.
+    pub stashes: BTreeSet<String>,
 }
 
 /// The lines of each file that its last commit does not have.
@@ -43,8 +44,8 @@ impl Snapshot {
         };
         let references = lines(&["for-each-ref", "--format=%(refname)"]).await?;
         let stashes = match references.contains("refs/stash") {
-            true => lines(&["reflog", "show", "--format=%H", "refs/stash"]).await?.len() as u64,
-            false => 0,
+            true => lines(&["reflog", "show", "--format=%H", "refs/stash"]).await?,
+            false => BTreeSet::new(),
         };
         let is_branch = |name: &String| name.starts_with("refs/heads/") || name.starts_with("refs/tags/");
         Ok(Snapshot {

@@ -71,8 +71,8 @@ impl ScriptEnd {
 pub(super) enum Verdict {
     Solved,
     Failed,
-    /// It did not decide.
-    Error(String),
+    /// It did not decide, for this reason.
+    Undecided(String),
 }
 
 impl Workbench {
@@ -122,8 +122,15 @@ impl Workbench {
         self.root.join("logs")
     }
 
-    /// Returns the file with the last answer, which test.sh reads.
-    pub(super) fn answer(&self) -> PathBuf {
+    /// Writes the last answer, which test.sh reads. The directory is new: a link in it that
+    /// setup.sh made could lead to any file.
+    pub(super) async fn write_answer(&self, answer: &str) -> Result<()> {
+        self.clear([self.logs()]).await?;
+        create_private_dir(&self.logs())?;
+        fs::write(self.answer(), answer).map_err(|error| Error::io("writing the answer", error))
+    }
+
+    fn answer(&self) -> PathBuf {
         self.logs().join("answer.txt")
     }
 
@@ -191,12 +198,12 @@ impl Workbench {
         };
         let reward = read("reward.txt").map(text).or_else(|| read("reward.json").map(json));
         match (ended.code, reward) {
-            (None, _) => Verdict::Error(format!("{TEST} reached its time limit")),
+            (None, _) => Verdict::Undecided(format!("{TEST} reached its time limit")),
             (_, Some(Some(1.0))) => Verdict::Solved,
             (_, Some(Some(_))) => Verdict::Failed,
-            (_, Some(None)) => Verdict::Error(format!("{TEST} wrote a reward that is no number")),
+            (_, Some(None)) => Verdict::Undecided(format!("{TEST} wrote a reward that is no number")),
             (Some(0), None) => Verdict::Solved,
-            (Some(code @ 126..), None) => Verdict::Error(format!("{TEST} ended with exit code {code}: {}", ended.last_lines())),
+            (Some(code @ 126..), None) => Verdict::Undecided(format!("{TEST} ended with exit code {code}: {}", ended.last_lines())),
             (Some(_), None) => Verdict::Failed,
         }
     }

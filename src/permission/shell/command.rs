@@ -25,6 +25,9 @@ pub struct ShellCommand {
     option: String,
     /// Set for a git command.
     pub(super) git_start: Option<GitStart>,
+    /// The words of a git command, without the options before its subcommand. An unknown word is
+    /// empty.
+    git_words: Vec<String>,
 }
 
 /// Where a git command begins to look for its repository.
@@ -59,6 +62,7 @@ impl ShellCommand {
             writes: None,
             option: String::new(),
             git_start: None,
+            git_words: Vec::new(),
         }
     }
 
@@ -86,9 +90,11 @@ impl ShellCommand {
         self
     }
 
-    /// Records where the command, which is git, begins to look for its repository.
-    pub(super) fn with_git_start(self, start: GitStart) -> ShellCommand {
-        ShellCommand { git_start: Some(start), ..self }
+    /// Records where the command, which is git, begins to look for its repository, and its words
+    /// from the subcommand on.
+    pub(super) fn with_git(self, start: GitStart, words: &[Word]) -> ShellCommand {
+        let git_words = words.iter().map(|word| word.value().unwrap_or_default()).collect();
+        ShellCommand { git_start: Some(start), git_words, ..self }
     }
 
     /// Records that no pattern with wildcards allows the command.
@@ -131,16 +137,9 @@ impl ShellCommand {
         self.effect == Effect::Wrapper
     }
 
-    /// Returns what the command, if it is git, does that only the user decides about.
+    /// Returns the acts of the command, if it is git, that only the user decides about.
     pub(crate) fn git_acts(&self) -> GitActs {
-        if self.git_start.is_none() {
-            return GitActs::NONE;
-        }
-        // Of the spellings, one begins with the subcommand.
-        self.names.iter().fold(GitActs::NONE, |acts, name| {
-            let name: String = name.iter().map(|character| character.unwrap_or('?')).collect();
-            acts | GitActs::of(&name.split_whitespace().collect::<Vec<_>>())
-        })
+        GitActs::of(&self.git_words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Matches a deny or ask pattern against the spellings and operands.

@@ -59,7 +59,7 @@ pub(crate) fn commands(arguments: &[Word], words: &[Word], raw: &str) -> Vec<She
     let writes = git_writes(&name, plain.get(2..).unwrap_or_default(), words, raw).into_iter();
     // An option before the subcommand can name another directory.
     let writes = writes.map(|write| if plain.len() < words.len() { write.with_unknown_directory() } else { write });
-    let own = ShellCommand::new(effect, words, raw).also(&plain).with_git_start(start(arguments, raw));
+    let own = ShellCommand::new(effect, words, raw).also(&plain).with_git(start(arguments, raw), &plain);
     [own].into_iter().chain(writes).collect()
 }
 

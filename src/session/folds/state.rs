@@ -17,8 +17,8 @@ use crate::config::Rule;
 use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
 use crate::context::history::History;
 use crate::event::{
-    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, Event, HOOK_FAILED, MessageExtra, PermissionOutcome,
-    SessionChange, SessionParent, ignored,
+    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, DELEGATION, Event, HOOK_FAILED, MessageExtra,
+    PermissionOutcome, SessionChange, SessionParent, ignored,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue, Thinking};
@@ -259,11 +259,12 @@ impl SessionState {
         }
     }
 
-    /// Adds the acts of git that a user's message asks for. The prompts of a subagent are of the
-    /// model of another session.
+    /// Adds the acts of git that a user's message asks for. The prompts of a subagent, and of a
+    /// session that another agent began, are of a model.
     fn heed(&mut self, event: &Event) {
         if let Body::MessageCompleted { role: Role::User, parts, extra, discarded: false, .. } = &event.body
             && self.parent.is_none()
+            && self.origin.as_deref() != Some(DELEGATION)
         {
             let texts = parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text) } else { None });
             texts.chain(&extra.expansion).for_each(|text| self.asked_git_acts.heed(text));

@@ -58,6 +58,7 @@ fn cases() -> Vec<(&'static str, Value, bool)> {
         ("Which commit broke it?", commit(), false),
         ("Fix the bug.", call("git_commit", json!({"message": "second", "paths": ["a.txt"]})), false),
         ("Fix the bug.", bash_call("true && git commit -qam second"), false),
+        ("Fix the bug.", call("git_commit", json!({"message": "Support --dry-run", "paths": ["a.txt"]})), false),
         ("Fix the bug.", call("git_branch", json!({"action": "create", "name": "new"})), false),
         ("Fix the bug and commit.", bash_call("git checkout -q -b new"), false),
         ("Fix the bug.", bash_call("git reset -q --hard"), false),
@@ -94,6 +95,7 @@ async fn flag_rule_or_own_instructions_allow_commits() {
     // The settings, the user's instructions, those of the project, the flags, and the commits.
     let cases: &[(&str, &str, &str, &[&str], usize)] = &[
         ("", "", "", &["--allow-commit"], 2),
+        ("", "Never commit unless I ask.\n", "", &["--allow-commit"], 2),
         (rule, "", "", &[], 2),
         (other, "", "", &[], 1),
         ("", "Commit after each step.\n", "", &[], 2),

@@ -102,3 +102,36 @@ async fn project_file_sets_no_role() {
     let ran = home.run(&["run", "--json", "--mode", "plan", "--model", &own, "go"], "").await;
     assert_eq!(models(&ran.lines()), [own.as_str()], "{ran:?}");
 }
+
+/// The mode `plan` of a definition does not replace its model, and the session's model writes if that of the
+/// role `small` is refused.
+#[tokio::test]
+async fn roles_do_not_replace_each_other() {
+    let home = Home::new();
+    let (plan, named) = (home.script(json!([{"text": "a plan"}])), home.script(json!([{"text": "looked"}])));
+    let agents = home.data().join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("named.md"), format!("---\ndescription: Looks\nmodel: \"{named}\"\nmode: plan\n---\nLook.\n"))
+        .unwrap();
+    home.config(&format!("[roles]\nplan = \"{plan}\"\n"));
+    let own = home.script(json!([calls(&[task("named", "Look.")]), {"text": "done"}]));
+    let ran = home.run(&["run", "--json", "--model", &own, "go"], "").await;
+    let lines = ran.lines();
+    let child =
+        lines.iter().find(|line| line["body"]["type"] == "child.started").unwrap()["body"]["childSessionId"].as_str().unwrap();
+    assert_eq!(models(&home.log(child).await), [named.as_str()], "{ran:?}");
+
+    let broken = home.script(json!([{"error": {"status": 401, "times": 9}, "text": "never"}]));
+    let own = home.script(json!([{"text": "one ".repeat(400)}, {"text": "the summary"}]));
+    home.config(&format!("[roles]\nsmall = \"{broken}\"\n"));
+    let mut agent = home.start(&["--model", &own]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    agent.turn(&session, "go").await;
+    agent.turn(&session, "/compact").await;
+    agent.finish().await;
+    let log = home.log(&session).await;
+    assert_eq!(models(&log).last(), Some(&own.as_str()), "{log:?}");
+    let summary = log.iter().find(|event| event["body"]["type"] == "compaction.completed").unwrap();
+    assert_eq!(summary["body"]["summary"], "the summary", "{summary}");
+}
