@@ -86,7 +86,8 @@ def formats(llama):
     """Chat, Responses and Anthropic give the same texts and counts, and all use the cache."""
     settings(llama.port)
     # From here on, the first turn of each format finds the same cache.
-    answer(PROMPTS[0])
+    with Acp() as acp:
+        acp.prompt(PROMPTS[0])
     results = []
     for protocol in FORMATS:
         settings(llama.port, protocol)
