@@ -344,7 +344,7 @@ pub enum Body {
     #[serde(rename = "permission.updated")]
     #[non_exhaustive]
     PermissionUpdated {
-        /// The request.
+        /// The permission request.
         permission_id: PermissionId,
         /// As in `permission.requested`.
         deadline_ms: Option<u64>,
@@ -502,7 +502,7 @@ pub enum Body {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
     },
-    /// The process ended, or the session no longer uses it.
+    /// The process of a hosted agent ended, or the session no longer uses it.
     #[serde(rename = "agent.ended")]
     #[non_exhaustive]
     AgentEnded {

@@ -61,7 +61,7 @@ impl ReportedStatus {
 }
 
 impl TerminalReport {
-    /// Reads a report. A body with the field `type` is no hook.
+    /// Reads a report: a status if the body has the field `type`, else a hook.
     pub(crate) fn read(body: Value) -> Result<TerminalReport> {
         let wrong = |what: &str, error: serde_json::Error| Error::invalid_params(format!("the body is not a {what}: {error}"));
         let report = if body.get("type").is_some() {

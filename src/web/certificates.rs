@@ -26,7 +26,7 @@ pub(crate) fn certificate_problem(message: &str) -> Option<&'static str> {
     PROBLEMS.iter().find(|(part, _)| is_certificate && message.contains(part)).map(|(_, words)| *words)
 }
 
-/// Returns whether a text is one of [`certificate_problem`].
+/// Returns whether a text is a result of [`certificate_problem`].
 pub(crate) fn is_certificate_problem(text: &str) -> bool {
     PROBLEMS.iter().any(|(_, words)| *words == text)
 }
