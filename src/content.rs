@@ -103,6 +103,12 @@ pub enum Part {
         /// A sentence about the document.
         description: Option<String>,
     },
+    /// Text that nuncio adds for the model, for example to a tool's output. In the message of a
+    /// client it is a text as any other.
+    Note {
+        /// The text, which says nothing that a file, a program or a page said.
+        text: String,
+    },
 }
 
 /// The media type of PDF documents.
@@ -124,10 +130,21 @@ impl Part {
         Part::Text { text: text.into() }
     }
 
+    /// Creates a note.
+    pub(crate) fn note(text: impl Into<String>) -> Part {
+        Part::Note { text: text.into() }
+    }
+
+    /// Turns a note into text, because its author is not nuncio.
+    pub(crate) fn untagged(self) -> Part {
+        if let Part::Note { .. } = &self { Part::text(self.as_text()) } else { self }
+    }
+
     /// Returns the part as text, for models that do not support this kind of input.
     pub fn as_text(&self) -> String {
         match self {
             Part::Text { text } => text.clone(),
+            Part::Note { text } => format!("[{text}]"),
             Part::Image { mime_type, .. } => format!("[{mime_type} image]"),
             Part::Audio { mime_type, .. } => format!("[{mime_type} audio, which you cannot hear]"),
             Part::Document { mime_type, name, text, .. } => {

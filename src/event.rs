@@ -88,8 +88,15 @@ impl Body {
         matches!(self, Body::Notice { code: Some(code), .. } if code == REPOSITORY)
     }
 
+    /// Returns the note of a notice with the text that it quotes, for models that receive neither
+    /// from the log.
+    pub(crate) fn note_text(&self) -> Option<String> {
+        let Body::Notice { note: Some(note), quoted, .. } = self else { return None };
+        Some(quoted.as_ref().map_or_else(|| format!("[{note}]"), |quoted| format!("[{note}]\n{quoted}")))
+    }
+
     /// Creates a notice with a description.
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
-        Body::Notice { severity, title: title.into(), description: Some(description.into()), code: None, note: None }
+        Body::Notice { severity, title: title.into(), description: Some(description.into()), code: None, note: None, quoted: None }
     }
 }

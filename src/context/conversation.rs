@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::notes::NoteTag;
 use super::size::{message_bytes, result_bytes};
 use crate::content::{Part, plain_text};
 use crate::event::PrunedOutput;
@@ -135,8 +136,8 @@ impl Conversation {
     }
 
     /// Replaces tool outputs by texts that say where the outputs are.
-    pub(super) fn prune(&mut self, outputs: &[PrunedOutput]) {
-        let texts: HashMap<_, _> = outputs.iter().map(|output| (&output.tool_call_id, pruned_text(output))).collect();
+    pub(super) fn prune(&mut self, outputs: &[PrunedOutput], tag: &NoteTag) {
+        let texts: HashMap<_, _> = outputs.iter().map(|output| (&output.tool_call_id, tag.text(&pruned_note(output)))).collect();
         let mut changed = false;
         for index in 0..self.all.len() {
             let LinkedMessage { before, message, .. } = &self.all[index];
@@ -159,10 +160,10 @@ impl Conversation {
     }
 }
 
-/// Returns the text that replaces a pruned output.
-fn pruned_text(output: &PrunedOutput) -> String {
+/// Returns the note that replaces a pruned output.
+fn pruned_note(output: &PrunedOutput) -> String {
     match &output.artifact {
-        Some(path) => format!("[output pruned: {} chars; artifact {}]", output.chars, path.display()),
-        None => format!("[output pruned: {} chars]", output.chars),
+        Some(path) => format!("output pruned: {} chars; artifact {}", output.chars, path.display()),
+        None => format!("output pruned: {} chars", output.chars),
     }
 }

@@ -13,8 +13,7 @@ use serde_json::Value;
 use super::conversation::{Conversation, LinkedMessage, MessageOrigin, PrunableOutput};
 use super::local_command::LocalCommand;
 use super::notes::{
-    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, REFUSED, REFUSED_CUT, cancelled, cancelled_cut, mode_note,
-    told_mode,
+    FAILED_CUT, INTERRUPTED, INTERRUPTED_CUT, LIMIT, LIMIT_CUT, NoteTag, REFUSED, REFUSED_CUT, cancelled, cancelled_cut, mode_note,
 };
 use super::open_answer::{OpenAnswer, text_of};
 use super::size::message_bytes;
@@ -47,6 +46,7 @@ pub struct History {
     local: Option<LocalCommand>,
     /// The mode of the session, if it is one of nuncio's.
     mode: Option<Mode>,
+    tag: NoteTag,
     usage: UsageMark,
 }
 
@@ -59,7 +59,7 @@ struct Position {
     note: Option<&'static str>,
     /// The mode according to the last note about it.
     mode: Option<Mode>,
-    /// True if a message before the position has the environment context.
+    /// True if a message before the position has the environment context, with the session's key.
     context: bool,
 }
 
@@ -69,7 +69,9 @@ impl History {
         match &event.body {
             Body::TurnStarted { retries, .. } => self.start_turn(event.turn_id.as_ref(), retries.as_ref()),
             Body::MessageCompleted { role, parts, discarded: false, provider_state, extra, .. } => match role {
-                Role::User | Role::System => self.user(parts, extra),
+                // A client cannot write notes: in its message, a note is a text as any other.
+                Role::User => self.user(parts.iter().cloned().map(Part::untagged).collect(), extra),
+                Role::System => self.user(parts.iter().map(|part| self.tag.part(part)).collect(), extra),
                 Role::Custom => {}
                 Role::Assistant | Role::Thought if self.local.is_some() => {}
                 Role::Assistant => self.add(Block::Text { text: text_of(parts), state: provider_state.clone() }),
@@ -88,9 +90,11 @@ impl History {
                 });
                 self.started.insert(tool_call_id.clone(), event.seq);
             }
-            Body::ToolCompleted { tool_call_id, status, output, .. } => self.answer.finish(tool_call_id, *status, output),
-            body @ Body::Notice { note: Some(note), .. } => self.add_note(note, body.is_context()),
-            Body::ContextPruned { outputs, .. } => self.all.prune(outputs),
+            Body::ToolCompleted { tool_call_id, status, output, .. } => {
+                self.answer.finish(tool_call_id, *status, output.iter().map(|part| self.tag.part(part)).collect());
+            }
+            body @ Body::Notice { note: Some(note), quoted, .. } => self.add_note(note, quoted.as_deref(), body.is_context()),
+            Body::ContextPruned { outputs, .. } => self.all.prune(outputs, &self.tag),
             Body::CompactionStarted { .. } => self.usage.compacting = true,
             Body::CompactionCompleted { outcome, summary, .. } => {
                 if let (CompactionOutcome::Completed, Some(summary)) = (outcome, summary) {
@@ -107,9 +111,10 @@ impl History {
             Body::TurnFailed { info, .. } => self.turn_failed(info.as_ref()),
             Body::TurnCancelled { cause } => self.end_turn(Some(cancelled_cut(*cause)), Some(cancelled(*cause))),
             Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
-            Body::SessionCreated { mode, .. } | Body::SessionGranted { mode, .. } | Body::ModeChanged { mode } => {
-                self.mode = mode.known()
+            Body::SessionCreated { mode, note_key, .. } => {
+                (self.mode, self.tag) = (mode.known(), NoteTag::new(note_key.as_deref()));
             }
+            Body::SessionGranted { mode, .. } | Body::ModeChanged { mode } => self.mode = mode.known(),
             Body::SessionUpdated { .. }
             | Body::SessionClosed {}
             | Body::SessionDeleted {}
@@ -151,36 +156,39 @@ impl History {
 
     /// Adds a message to the model, after its context and the notes about earlier events. A local
     /// command is omitted.
-    fn user(&mut self, parts: &[Part], extra: &MessageExtra) {
+    fn user(&mut self, mut parts: Vec<Part>, extra: &MessageExtra) {
         self.close();
         if self.running && self.end.last == self.turn_start.last {
-            self.local = LocalCommand::from_parts(parts);
+            self.local = LocalCommand::from_parts(&parts);
         }
         if self.local.is_some() {
             return;
         }
-        let told = told_mode(&Message::User(extra.context.clone()));
+        let context: Vec<Part> = extra.context.iter().map(|part| self.tag.part(part)).collect();
+        let told = self.tag.told_mode(&context);
         let notes = [self.end.note.take().map(Cow::Borrowed), self.mode_note(told).map(Cow::Owned)];
-        let notes = notes.into_iter().flatten().map(Part::text);
-        let mut parts = parts.to_vec();
+        let notes: Vec<Part> = notes.into_iter().flatten().map(|note| Part::text(self.tag.text(&note))).collect();
         if let Some(text) = extra.expansion.clone().or_else(|| commands::expand_built_in(&parts)) {
             parts[0] = Part::text(text);
         }
-        self.end.context |= !extra.context.is_empty();
-        self.push(Message::User(notes.chain(extra.context.iter().cloned()).chain(parts).collect()), MessageOrigin::Prompt);
+        self.end.context |= self.tag.is_told(&context);
+        self.push(Message::User([notes, context, parts].concat()), MessageOrigin::Prompt);
     }
 
-    /// Adds a note to the last message of the user, else as a message of its own. Context stands
-    /// before what the user wrote.
-    fn add_note(&mut self, note: &str, is_context: bool) {
+    /// Adds a note, and the text that it quotes, to the last message of the user, else as a message
+    /// of its own. Context, which is no note, stands before what the user wrote.
+    fn add_note(&mut self, note: &str, quoted: Option<&str>, is_context: bool) {
         self.close();
+        let note = if is_context { note.into() } else { self.tag.text(note) };
+        let added: Vec<Part> = [Some(note.as_str()), quoted].into_iter().flatten().map(Part::text).collect();
         let last = self.end.last.map(|last| self.all.linked(last).clone());
         let joined = last.as_ref().and_then(|last| match &*last.message {
             Message::User(parts) => {
                 let mut parts = parts.clone();
                 let starts = |part: &Part| matches!(part, Part::Text { text } if text.starts_with(environment::START));
                 let after = parts.iter().position(starts).filter(|_| is_context);
-                parts.insert(after.map_or(parts.len(), |after| after + 1), Part::text(note));
+                let at = after.map_or(parts.len(), |after| after + 1);
+                parts.splice(at..at, added.clone());
                 Some(Message::User(parts))
             }
             Message::Assistant(_) | Message::ToolResults(_) => None,
@@ -189,7 +197,7 @@ impl History {
             (Some(LinkedMessage { before, origin, turn, .. }), Some(joined)) => {
                 self.end.last = Some(self.all.add(before, Arc::new(joined), origin, turn));
             }
-            _ => self.push(Message::User(vec![Part::text(note)]), MessageOrigin::Note),
+            _ => self.push(Message::User(added), MessageOrigin::Note),
         }
     }
 
@@ -238,7 +246,7 @@ impl History {
     /// Returns whether a tool result of the conversation has the text of an instruction file.
     pub(crate) fn has_instructions(&self, file: &str) -> bool {
         let start = system_prompt::instructions_start(file);
-        let shows = |part: &Part| matches!(part, Part::Text { text } if text.starts_with(&start));
+        let shows = |part: &Part| self.tag.is_note(part, &start);
         let recorded = self.all.backwards(self.end.last).flat_map(|linked| match &*linked.message {
             Message::ToolResults(results) => results.as_slice(),
             Message::User(_) | Message::Assistant(_) => &[],
@@ -314,9 +322,9 @@ impl History {
         let of_turn: Vec<LinkedMessage> =
             self.all.backwards(self.end.last).take_while(|linked| linked.turn == self.turn).cloned().collect();
         let worked = of_turn.iter().any(|linked| linked.origin == MessageOrigin::Work);
-        let mut parts = summary::message(text);
+        let mut parts = summary::message(text, &self.tag);
         let plan = self.mode.filter(|mode| *mode == Mode::Plan);
-        parts.extend(plan.map(|plan| Part::text(mode_note(plan, None))));
+        parts.extend(plan.map(|plan| Part::text(self.tag.text(&mode_note(plan, None)))));
         let note = self.end.note.take();
         self.end = Position { last: None, note, mode: plan, context: false };
         self.push(Message::User(parts), MessageOrigin::Summary);
@@ -330,11 +338,11 @@ impl History {
         let mut any = false;
         for linked in prompts {
             any = true;
-            self.end.mode = told_mode(&linked.message).or(self.end.mode);
+            self.end.mode = self.told_mode(&linked.message).or(self.end.mode);
             self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));
         }
         if any && worked {
-            self.push(Message::User(vec![Part::text(summary::CONTINUE)]), MessageOrigin::Note);
+            self.push(Message::User(vec![Part::text(self.tag.text(summary::CONTINUE))]), MessageOrigin::Note);
         }
     }
 
@@ -346,11 +354,20 @@ impl History {
         for ReplacedMessage { role, parts } in messages {
             match role {
                 Role::Assistant => self.add(Block::Text { text: text_of(parts), state: None }),
-                _ => self.user(parts, &MessageExtra::default()),
+                _ => self.user(parts.iter().cloned().map(Part::untagged).collect(), &MessageExtra::default()),
             }
         }
         self.close();
         self.turn_start = self.end;
+    }
+
+    /// Returns how the notes of the session are marked.
+    pub(crate) fn tag(&self) -> &NoteTag {
+        &self.tag
+    }
+
+    fn told_mode(&self, message: &Message) -> Option<Mode> {
+        if let Message::User(parts) = message { self.tag.told_mode(parts) } else { None }
     }
 
     fn push(&mut self, message: Message, origin: MessageOrigin) {

@@ -29,10 +29,10 @@ impl OpenAnswer {
     }
 
     /// Records the result of a call.
-    pub(super) fn finish(&mut self, id: &ToolCallId, status: ToolStatus, output: &[Part]) {
+    pub(super) fn finish(&mut self, id: &ToolCallId, status: ToolStatus, output: Vec<Part>) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
             let failed = status == ToolStatus::Failed;
-            call.result = Some(ToolResult { id: id.clone(), name: call.name.clone(), output: output.to_vec(), failed });
+            call.result = Some(ToolResult { id: id.clone(), name: call.name.clone(), output, failed });
         }
     }
 

@@ -61,7 +61,7 @@ pub(crate) fn parts_bytes(parts: &[Part]) -> usize {
 /// Returns the size of a part.
 pub(crate) fn part_bytes(part: &Part) -> usize {
     match part {
-        Part::Text { text } => text.len(),
+        Part::Text { text } | Part::Note { text } => text.len(),
         Part::Image { .. } | Part::Audio { .. } => IMAGE_BYTES,
         // A model that reads the document itself receives about the same text.
         Part::Document { data, text, .. } => text.as_ref().map_or(data.len() / 4, String::len),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::notes::NoteTag;
 use super::size::{block_bytes, message_bytes, result_bytes};
 use crate::content::{Part, plain_text};
 use crate::model::{Block, Message, ToolResult};
@@ -11,10 +12,10 @@ use crate::model::{Block, Message, ToolResult};
 /// The prompt for the summary, which follows the conversation.
 const PROMPT: &str = include_str!("summary_prompt.md");
 /// Precedes the summary in later requests.
-pub(super) const BEFORE: &str = "[The conversation up to here is replaced by this summary of it. Changes to files remain. \
-                      Outputs of earlier tool calls can be produced again.]";
+pub(super) const BEFORE: &str = "The conversation up to here is replaced by this summary of it. Changes to files remain. \
+                      Outputs of earlier tool calls can be produced again.";
 /// Follows a prompt whose work had begun before the compaction.
-pub(super) const CONTINUE: &str = "[Work on this request began before the summary above, which describes it. Continue it.]";
+pub(super) const CONTINUE: &str = "Work on this request began before the summary above, which describes it. Continue it.";
 /// Marks the place of a middle part that was cut out.
 const CUT: &str = "\n[… cut …]\n";
 /// Tool results that are larger than this are shortened first to make a conversation fit, then
@@ -34,8 +35,10 @@ pub(crate) fn prompt(focus: Option<&str>) -> String {
 }
 
 /// Creates the parts of the message that replaces the summarized conversation.
-pub(super) fn message(summary: &str) -> Vec<Part> {
-    vec![Part::text(format!("{BEFORE}\n\n<summary>\n{}\n</summary>", summary.trim()))]
+pub(super) fn message(summary: &str, tag: &NoteTag) -> Vec<Part> {
+    // The environment, which tells the key, may be among what the summary replaces.
+    let before = tag.line().map_or_else(|| BEFORE.into(), |line| format!("{BEFORE} {line}"));
+    vec![Part::text(format!("{}\n\n<summary>\n{}\n</summary>", tag.text(&before), summary.trim()))]
 }
 
 /// Shortens a conversation to `bytes_max`, for the request of its summary: cuts the middle out of

@@ -43,6 +43,9 @@ pub enum Body {
         change: SessionChange,
         /// Present for the session of a subagent.
         parent: Option<SessionParent>,
+        /// The key in the tag of notes to the model. Missing in sessions of hosted agents and in
+        /// events of older versions.
+        note_key: Option<String>,
     },
     /// Settings of the session changed; an absent field did not.
     #[serde(rename = "session.updated")]
@@ -571,6 +574,9 @@ pub enum Body {
         code: Option<String>,
         /// Text about it for the model, which later requests contain.
         note: Option<String>,
+        /// A text that the note is about, for example the output of a command. It follows the note
+        /// in later requests.
+        quoted: Option<String>,
     },
     /// An event of a newer version.
     #[serde(skip)]

@@ -215,7 +215,7 @@ fn part(part: &Part) -> Option<Content<'_>> {
             let source = Source { r#type: "base64", media_type: mime_type, data };
             Some(Content::Document { source, title: name.as_deref(), cache_control: None })
         }
-        Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
+        Part::Audio { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
             text(part.as_text()).map(|text| Content::Text { text, cache_control: None })
         }
     }

@@ -219,7 +219,7 @@ fn part(part: &Part) -> Option<Content<'_>> {
             let name = name.as_deref().unwrap_or_default();
             Some(Content::Document { format: "pdf", name, source: Source { bytes: data } })
         }
-        Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => text(part.as_text()),
+        Part::Audio { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => text(part.as_text()),
     }
 }
 

@@ -209,7 +209,7 @@ fn part(part: &content::Part) -> Option<Part<'_>> {
         | content::Part::Document { mime_type, data, .. } => {
             Some(Part { inline_data: Some(InlineData { mime_type, data }), ..Part::default() })
         }
-        content::Part::Resource { .. } | content::Part::ResourceLink { .. } => text(part.as_text()),
+        content::Part::Note { .. } | content::Part::Resource { .. } | content::Part::ResourceLink { .. } => text(part.as_text()),
     }
 }
 

@@ -34,7 +34,7 @@ impl Media {
         match part {
             Part::Document { mime_type, .. } => self.pdf && mime_type == PDF,
             Part::Audio { .. } => self.audio,
-            Part::Text { .. } | Part::Image { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => true,
+            Part::Text { .. } | Part::Note { .. } | Part::Image { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => true,
         }
     }
 

@@ -170,7 +170,9 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
             let filename = name.clone().unwrap_or_else(|| "document.pdf".into()).into();
             Piece::File { file: File { filename, file_data: wire::data_url(mime_type, data) } }
         }
-        Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => Piece::Text { text: part.as_text().into() },
+        Part::Text { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
+            Piece::Text { text: part.as_text().into() }
+        }
     });
     Turn::User { content: Content::Parts(pieces.collect()) }
 }

@@ -169,7 +169,7 @@ fn content(part: &Part) -> Content<'_> {
             let filename = name.as_deref().unwrap_or("document.pdf");
             Content::InputFile { filename, file_data: wire::data_url(mime_type, data) }
         }
-        Part::Audio { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
+        Part::Audio { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
             Content::InputText { text: part.as_text().into() }
         }
     }

@@ -148,7 +148,7 @@ fn place(lower: &str, body: &Value, request: &Request) -> Option<Repair> {
     let has = |wanted: &str| !wanted.trim().is_empty() && strings.iter().any(|text| text.contains(wanted.trim()));
     let is_media = |part: &Part| match part {
         Part::Image { data, .. } | Part::Audio { data, .. } | Part::Document { data, .. } => has(data),
-        Part::Text { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => false,
+        Part::Text { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => false,
     };
     let is_call = |id: &str| strings.iter().any(|text| **text == *id || **text == *CallIds::hashed(id));
     let call = |block: &Block| matches!(block, Block::ToolCall { id, .. } if is_call(id.as_str()));

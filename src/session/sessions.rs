@@ -32,6 +32,7 @@ use super::subagents::ancestor::Ancestor;
 use super::work::capacity::{Capacity, TurnSlots};
 use super::work::core::SessionCore;
 use crate::config::Durability;
+use crate::context::notes::NoteTag;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::{Seq, SessionId};
@@ -178,7 +179,10 @@ impl Sessions {
         let claim = self.claims.prepare(&id, ClaimPurpose::Own).await?;
         let row = self.store.create_session(&id, &cwd, now_ms()).await?;
         let log = self.log.session(&row).await?;
-        log.commit(None, Body::SessionCreated { cwd, mode: OptionValue::Known(mode), change, parent }).await?;
+        // A hosted agent writes its prompts itself.
+        let note_key = change.agent.is_none().then(NoteTag::new_key);
+        let mode = OptionValue::Known(mode);
+        log.commit(None, Body::SessionCreated { cwd, mode, change, parent, note_key }).await?;
         Ok(self.insert_owned(log, claim, lineage))
     }
 

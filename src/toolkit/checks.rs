@@ -11,7 +11,7 @@ use super::failing_part::failing_part;
 use super::follow::{CommandEnd, follow};
 use super::live_output::LiveOutput;
 use super::output::ToolError;
-use super::sandbox_notes::SandboxNotes;
+use super::sandbox_notes::{SandboxNotes, in_lines};
 use super::shell::NON_INTERACTIVE;
 use crate::config::DEPTH_VARIABLE;
 use crate::content::CheckResult;
@@ -61,9 +61,9 @@ impl ChecksReport {
         self.shown += &summary;
         if !result.passed {
             // The confinement of automatic checks has settings of its own.
-            let person = if context.check_confinement.is_some() { notes.facts.clone() } else { notes.person() };
+            let person = if context.check_confinement.is_some() { in_lines(&notes.facts) } else { notes.person() };
             let artifact = result.artifact.as_deref();
-            add_failing_part(&mut self.text, &format!("{output}{}", notes.model), artifact, false);
+            add_failing_part(&mut self.text, &format!("{output}{}", notes.model_lines()), artifact, false);
             add_failing_part(&mut self.shown, output, artifact, true);
             self.shown += &person;
         }

@@ -44,6 +44,22 @@ impl<D> ToolOutput<D> {
         }
     }
 
+    /// Adds notes for the model, which users see below the text.
+    pub(crate) fn notes(mut self, notes: impl IntoIterator<Item = String>) -> ToolOutput<D> {
+        for note in notes {
+            if let Some(ToolContent::Content { content: Part::Text { text } }) = self.content.last_mut() {
+                let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+                *text += &format!("{line_end}[{note}]\n");
+            }
+            if let Some(Part::Text { text }) = self.parts.last_mut() {
+                text.truncate(text.strip_suffix('\n').unwrap_or(text).len());
+            }
+            self.parts.retain(|part| !matches!(part, Part::Text { text } if text.is_empty()));
+            self.parts.push(Part::note(note));
+        }
+        self
+    }
+
     /// Replaces the text for users, which lacks what only a model needs.
     pub(crate) fn shown_as(self, text: impl Into<String>) -> ToolOutput<D> {
         ToolOutput { content: vec![ToolContent::text(text)], ..self }

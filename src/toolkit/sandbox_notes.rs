@@ -7,6 +7,8 @@ use crate::process::{ExitStatus, Sandbox};
 const CONTROL_FILE_ERRORS: [&str; 4] =
     ["could not lock config file", "could not write config file", "read-only file system", "device or resource busy"];
 
+const CONTROL_FILES: &str = "sandbox: git's configuration and hooks, and .nuncio, are read-only, so that a part of the command may not have been done; git_branch sets upstreams and remotes";
+
 /// Messages about a full disk, which no sandbox causes (ENOSPC, EDQUOT), in lower case.
 const FULL_DISK_ERRORS: [&str; 4] = ["no space left on device", "disk quota exceeded", "enospc", "disk is full"];
 
@@ -32,13 +34,13 @@ const NETWORK_ERRORS: [&str; 14] = [
     "no matching distribution found",
 ];
 
-/// Notes on the sandbox in the result of a command, in lines. A person needs fewer than a model.
+/// Notes on the sandbox in the result of a command. A person needs fewer than a model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SandboxNotes {
     /// All notes, for the model.
-    pub model: String,
+    pub model: Vec<String>,
     /// Protections that this system does not support, and files that were restored or created.
-    pub facts: String,
+    pub facts: Vec<String>,
     /// The setting that probably allows the failed command.
     pub setting: Option<&'static str>,
 }
@@ -50,26 +52,23 @@ impl SandboxNotes {
     pub(crate) fn new(sandbox: &Sandbox, status: &ExitStatus, output: &str) -> SandboxNotes {
         let output = output.to_ascii_lowercase();
         let prints = |errors: &[&str]| errors.iter().any(|error| output.contains(error));
-        let mut facts = String::new();
-        if let Some(unsupported) = &status.unsupported {
-            facts = format!("[sandbox: not blocked on this system: {unsupported}]\n");
-        }
-        if let Some(restored) = &status.restored {
-            facts += &format!("[sandbox: commands cannot change these files, so they were restored: {restored}]\n");
-        }
-        if let Some(created) = &status.created {
-            facts += &format!("[sandbox: {created}]\n");
-        }
+        let unsupported = |calls: &String| format!("sandbox: not blocked on this system: {calls}");
+        let restored = |files: &String| format!("sandbox: commands cannot change these files, so they were restored: {files}");
+        let facts = [
+            status.unsupported.as_ref().map(unsupported),
+            status.restored.as_ref().map(restored),
+            status.created.as_ref().map(|created| format!("sandbox: {created}")),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
         let mut model = facts.clone();
         let is_control_file = !sandbox.writable.is_empty() && !sandbox.git_config && prints(&CONTROL_FILE_ERRORS);
         if is_control_file {
-            model += "[sandbox: git's configuration and hooks, and .nuncio, are read-only, so that a part of the command may not \
-                      have been done; git_branch sets upstreams and remotes]\n";
+            model.push(CONTROL_FILES.into());
         }
         let has_failed = status.code != 0 && !prints(&FULL_DISK_ERRORS);
         // An ordinary failure, such as that of a test, must not look like one of the sandbox.
         if has_failed && (is_control_file || prints(&FILE_ERRORS) || prints(&NETWORK_ERRORS)) {
-            model += &permitted(sandbox);
+            model.push(permitted(sandbox));
         }
         let setting = if is_control_file && output.contains("git") {
             Some("`git_config = true` in [sandbox] of your settings allows changes of git's configuration")
@@ -87,11 +86,21 @@ impl SandboxNotes {
         SandboxNotes { model, facts, setting }
     }
 
-    /// Returns the notes for a person.
+    /// Returns the notes for a person, in lines.
     pub(crate) fn person(&self) -> String {
-        let setting = self.setting.map(|setting| format!("[sandbox: {setting}]\n"));
-        format!("{}{}", self.facts, setting.unwrap_or_default())
+        let setting = self.setting.map(|setting| format!("sandbox: {setting}"));
+        in_lines(self.facts.iter().chain(&setting))
     }
+
+    /// Returns the notes for the model, in lines of an error.
+    pub(crate) fn model_lines(&self) -> String {
+        in_lines(&self.model)
+    }
+}
+
+/// Returns notes as lines of a text.
+pub(super) fn in_lines<'a>(notes: impl IntoIterator<Item = &'a String>) -> String {
+    notes.into_iter().map(|note| format!("[{note}]\n")).collect()
 }
 
 /// Describes in a line what the sandbox permits.
@@ -104,5 +113,5 @@ fn permitted(sandbox: &Sandbox) -> String {
     } else {
         "; nuncio's own directories cannot be read, and those above them cannot be listed"
     };
-    format!("[sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}]\n")
+    format!("sandbox {mode}: writes only below {writable}$TMPDIR; {network}{private}")
 }

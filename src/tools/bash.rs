@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::{AccessShape, DEPTH_VARIABLE};
-use crate::content::{Part, ToolContent, ToolKind};
+use crate::content::{ToolContent, ToolKind};
 use crate::limits;
 use crate::model::ToolSpec;
 use crate::permission::shell::assignment;
@@ -158,9 +158,9 @@ impl Tool for Bash {
             Some(true) => {}
             Some(false) => {
                 let most = limits::SHELL_EXPORTED_BYTES_MAX >> 10;
-                notes += &format!("[exported variables were not kept: more than {most} KiB]\n");
+                notes.push(format!("exported variables were not kept: more than {most} KiB"));
             }
-            None if terminal.is_none() => notes += "[working directory and exported variables were not kept]\n",
+            None if terminal.is_none() => notes.push("working directory and exported variables were not kept".into()),
             None => {}
         }
         let details = BashDetails::Exited {
@@ -171,11 +171,11 @@ impl Tool for Bash {
             artifact: captured.artifact,
         };
         let text = |notes: &str| format!("{}{notes}exit code: {}", captured.text, status.code);
-        let mut output = ToolOutput::text(text(&notes), details).shown_as(text(&person));
-        if let Some(terminal) = terminal {
-            output.content = vec![terminal];
-            output.parts.push(Part::text("[ran in a client terminal: working directory and exported variables were not kept]"));
+        if terminal.is_some() {
+            notes.push("ran in a client terminal: working directory and exported variables were not kept".into());
         }
+        let mut output = ToolOutput::text(text(""), details).notes(notes).shown_as(text(&person));
+        output.content.splice(..usize::from(terminal.is_some()), terminal);
         Ok(output)
     }
 }

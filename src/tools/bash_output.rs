@@ -70,12 +70,12 @@ impl Tool for BashOutput {
             text.push('\n');
         }
         let notes = job.ended().map(|ended| ended.notes).unwrap_or_default();
-        let (told, shown) = match part.more {
-            0 => (format!("{text}{}[{status}]", notes.model), format!("{text}{}[{status}]", notes.person())),
-            more => (format!("{text}[{more} more bytes: call bash_output again; {status}]"), format!("{text}[{status}]")),
+        let (notes, shown) = match part.more {
+            0 => ([notes.model.clone(), vec![status.clone()]].concat(), format!("{text}{}[{status}]", notes.person())),
+            more => (vec![format!("{more} more bytes: call bash_output again; {status}")], format!("{text}[{status}]")),
         };
         let details = JobDetails { next: Some(part.next), ..job.details() };
-        Ok(ToolOutput { polls, ..ToolOutput::text(told, BashOutputDetails::Job(details)).shown_as(shown) })
+        Ok(ToolOutput { polls, ..ToolOutput::text(text, BashOutputDetails::Job(details)).notes(notes).shown_as(shown) })
     }
 }
 

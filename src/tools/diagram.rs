@@ -70,12 +70,10 @@ impl Tool for Diagram {
                 let svg = draw::svg(&graph).map_err(|error| ToolError(format!("source: {error}")))?;
                 let artifact = artifact::keep(&inner, "diagram", "svg", svg.as_bytes())?;
                 let (nodes, edges) = (graph.nodes.len(), graph.edges.len());
-                let mut text = format!("drew {nodes} nodes and {edges} edges: {}\n", artifact.display());
-                if graph.has_clusters {
-                    text.push_str("[clusters are drawn without frames]\n");
-                }
+                let text = format!("drew {nodes} nodes and {edges} edges: {}\n", artifact.display());
+                let note = graph.has_clusters.then(|| "clusters are drawn without frames".into());
                 let details = DiagramDetails { artifact, format: Format::Svg, bytes: svg.len(), nodes, edges };
-                Ok(ToolOutput::text(text, details))
+                Ok(ToolOutput::text(text, details).notes(note))
             })
             .await
     }

@@ -138,25 +138,25 @@ fn output(
             Ok(ToolOutput { parts: vec![text, image], content, ..ToolOutput::text("", details) })
         }
         Page::Text { mut text, extension } => {
+            let mut notes = Vec::new();
             if text.trim().is_empty() {
-                text = "[the page has no text]".into();
+                notes.push("the page has no text".to_owned());
             }
-            let mut notes = String::new();
             if text.len() > FETCH_TEXT_BYTES_MAX {
                 let artifact = artifact::keep(context, "fetch", extension, text.as_bytes())?;
-                notes = format!("[the first part; all {} bytes are in {}]\n", text.len(), artifact.display());
+                notes.push(format!("the first part; all {} bytes are in {}", text.len(), artifact.display()));
                 details.artifact = Some(artifact);
                 details.truncated = true;
                 let head = text.floor_char_boundary(FETCH_TEXT_BYTES_MAX);
                 text.truncate(text[..head].rfind('\n').filter(|end| *end > head / 2).unwrap_or(head));
             }
             if answer.truncated {
-                notes.push_str(&format!(
-                    "[the page is longer than {} MiB; the rest was not fetched]\n",
-                    limits::FETCH_BYTES_MAX >> 20
-                ));
+                let most = limits::FETCH_BYTES_MAX >> 20;
+                notes.push(format!("the page is longer than {most} MiB; the rest was not fetched"));
             }
-            Ok(ToolOutput::text(format!("{}\n{notes}", text.trim_end()), details))
+            let text = text.trim_end();
+            let line_end = if text.is_empty() { "" } else { "\n" };
+            Ok(ToolOutput::text(format!("{text}{line_end}"), details).notes(notes))
         }
     }
 }

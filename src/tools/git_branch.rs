@@ -189,8 +189,8 @@ impl Tool for GitBranch {
             }
         };
         let (details, notes) = (GitBranchDetails { branches: None, truncated: None, current: Some(current) }, output.sandbox_notes);
-        let text = |notes: &str| format!("{result}\n{notes}");
-        Ok(ToolOutput::text(text(&notes.model), details).shown_as(text(&notes.person())))
+        let shown = format!("{result}\n{}", notes.person());
+        Ok(ToolOutput::text(result + "\n", details).notes(notes.model).shown_as(shown))
     }
 }
 
@@ -226,9 +226,8 @@ async fn list(git: &Git<'_>) -> Result<ToolOutput<GitBranchDetails>, ToolError> 
     if branches.is_empty() {
         text.push_str(&format!("no commits yet; the first one will be on {current}\n"));
     }
-    if truncated {
-        text.push_str(&format!("[the {} newest; git branch --list PATTERN with bash shows others]\n", limits::GIT_ENTRIES_MAX));
-    }
+    let most = limits::GIT_ENTRIES_MAX;
+    let note = truncated.then(|| format!("the {most} newest; git branch --list PATTERN with bash shows others"));
     let current = Some(current).filter(|current| !current.is_empty());
-    Ok(ToolOutput::text(text, GitBranchDetails { branches: Some(branches), truncated: Some(truncated), current }))
+    Ok(ToolOutput::text(text, GitBranchDetails { branches: Some(branches), truncated: Some(truncated), current }).notes(note))
 }

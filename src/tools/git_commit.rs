@@ -95,7 +95,8 @@ impl Tool for GitCommit {
         let branch = Some(branch).filter(|branch| !branch.is_empty());
         let details = GitCommitDetails { commit: head, files, branch };
         let notes = committed.sandbox_notes;
-        Ok(ToolOutput::text(format!("{text}{}", notes.model), details).shown_as(text + &notes.person()))
+        let shown = format!("{text}{}", notes.person());
+        Ok(ToolOutput::text(text, details).notes(notes.model).shown_as(shown))
     }
 }
 

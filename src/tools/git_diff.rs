@@ -87,9 +87,10 @@ impl Tool for GitDiff {
             text.truncate(text[..head].rfind('\n').map_or(head, |end| end + 1));
         }
         if truncated {
-            text.push_str("[truncated; set path to one of the changed files to see its changes:]\n");
-            files.iter().for_each(|file| text.push_str(&format!("{}\n", file.line())));
+            text.push_str("changed files:\n");
+            files.iter().for_each(|file| text.push_str(&format!("  {}\n", file.line())));
         }
-        Ok(ToolOutput::text(text, GitDiffDetails { files, truncated }))
+        let note = truncated.then(|| "truncated; set path to one of the changed files to see its changes".into());
+        Ok(ToolOutput::text(text, GitDiffDetails { files, truncated }).notes(note))
     }
 }

@@ -197,12 +197,8 @@ impl StatusParser {
         if lists.iter().all(|(_, lines)| lines.is_empty()) {
             text.push_str("no changes\n");
         }
-        if details.truncated {
-            text.push_str(&format!(
-                "[the first {} entries; for one directory, run git status PATH with bash]\n",
-                limits::GIT_ENTRIES_MAX
-            ));
-        }
-        ToolOutput::text(text, details)
+        let most = limits::GIT_ENTRIES_MAX;
+        let note = details.truncated.then(|| format!("the first {most} entries; for one directory, run git status PATH with bash"));
+        ToolOutput::text(text, details).notes(note)
     }
 }

@@ -96,8 +96,8 @@ fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result
     let deadline = IgnoredFiles::deadline();
     let ignored = find(&walk.only_ignored(deadline), &resolved.real, &matcher);
     let files = ignored.into_iter().map(|(_, path)| context.workspace.show(&resolved.path.join(path)));
-    let note = IgnoredFiles::new(files, deadline).note("match").unwrap_or_default();
-    Ok(ToolOutput::text(format!("no files found\n{note}"), GlobDetails { count: 0, truncated: false }))
+    let note = IgnoredFiles::new(files, deadline).note("match");
+    Ok(ToolOutput::text("no files found\n", GlobDetails { count: 0, truncated: false }).notes(note))
 }
 
 /// Returns the files that match, relative to `root`, with their times of modification.
@@ -124,9 +124,7 @@ fn output(base: &Path, found: &[(SystemTime, PathBuf)], context: &ToolContext) -
         text.push('\n');
     }
     let truncated = found.len() > GLOB_PATHS_MAX;
-    if truncated {
-        let most = GLOB_PATHS_MAX;
-        text.push_str(&format!("[the {most} newest of {} files; use a narrower pattern or path]\n", found.len()));
-    }
-    ToolOutput::text(text, GlobDetails { count: found.len(), truncated })
+    let count = found.len();
+    let note = truncated.then(|| format!("the {GLOB_PATHS_MAX} newest of {count} files; use a narrower pattern or path"));
+    ToolOutput::text(text, GlobDetails { count, truncated }).notes(note)
 }

@@ -195,20 +195,20 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(limits::GREP_LINES_MAX).min(limits::GREP_LINES_MAX);
     let (matcher, is_literal) = input.matcher()?;
     let search = Search { input, context, root: &resolved.real, matcher, names, types: input.types()? };
-    let literal = if is_literal { "[the pattern is no regular expression: its text was searched]\n" } else { "" };
+    let literal = is_literal.then(|| "the pattern is no regular expression: its text was searched".to_owned());
     let show = |real: &Path| {
         let path = real.strip_prefix(&resolved.real).map_or_else(|_| real.to_owned(), |rest| resolved.path.join(rest));
         context.workspace.show(path.components().as_path())
     };
     let found = search.run(&walk, mode, SearchResults::new(limit), None);
     if !found.files.is_empty() {
-        return Ok(found.output(mode, show, literal));
+        return Ok(found.output(mode, show).notes(literal));
     }
     let deadline = IgnoredFiles::deadline();
     let (walk, mode) = (walk.only_ignored(deadline), GrepMode::FilesWithMatches);
     let ignored = search.run(&walk, mode, SearchResults::new(usize::MAX), Some(deadline));
     let note = IgnoredFiles::new(ignored.files.keys().map(|path| show(path)), deadline).note("contain it");
-    Ok(found.output(mode, show, &(note.unwrap_or_default() + literal)))
+    Ok(found.output(mode, show).notes(note.into_iter().chain(literal)))
 }
 
 /// A search of files.
@@ -295,8 +295,8 @@ impl SearchResults {
         }
     }
 
-    /// Formats the results for the model, which `note` follows.
-    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String, note: &str) -> ToolOutput<GrepDetails> {
+    /// Formats the results for the model.
+    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String) -> ToolOutput<GrepDetails> {
         let mut text = String::new();
         let mut left = self.limit;
         let mut matches = 0;
@@ -318,10 +318,9 @@ impl SearchResults {
         }
         if self.files.is_empty() {
             text.push_str("no matches found\n");
-        } else if truncated {
-            text.push_str(&format!("[the first {} results; use a narrower pattern, path or glob]\n", self.limit));
         }
-        text.push_str(note);
-        ToolOutput::text(text, GrepDetails { files: self.files.len(), matches, truncated })
+        let cut = truncated && !self.files.is_empty();
+        let note = cut.then(|| format!("the first {} results; use a narrower pattern, path or glob", self.limit));
+        ToolOutput::text(text, GrepDetails { files: self.files.len(), matches, truncated }).notes(note)
     }
 }

@@ -94,10 +94,9 @@ fn list(resolved: &ResolvedPath, depth: u64, context: &ToolContext) -> Result<To
         text.push('\n');
         true
     });
-    if truncated {
-        text.push_str(&format!("[the first {entries} entries; list a subdirectory, reduce depth, or use glob]\n"));
-    } else if entries == 0 {
-        text.push_str("[empty, or all entries are hidden or ignored]\n");
-    }
-    Ok(ToolOutput::text(text, ListDetails { path: resolved.path.clone(), entries, truncated }))
+    let note = match entries {
+        0 => Some("empty, or all entries are hidden or ignored".into()),
+        _ => truncated.then(|| format!("the first {entries} entries; list a subdirectory, reduce depth, or use glob")),
+    };
+    Ok(ToolOutput::text(text, ListDetails { path: resolved.path.clone(), entries, truncated }).notes(note))
 }

@@ -182,7 +182,7 @@ fn read_unsaved(
     let input = &if is_small(text.as_bytes()) { input.whole() } else { input.clone() };
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &resolved.path, error))?;
     let mut output = page.output(&resolved.path, &context.workspace.show(&resolved.path))?;
-    output.parts.push(Part::text("[content of the editor, including unsaved changes]"));
+    output.parts.push(Part::note("content of the editor, including unsaved changes"));
     Ok(output)
 }
 
@@ -289,23 +289,18 @@ impl Page {
         Ok(page)
     }
 
-    fn output(mut self, path: &Path, shown: &str) -> Result<ToolOutput<ReadDetails>, ToolError> {
+    fn output(self, path: &Path, shown: &str) -> Result<ToolOutput<ReadDetails>, ToolError> {
         if self.first > self.total.max(1) {
             return Err(ToolError(format!("{shown} has {} lines: there is no line {}", self.total, self.first)));
         }
         let next = self.first + self.lines;
         let truncated = next <= self.total;
-        if self.total == 0 {
-            self.text.push_str("[the file is empty]\n");
-        }
-        if truncated {
-            let last = next - 1;
-            self.text
-                .push_str(&format!("[truncated: lines {} to {last} of {}; read on with offset {next}]\n", self.first, self.total));
-        }
-        if self.lossy {
-            self.text.push_str("[not valid UTF-8: invalid bytes are shown as \u{fffd}]\n");
-        }
+        let (first, last, total) = (self.first, next - 1, self.total);
+        let notes = [
+            (total == 0).then(|| "the file is empty".to_owned()),
+            truncated.then(|| format!("truncated: lines {first} to {last} of {total}; read on with offset {next}")),
+            self.lossy.then(|| "not valid UTF-8: invalid bytes are shown as \u{fffd}".to_owned()),
+        ];
         let details = ReadDetails::Text {
             file_path: path.to_owned(),
             total_lines: self.total,
@@ -313,6 +308,6 @@ impl Page {
             offset: self.first,
             truncated: truncated || self.cut,
         };
-        Ok(ToolOutput::text(self.text, details))
+        Ok(ToolOutput::text(self.text, details).notes(notes.into_iter().flatten()))
     }
 }

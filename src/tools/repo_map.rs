@@ -161,15 +161,14 @@ fn map(
         definitions.into_iter().for_each(|index| text.push_str(&line(&below[file].1.definitions[index])));
     }
     let truncated = count < ranked.len() || skipped > 0;
-    if count < ranked.len() {
-        let (all, files) = (ranked.len(), below.len());
-        text.push_str(&format!("[{count} of {all} definitions in {files} files; set path or raise budget_tokens to see more]\n"));
-    }
-    if skipped > 0 {
-        text.push_str(&format!("[{skipped} files were skipped: too large, too many or too slow to read; set path]\n"));
-    }
+    let (all, files) = (ranked.len(), below.len());
+    let notes = [
+        (count < all)
+            .then(|| format!("{count} of {all} definitions in {files} files; set path or raise budget_tokens to see more")),
+        (skipped > 0).then(|| format!("{skipped} files were skipped: too large, too many or too slow to read; set path")),
+    ];
     let details = RepoMapDetails { files: below.len(), definitions: ranked.len(), shown: count, truncated };
-    Ok(ToolOutput::text(text, details))
+    Ok(ToolOutput::text(text, details).notes(notes.into_iter().flatten()))
 }
 
 fn line(definition: &file::Definition) -> String {

@@ -9,7 +9,7 @@ mod process;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use client::World;
@@ -19,7 +19,7 @@ use nuncio::internal::model::endpoint::{Endpoint, Protocol};
 use nuncio::internal::model::local::LocalServers;
 use nuncio::internal::model::{Block, Chunk, Message, Model, Request, Thinking, ToolResult, ToolSpec};
 use nuncio::internal::web::HttpClients;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const DELTAS: usize = 20_000;
 const ROUNDS: usize = 11;
@@ -106,7 +106,7 @@ fn median(times: &mut [Duration]) -> Duration {
 /// Reads an answer of [`DELTAS`] deltas, which the server sends at once.
 fn deltas(format: &Format) {
     let body: Arc<str> = [events(format.start), events(&[format.delta]).repeat(DELTAS), events(format.end)].concat().into();
-    let base_url = serve(move |stream| {
+    let base_url = serve(move |stream, _| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length";
         // A client that has the end of the answer may close the connection.
         let _ = stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes());
@@ -135,10 +135,14 @@ async fn read(model: &dyn Model, request: Request) -> usize {
 }
 
 /// Time until a short answer to a request of 500 kB with 100 tools, and to a small request. The
-/// difference is the time in which the request is adapted, written, sent and received.
+/// difference is the time in which the request is adapted, written, sent and received. What writing
+/// the same JSON and sending the same bytes takes is measured next to it; the rest is adapting.
 fn large_request(format: &Format) {
     let body: Arc<str> = [events(format.start), events(&[format.delta]), events(format.end)].concat().into();
-    let base_url = serve(move |stream| {
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let kept = received.clone();
+    let base_url = serve(move |stream, request| {
+        *kept.lock().expect("no panic") = request;
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length";
         let _ = stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes());
     });
@@ -146,16 +150,41 @@ fn large_request(format: &Format) {
     let model = nuncio::internal::model::open(endpoint, &HttpClients::default(), &LocalServers::default(), Default::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let large = large_conversation();
-    let mut times = [Vec::new(), Vec::new()];
+    let (mut times, mut sent, mut written) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let mut connection = TcpStream::connect(base_url.trim_start_matches("http://").trim_end_matches("/v1")).expect("a server");
     for _ in 0..ROUNDS * 3 {
-        for (request, times) in [request(), large.clone()].into_iter().zip(&mut times) {
+        for (size, request) in [request(), large.clone()].into_iter().enumerate() {
             let started = Instant::now();
             assert_eq!(runtime.block_on(read(&*model, request)), 1);
-            times.push(started.elapsed());
+            times[size].push(started.elapsed());
+            let bytes = std::mem::take(&mut *received.lock().expect("no panic"));
+            let started = Instant::now();
+            send(&mut connection, &bytes);
+            sent[size].push(started.elapsed());
+            let json: Value = serde_json::from_slice(&bytes).expect("JSON");
+            let started = Instant::now();
+            std::hint::black_box(serde_json::to_vec(&json).expect("JSON"));
+            written[size].push(started.elapsed());
         }
     }
-    let [small, large] = times.each_mut().map(|times| median(times).as_secs_f64() * 1000.0);
-    println!("{:18} request of 500 kB with 100 tools: {:.2} ms more than a small one", format.protocol.as_str(), large - small);
+    let difference = |times: &mut [Vec<Duration>; 2]| {
+        let [small, large] = times.each_mut().map(|times| median(times).as_secs_f64() * 1000.0);
+        large - small
+    };
+    let [whole, sent, written] = [&mut times, &mut sent, &mut written].map(difference);
+    println!(
+        "{:18} request of 500 kB with 100 tools: {whole:.2} ms more than a small one: {written:.2} to write, {sent:.2} to send, \
+         {:.2} to adapt",
+        format.protocol.as_str(),
+        whole - sent - written
+    );
+}
+
+/// Sends a request with this body, and reads the head and the body of the answer.
+fn send(connection: &mut TcpStream, body: &[u8]) {
+    let head = format!("POST /v1 HTTP/1.1\r\nhost: bench\r\ncontent-length: {}\r\n\r\n", body.len());
+    connection.write_all(&[head.as_bytes(), body].concat()).expect("a server");
+    assert!(receive(&mut BufReader::new(connection)).is_some());
 }
 
 /// Returns a request of 500 kB with 100 tools.
@@ -191,7 +220,7 @@ fn first_token(format: &Format) {
     let chunk = |text: String| format!("{:x}\r\n{text}\r\n", text.len());
     let start = if format.start.is_empty() { String::new() } else { chunk(events(format.start)) };
     let (first, end) = (chunk(events(&[format.delta])), chunk(events(format.end)) + "0\r\n\r\n");
-    let base_url = serve(move |stream| {
+    let base_url = serve(move |stream, _| {
         let mut send = |text: &str| stream.write_all(text.as_bytes()).expect("written");
         send(&format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{start}"));
         std::thread::sleep(PAUSE);
@@ -237,7 +266,7 @@ fn request() -> Request {
 }
 
 /// Starts a server that answers each request with `answer`. Returns its URL.
-fn serve(answer: impl Fn(&mut TcpStream) + Clone + Send + 'static) -> String {
+fn serve(answer: impl Fn(&mut TcpStream, Vec<u8>) + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -248,8 +277,8 @@ fn serve(answer: impl Fn(&mut TcpStream) + Clone + Send + 'static) -> String {
                 let mut requests = BufReader::new(stream.try_clone().expect("a socket"));
                 while let Some(asks) = receive(&mut requests) {
                     match asks {
-                        true => answer(&mut stream),
-                        false => stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").expect("a client"),
+                        Some(body) => answer(&mut stream, body),
+                        None => stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").expect("a client"),
                     }
                 }
             });
@@ -258,9 +287,9 @@ fn serve(answer: impl Fn(&mut TcpStream) + Clone + Send + 'static) -> String {
     format!("http://{address}/v1")
 }
 
-/// Reads a request, and returns whether it asks the model and not for its properties. `None` at the
-/// end of the connection.
-fn receive(stream: &mut BufReader<TcpStream>) -> Option<bool> {
+/// Reads a request or an answer, and returns the body of one that asks the model and not for its
+/// properties. `None` at the end of the connection.
+fn receive(stream: &mut impl BufRead) -> Option<Option<Vec<u8>>> {
     let (mut length, mut asks) = (0, false);
     loop {
         let mut line = String::new();
@@ -277,6 +306,7 @@ fn receive(stream: &mut BufReader<TcpStream>) -> Option<bool> {
             length = value.trim().parse().expect("a number");
         }
     }
-    stream.read_exact(&mut vec![0; length]).ok()?;
-    Some(asks)
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(asks.then_some(body))
 }

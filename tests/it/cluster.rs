@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use harness::steps::bash;
-use harness::{Agent, Bridge, Home, Reply, Server, changing_calls, on_postgres, reading_paths, text};
+use harness::{Agent, Bridge, Home, Reply, Server, changing_calls, on_postgres, pause, reading_paths, text};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const NEW_SECRET: &str = "fedcba9876543210fedcba9876543210";
@@ -317,7 +317,7 @@ async fn prompt_at_a_stopped_node_is_answered() {
     let mut waiting = cluster.other.prompt(&cluster.session, "go").open().await;
     cluster.other.follow(&cluster.session).events().await.until("step.started").await;
     let pid = Pid::from_raw(cluster.owner.pid as i32).unwrap();
-    kill_process(pid, Signal::STOP).unwrap();
+    pause(pid).await;
     cluster.first.sql("UPDATE nodes SET lease_until = clock_timestamp() WHERE name = 'first'");
     let answer = waiting.answer("POST").await;
     assert!(answer.status == 499 && answer.json()["error"]["message"].as_str().unwrap().contains("exited"), "{answer:?}");

@@ -6,7 +6,7 @@ use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::{Value, json};
 
-use harness::{Home, Server, gone, on_postgres, poll};
+use harness::{Home, Server, gone, on_postgres, pause, poll};
 use harness::{marked, marker};
 
 /// A session of one node whose turn runs a command, and another node.
@@ -177,7 +177,7 @@ async fn restarted_node_takes_its_sessions_back() {
 #[tokio::test]
 async fn stopped_node_loses_its_session() {
     let Some((nodes, owner)) = Nodes::start().await else { return };
-    owner.signal(Signal::STOP);
+    pause(owner.process()).await;
     nodes.end_lease();
     nodes.goes_on_elsewhere().await;
     owner.signal(Signal::CONT);
@@ -194,7 +194,7 @@ async fn stopped_node_loses_its_session() {
 #[tokio::test]
 async fn commands_of_stopped_node_end_with_the_lease() {
     let Some((nodes, owner)) = Nodes::start().await else { return };
-    owner.signal(Signal::STOP);
+    pause(owner.process()).await;
     nodes.command_ends().await;
     assert_eq!(status(&nodes.other, &nodes.session).await, "busy", "the lease ended before the command");
     owner.signal(Signal::CONT);

@@ -7,6 +7,7 @@ mod instructions;
 mod lookups;
 pub mod media;
 mod messages;
+mod notes;
 mod tool_lists;
 mod unknown_commands;
 

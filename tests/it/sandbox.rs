@@ -252,5 +252,5 @@ fn missing_sandbox_features_are_reported() {
     needs_linux!("sandbox");
     let told = run_without(libc::SYS_seccomp, libc::EINVAL, &[]);
     let lacks = "[sandbox: not blocked on this system: sockets other than TCP]";
-    assert_eq!(told["output"], format!("ran\n{lacks}\nexit code: 0"));
+    assert_eq!(told["output"], format!("ran\nexit code: 0\n{lacks}"));
 }

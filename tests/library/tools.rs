@@ -143,7 +143,7 @@ async fn tool_aliases_resolve() {
 async fn small_deviations_in_input_are_accepted() {
     let world = World::new();
     world.put("a", (1..=201).map(|number| format!("{number}\n")).collect::<String>());
-    let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 201; read on with offset 4]\n";
+    let two_and_three = "ok      2\t2\n     3\t3\n[truncated: lines 2 to 3 of 201; read on with offset 4]";
     let takes = "it takes file_path: string, offset?: integer, limit?: integer, skip_bytes?: integer";
     let told = |error: &str| format!("error read: {error}; {takes}");
     let cases = [

@@ -262,7 +262,7 @@ impl ToolCall {
         }
         let mut output = result?;
         if self.context.path_filter.is_some() {
-            output.parts.push(Part::text("[results hidden by permission rules are omitted]"));
+            output.parts.push(Part::note("results hidden by permission rules are omitted"));
         }
         if edits_files {
             toolkit::after_edit(&mut output, &self.context).await;

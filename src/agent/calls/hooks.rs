@@ -54,6 +54,7 @@ pub(in crate::agent) fn message_notice(message: String) -> Body {
         description: Some(message.clone()),
         code: Some(MESSAGE.into()),
         note: Some(message),
+        quoted: None,
     }
 }
 
@@ -64,7 +65,7 @@ async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnviro
         return;
     }
     let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
-    host.emit(Body::Notice { severity, title, description, code, note: None }).await;
+    host.emit(Body::Notice { severity, title, description, code, note: None, quoted: None }).await;
 }
 
 /// The hooks of one tool call.
@@ -205,10 +206,10 @@ impl<'a> CallHooks<'a> {
 
     /// Adds a note about the changed input to the result, because the model sent another input.
     fn note_input(&self, result: &mut Result<ToolOutput, ToolError>) {
-        let note = shortened(format!("[a hook changed the input of this call to {}", self.tool.input), HOOK_INPUT_BYTES_MAX) + "]";
+        let note = shortened(format!("a hook changed the input of this call to {}", self.tool.input), HOOK_INPUT_BYTES_MAX);
         match result {
-            Ok(output) => output.parts.push(Part::text(note)),
-            Err(ToolError(message)) => *message = format!("{message}\n{note}"),
+            Ok(output) => output.parts.push(Part::note(note)),
+            Err(ToolError(message)) => *message = format!("{message}\n[{note}]"),
         }
     }
 }

@@ -41,7 +41,7 @@ pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironm
     if let Some(text) = bundle::text(&facts, tokens) {
         let (title, description) = ("A description of the repository was added to the request".into(), None);
         let (code, note) = (Some(REPOSITORY.into()), Some(text));
-        turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note }).await?;
+        turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note, quoted: None }).await?;
     }
     Ok(())
 }

@@ -67,13 +67,14 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
         let environment = agent.current_environment(turn).await?;
         let mut lines = vec![conditions(&environment, turn)];
         lines.extend(unattended.map(String::from));
+        lines.extend(turn.log.state(|state| state.history.tag().line()));
         let today = timestamp(now_ms()).split_once('T').map(|(date, _)| date.to_string()).unwrap_or_default();
         let (cwd, places) = (cwd.clone(), services.places.clone());
         let block = blocking(move || facts::block(&cwd, &today, &places, &lines)).await?;
         message.extra.context.push(Part::text(block));
         message.extra.context.extend(bundle::directory(turn, &environment).await.map(Part::text));
     } else if let Some(line) = unattended {
-        message.extra.context.push(Part::text(format!("[{line}]")));
+        message.extra.context.push(Part::note(line));
     }
     if commands::parse(&message.parts).is_some() {
         message.extra.expansion = commands::expand(&commands_of_files(services, &cwd, true).await?, &message.parts);

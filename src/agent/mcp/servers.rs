@@ -285,12 +285,13 @@ impl SessionServer {
         if changes.is_empty() && matches!(&self.reported, ReportedState::Ready { run: known } if *known == run) {
             return None;
         }
-        let note = (!changes.is_empty()).then(|| format!("[MCP server {name}: {}]", changes.join("; ")));
+        let note = (!changes.is_empty()).then(|| format!("The tools of MCP server {name} changed, as follows."));
+        let quoted = note.is_some().then(|| changes.join("; "));
         if let Some(why) = after.filter(|_| restarted) {
             changes.insert(0, format!("the previous run ended: {why}"));
         }
         let severity = if restarted { Severity::Warning } else { Severity::Info };
-        Some(Body::Notice { severity, title, description: Some(changes.join("; ")), code: None, note })
+        Some(Body::Notice { severity, title, description: Some(changes.join("; ")), code: None, note, quoted })
     }
 }
 

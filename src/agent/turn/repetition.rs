@@ -124,7 +124,7 @@ impl RepetitionGuard {
     }
 }
 
-const TEXT_NOTE: &str = "[your last answer was stopped, because it repeated the same text again and again. Do not repeat it: take the next step, or answer briefly.]";
+const TEXT_NOTE: &str = "your last answer was stopped, because it repeated the same text again and again. Do not repeat it: take the next step, or answer briefly.";
 
 /// Returns whether the last `count` rounds repeat a cycle of `length` rounds.
 fn is_cycle(rounds: &VecDeque<CallPattern>, length: usize, count: usize) -> bool {
@@ -142,8 +142,8 @@ fn names(rounds: &VecDeque<CallPattern>, length: usize) -> String {
 fn calls_notice(names: &str, times: usize, continues: bool) -> Body {
     let what = format!("{names}: called {times} times in a row with the same input and the same result");
     let note = format!(
-        "[{what}. Do not repeat this: change the input, use another tool, or tell the user what is missing. \
-         If you repeat it again, the turn ends.]"
+        "{what}. Do not repeat this: change the input, use another tool, or tell the user what is missing. \
+         If you repeat it again, the turn ends."
     );
     let next = if continues { "the model is asked to do something else" } else { "the turn ends" };
     notice(CALLS, "The model repeats a tool call", format!("{what}; {next}"), continues.then_some(note))
@@ -151,7 +151,7 @@ fn calls_notice(names: &str, times: usize, continues: bool) -> Body {
 
 fn notice(code: &str, title: &str, description: String, note: Option<String>) -> Body {
     let (code, description) = (Some(code.into()), Some(description));
-    Body::Notice { severity: Severity::Warning, title: title.into(), description, code, note }
+    Body::Notice { severity: Severity::Warning, title: title.into(), description, code, note, quoted: None }
 }
 
 /// A text that ends in repetitions.

@@ -44,7 +44,7 @@ pub(crate) async fn review_changes(turn: &Turn, environment: &SessionEnvironment
     if turn.cancel.is_cancelled() {
         if out_of_time && !(files.is_empty() && left_out.is_empty()) {
             let description = "the time budget is used up: the files stay as they were written".to_owned();
-            turn.emit(notice(NOT_REVIEWED, description, None)).await;
+            turn.emit(review_notice(Severity::Warning, NOT_REVIEWED, description)).await;
         }
         return Ok(());
     }
@@ -55,7 +55,7 @@ pub(crate) async fn review_changes(turn: &Turn, environment: &SessionEnvironment
     if !left_out.is_empty() {
         let names: Vec<String> = left_out.iter().map(|real| review.context.workspace.show(real)).collect();
         let description = format!("{}: the changes are too large", names.join(", "));
-        turn.emit(notice("Some changes are not reviewed", description, None)).await;
+        turn.emit(review_notice(Severity::Warning, "Some changes are not reviewed", description)).await;
     }
     if review.files.is_empty() {
         return Ok(());
@@ -72,7 +72,7 @@ async fn report_commands(turn: &Turn, context: &ToolContext) {
     let deleted = (deleted > 0).then(|| format!("deleted files: {deleted}"));
     let all: Vec<String> = changed.into_iter().chain(deleted).collect();
     if !all.is_empty() {
-        turn.emit(notice("Changes by commands are not reviewed", all.join("; "), None)).await;
+        turn.emit(review_notice(Severity::Warning, "Changes by commands are not reviewed", all.join("; "))).await;
     }
 }
 
@@ -81,15 +81,13 @@ fn label(count: usize) -> ToolLabel {
     ToolLabel { name: REVIEW.into(), title, category: Some(ToolCategory::File) }
 }
 
-fn notice(title: &str, description: String, note: Option<String>) -> Body {
-    let (severity, code) = (Severity::Warning, Some(REVIEW.to_owned()));
-    Body::Notice { severity, title: title.into(), description: Some(description), code, note }
-}
+/// The note to the model about a review in which the user did not accept all changes.
+const REVIEWED: &str = "the user reviewed the changes of this turn. The result follows. Read a file again before you change it.";
 
 /// Creates a notice about the review of a turn.
 pub(crate) fn review_notice(severity: Severity, title: &str, description: String) -> Body {
     let code = Some(REVIEW.to_owned());
-    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None }
+    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None, quoted: None }
 }
 
 /// A review. Clients receive it as a tool call that nuncio makes.
@@ -129,7 +127,7 @@ impl Review<'_> {
                 self.files.iter_mut().for_each(|file| file.decide(HunkChoice::New));
                 let text = format!("no decision ({why}): the files stay as they were written");
                 self.complete(ToolStatus::Failed, text.clone(), &[]).await?;
-                self.turn.emit(notice(NOT_REVIEWED, text, None)).await;
+                self.turn.emit(review_notice(Severity::Warning, NOT_REVIEWED, text)).await;
                 return Ok(());
             }
         }
@@ -143,8 +141,10 @@ impl Review<'_> {
         self.complete(status, summary.clone(), &conflicts).await?;
         if self.files.iter().any(|file| file.decision() != "accepted") {
             let title = if conflicts.is_empty() { "Changes were rejected or edited" } else { "A review has conflicts" };
-            let note = format!("[the user reviewed the changes of this turn:\n{summary}{}]", self.differences(&conflicts));
-            self.turn.commit(notice(title, summary.trim_end().into(), Some(note))).await?;
+            let quoted = Some(format!("{summary}{}", self.differences(&conflicts)).trim_end().to_owned());
+            let (severity, code, description) = (Severity::Warning, Some(REVIEW.into()), Some(summary.trim_end().into()));
+            let (title, note) = (title.into(), Some(REVIEWED.into()));
+            self.turn.commit(Body::Notice { severity, title, description, code, note, quoted }).await?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Review<'_> {
             text.truncate(text.floor_char_boundary(REVIEW_NOTE_BYTES_MAX));
             text += "\n[diff truncated]\n";
         }
-        text + "Read a file again before you change it."
+        text
     }
 
     /// Records the end of the review, with the changes that remain.

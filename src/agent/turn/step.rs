@@ -21,7 +21,7 @@ use crate::session::clock::now_ms;
 /// Title of the notice about an answer without text and calls.
 pub(in crate::agent) const EMPTY: &str = "The model's answer is empty";
 /// The note to the model in the second request after an empty answer.
-const EMPTY_NOTE: &str = "[Your last answer was empty. Continue with the task: call a tool, or write an answer.]";
+const EMPTY_NOTE: &str = "Your last answer was empty. Continue with the task: call a tool, or write an answer.";
 /// Error of the step of an answer that was truncated because it repeats itself.
 pub(in crate::agent) const REPEATED: &str = "the answer repeats itself";
 
@@ -126,7 +126,7 @@ impl<'a> Steps<'a> {
             self.end(StepOutcome::Retried, Some(EMPTY.into())).await;
             self.turn.emit(Body::notice(Severity::Warning, EMPTY, "the request is sent once more")).await;
             // An equal request may have an equal answer.
-            add_note(&mut request.messages, EMPTY_NOTE);
+            add_note(&mut request.messages, self.turn.log.state(|state| state.history.tag().text(EMPTY_NOTE)));
             self.start(&request).await;
             answer = self.answer_with_fallback(&request).await;
         }
@@ -305,11 +305,11 @@ pub(in crate::agent) fn empty_twice(model: &str) -> Error {
 
 /// Returns a notice of a model.
 fn notice(title: String, description: String, code: Option<String>) -> Body {
-    Body::Notice { severity: Severity::Info, title, description: Some(description), code, note: None }
+    Body::Notice { severity: Severity::Info, title, description: Some(description), code, note: None, quoted: None }
 }
 
 /// Adds a note to the last message of the user, or after the last message.
-fn add_note(messages: &mut Vec<Arc<Message>>, note: &str) {
+fn add_note(messages: &mut Vec<Arc<Message>>, note: String) {
     match messages.last_mut().map(Arc::make_mut) {
         Some(Message::User(parts)) => parts.push(Part::text(note)),
         _ => messages.push(Arc::new(Message::User(vec![Part::text(note)]))),

@@ -77,7 +77,7 @@ impl<'a> Verification<'a> {
         // Files that the checks wrote do not count as changes of the turn.
         environment.changes.checked();
         if !failed.is_empty() {
-            turn.emit(notice("Checks fail before the first edit", failed.join(", "), None)).await;
+            turn.emit(notice("Checks fail before the first edit", failed.join(", "))).await;
         }
         self.failed_before = Some(failed);
         Ok(())
@@ -90,7 +90,7 @@ impl<'a> Verification<'a> {
     }
 
     /// Runs the checks when the model ends the turn, if the turn changed files. Returns the note to
-    /// the model if they failed, so that the turn has to continue.
+    /// the model, with their output, if they failed, so that the turn has to continue.
     pub(crate) async fn failure(&mut self) -> Result<Option<String>> {
         let (turn, environment) = (self.turn, self.environment);
         let rounds_max = environment.loaded.settings.verify.max_rounds;
@@ -114,9 +114,10 @@ impl<'a> Verification<'a> {
         let failed = results.failed_commands();
         let before = self.failed_before.iter().flatten().filter(|command| failed.contains(command));
         let before: Vec<&str> = before.map(String::as_str).collect();
-        let (notice, note) = failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output);
+        let notice = failure_notice(self.rounds, rounds_max, &failed.join(", "), &before.join(", "), &output);
+        let prompt = notice.note_text();
         turn.commit(notice).await?;
-        Ok((self.rounds < rounds_max).then_some(note))
+        Ok(prompt.filter(|_| self.rounds < rounds_max))
     }
 
     /// Runs the commands as a call of the tool `verify`; if `changed`, only if rules, the mode or
@@ -143,7 +144,7 @@ impl<'a> Verification<'a> {
         }
         if let Some(error) = error {
             if !turn.cancel.is_cancelled() {
-                turn.emit(notice("The checks could not be run", error, None)).await;
+                turn.emit(notice("The checks could not be run", error)).await;
             }
             return Ok(None);
         }
@@ -159,7 +160,7 @@ impl<'a> Verification<'a> {
 /// Creates the notice about the commands `failed`, and its note to the model. Those in `before`
 /// already failed before the first edit. The note tells the model to fix the cause, unless it was
 /// the last round.
-fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> (Body, String) {
+fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, output: &str) -> Body {
     let (title, next, order) = if round < rounds_max {
         let title = format!("Checks failed (round {round} of {rounds_max})");
         (title, "the model is asked to fix the cause", "Fix the cause, then end your turn: the checks run again.")
@@ -171,17 +172,18 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, outpu
         "" => Default::default(),
         before => (
             format!("; failed before the first edit, too: {before}"),
-            format!("These failed before your first edit, too: {before}\n"),
+            format!("These failed before your first edit, too: {before}. "),
         ),
     };
-    let output = output.trim_end();
-    let note = format!("[the project's checks were run because files changed, and failed:\n{output}\n{noted}{order}]");
-    (notice(&title, format!("{failed}{known}; {next}"), Some(note.clone())), note)
+    let (title, description) = (title.into(), Some(format!("{failed}{known}; {next}")));
+    let note = format!("the project's checks were run because files changed, and failed. {noted}{order} Their output follows.");
+    let (code, quoted) = (Some(CODE.into()), Some(output.trim_end().to_owned()));
+    Body::Notice { severity: Severity::Warning, title, description, code, note: Some(note), quoted }
 }
 
-fn notice(title: &str, description: String, note: Option<String>) -> Body {
+fn notice(title: &str, description: String) -> Body {
     let (severity, code) = (Severity::Warning, Some(CODE.into()));
-    Body::Notice { severity, title: title.into(), description: Some(description), code, note }
+    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None, quoted: None }
 }
 
 /// Returns the commands, and whether some of them are new since the start of the session.

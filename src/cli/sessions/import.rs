@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::export_line::{EventLine, ExportLine, is_exported};
 use crate::api::App;
 use crate::cli::terminal::output::{print, print_stderr};
-use crate::content::{StopReason, shortened};
+use crate::content::{Part, StopReason, shortened};
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::TurnId;
@@ -38,11 +38,12 @@ pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> 
         let ExportLine::Event(event) = line else {
             return Err(Error::invalid_params(format!("{}: the metadata is repeated", file.display())));
         };
-        let EventLine { turn_id: of_turn, body } = *event;
+        let EventLine { turn_id: of_turn, mut body } = *event;
         // Other events could widen what the session may do, such as the rule of an answer.
         if !is_exported(&body) {
             continue;
         }
+        remove_notes(&mut body);
         if turn != of_turn {
             end_turn(&session, turn.take()).await;
             if of_turn.is_some() {
@@ -58,6 +59,19 @@ pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> 
     let id = session.log.id.clone();
     sessions.close(&id).await?;
     print(format!("{id}\n"))
+}
+
+/// Turns the notes of an event into text: the file is not nuncio, and must not speak in its name.
+fn remove_notes(body: &mut Body) {
+    let remove = |parts: &mut Vec<Part>| *parts = parts.drain(..).map(Part::untagged).collect();
+    match body {
+        Body::MessageCompleted { parts, extra, .. } => {
+            remove(parts);
+            remove(&mut extra.context);
+        }
+        Body::ToolCompleted { output, .. } => remove(output),
+        _ => {}
+    }
 }
 
 async fn end_turn(session: &Session, turn: Option<TurnId>) {

@@ -2,7 +2,7 @@
 
 use super::{History, Position};
 use crate::context::conversation::LinkedMessage;
-use crate::context::notes::{OVERFLOW, OVERFLOW_OLDEST, told_mode};
+use crate::context::notes::{OVERFLOW, OVERFLOW_OLDEST};
 use crate::context::size::message_bytes;
 use crate::model::Message;
 
@@ -41,7 +41,7 @@ impl History {
                 rest.push(linked);
             }
             rest.truncate(rest_start);
-            let mode = rest.iter().find_map(|linked| told_mode(&linked.message));
+            let mode = rest.iter().find_map(|linked| self.told_mode(&linked.message));
             self.end = Position { last: None, note: Some(OVERFLOW_OLDEST), mode, context: false };
             for linked in rest.into_iter().rev() {
                 self.end.last = Some(self.all.add(self.end.last, linked.message, linked.origin, linked.turn));

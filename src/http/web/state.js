@@ -10,6 +10,9 @@ export const FACTS =
  */
 const isDelta = (body) => ["message.delta", "tool.input", "tool.updated"].includes(body.type);
 
+/** The parts of a message, where notes of nuncio to the model are text in square brackets. */
+const shown = (parts) => parts.map((part) => (part.type === "note" ? { type: "text", text: `[${part.text}]` } : part));
+
 const textOf = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
 
 export class SessionState {
@@ -151,15 +154,18 @@ const HANDLERS = {
   },
   "message.completed"(state, body, event) {
     state.queued.delete(body.messageId);
-    const item = state.message(body, event);
-    Object.assign(item, { parts: body.parts, text: textOf(body.parts), done: true, discarded: !!body.discarded });
+    const [item, parts] = [state.message(body, event), shown(body.parts)];
+    Object.assign(item, { parts, text: textOf(parts), done: true, discarded: !!body.discarded });
     state.touch(item);
   },
-  "message.queued": (state, body) => state.queued.set(body.messageId, { parts: body.parts, text: textOf(body.parts), delivery: body.delivery }),
+  "message.queued"(state, { messageId, parts, delivery }) {
+    state.queued.set(messageId, { parts: shown(parts), text: textOf(shown(parts)), delivery });
+  },
   "message.edited"(state, body) {
     const entry = state.queued.get(body.messageId);
     if (!entry) return;
-    const { parts = entry.parts, delivery = entry.delivery } = body;
+    const { delivery = entry.delivery } = body;
+    const parts = body.parts ? shown(body.parts) : entry.parts;
     state.queued.set(body.messageId, { parts, text: textOf(parts), delivery });
   },
   "message.removed": (state, body) => state.queued.delete(body.messageId),

@@ -12,7 +12,7 @@ use crate::model::message::{Block, Message, ToolResult};
 /// Returns the digest of a part.
 pub(in crate::model) fn part_digest(part: &Part) -> String {
     match part {
-        Part::Text { text } => fingerprint(&["text", text]),
+        Part::Text { text } | Part::Note { text } => fingerprint(&["text", text]),
         Part::Image { data, .. } | Part::Audio { data, .. } | Part::Document { data, .. } => fingerprint(&["media", data]),
         Part::Resource { uri, text, .. } => fingerprint(&["resource", uri, text]),
         Part::ResourceLink { uri, .. } => fingerprint(&["link", uri]),
@@ -72,7 +72,7 @@ pub(super) fn apply(messages: &[Arc<Message>], refused: &HashSet<String>) -> Vec
 fn apply_to_parts(parts: &[Part], refused: &HashSet<String>) -> Vec<Part> {
     let apply = |part: &Part| match part {
         part if !refused.contains(&part_digest(part)) => Some(part.clone()),
-        Part::Text { .. } => None,
+        Part::Text { .. } | Part::Note { .. } => None,
         Part::Image { mime_type, .. } => Some(Part::text(format!("[{mime_type} image, which the provider refused]"))),
         part => Some(Part::text(part.as_text())),
     };

@@ -48,7 +48,7 @@ impl Tail {
 /// Estimates the size of an event: the size of its texts plus a constant.
 fn approximate_bytes(body: &Body) -> usize {
     let part = |part: &Part| match part {
-        Part::Text { text } | Part::Resource { text, .. } => text.len(),
+        Part::Text { text } | Part::Note { text } | Part::Resource { text, .. } => text.len(),
         Part::Image { data, .. } | Part::Audio { data, .. } => data.len(),
         Part::Document { data, text, .. } => data.len() + text.as_ref().map_or(0, String::len),
         Part::ResourceLink { .. } => 0,

@@ -136,7 +136,7 @@ impl SessionState {
         }
         self.signed.apply(event);
         match &event.body {
-            Body::SessionCreated { cwd, mode, change, parent } => {
+            Body::SessionCreated { cwd, mode, change, parent, .. } => {
                 (self.created_ms, self.cwd, self.mode) = (event.at_ms, cwd.clone(), mode.clone());
                 self.change(change);
                 self.parent = parent.clone().map(Box::new);

@@ -329,16 +329,19 @@ impl RunningChild {
     async fn report(&self, end: &ChildEnd, answer: &str) {
         let agent = self.label.agent.as_deref().unwrap_or("subagent");
         let (outcome, text) = match (end.status, &end.error) {
-            (ChildStatus::Completed, _) => ("has ended. Its result", answer),
-            (_, Some(error)) => ("failed", error.as_str()),
-            (_, None) => ("was cancelled", ""),
+            (ChildStatus::Completed, _) => ("has finished. Its result follows.", answer),
+            (_, Some(error)) => ("failed. Its error follows.", error.as_str()),
+            (_, None) => ("was cancelled.", ""),
         };
         let (text, cut) = shortened(text);
         let more = if cut { "\n[truncated]" } else { "" };
         let id = &self.label.child_session_id;
         let unresolved = end.unresolved.as_ref().map(|unresolved| format!("\n{}", unresolved.text())).unwrap_or_default();
-        let text = format!("[The background task \"{}\" ({agent}, {id}) {outcome}: {text}{more}{unresolved}]", self.label.title);
-        let message = IncomingMessage { role: Role::System, ..IncomingMessage::user(MessageId::new(), vec![Part::text(text)]) };
+        let note = format!("The background task \"{}\" ({agent}, {id}) {outcome}", self.label.title);
+        let result = format!("{text}{more}{unresolved}");
+        let parts =
+            if result.is_empty() { vec![Part::note(note)] } else { vec![Part::note(note), Part::text(result.trim_start())] };
+        let message = IncomingMessage { role: Role::System, ..IncomingMessage::user(MessageId::new(), parts) };
         let auto_run = end.status != ChildStatus::Cancelled;
         let mut queued = QueuedMessage { message, delivery: Delivery::Steer, auto_run, by: Some(REPORTER.into()), seq: 0 };
         let placed = self.parent.place(&queued).or_else(|error| match error.kind {

@@ -193,7 +193,8 @@ impl<'c> Git<'c> {
             return ToolError::new("git is not installed");
         }
         let start = text.ceil_char_boundary(text.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
-        let message = format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes.model);
+        let message =
+            format!("git failed with exit code {}: {}\n{}", output.code, &text[start..], output.sandbox_notes.model_lines());
         ToolError(message.trim_end().to_owned())
     }
 

@@ -113,7 +113,8 @@ impl AnyCall for ResourceCall {
                             .map(|it| line(&format!("{} (template)", it.uri_template), it.description.as_deref(), &it.name));
                         let count = resources.len() + templates.len();
                         let text = super::limited(resources.chain(templates), count, "resources");
-                        Ok(ToolOutput::text(if text.is_empty() { "[no resources]\n".into() } else { text }, Value::Null))
+                        let note = text.is_empty().then(|| "no resources".into());
+                        Ok(ToolOutput::text(text, Value::Null).notes(note))
                     }
                 }
             };

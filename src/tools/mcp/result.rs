@@ -117,7 +117,7 @@ impl ResultParts<'_> {
                 let (uri, name, mime_type) = (field(link.uri), field(link.name), link.mime_type.map(field));
                 self.parts.push(Part::ResourceLink { uri, name, mime_type, description: link.description.map(field) });
             }
-            _ => self.parts.push(Part::text("[content of an unknown type]")),
+            _ => self.parts.push(Part::note("content of an unknown type")),
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl ResultParts<'_> {
                 self.text_bytes = left;
                 self.parts.push(Part::text(captured.text));
             }
-            None => self.parts.push(Part::text(format!("[text, {} bytes: {path}]", text.len()))),
+            None => self.parts.push(Part::note(format!("text, {} bytes: {path}", text.len()))),
         }
     }
 
@@ -159,7 +159,7 @@ impl ResultParts<'_> {
                 let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".into());
                 self.binary(&field(uri), &mime_type, blob).await?;
             }
-            _ => self.parts.push(Part::text("[a resource of an unknown type]")),
+            _ => self.parts.push(Part::note("a resource of an unknown type")),
         }
         Ok(())
     }
@@ -205,14 +205,14 @@ impl ResultParts<'_> {
     fn finish(self, is_error: bool, server: &str, tool: &str, structured_content: Option<Value>) -> Result<ToolOutput, ToolError> {
         let ResultParts { mut parts, artifacts, left_out, .. } = self;
         if left_out > 0 {
-            parts.push(Part::text(format!("[{left_out} more parts are left out]")));
+            parts.push(Part::note(format!("{left_out} more parts are left out")));
         }
         if is_error {
             let text = crate::content::plain_text(&parts);
             return Err(ToolError(if text.trim().is_empty() { "the tool failed without a message".into() } else { text }));
         }
         if parts.is_empty() {
-            parts.push(Part::text("[no output]"));
+            parts.push(Part::note("no output"));
         }
         let content = parts.iter().map(|part| ToolContent::Content { content: part.clone() }).collect();
         let details = McpDetails { server: server.into(), tool: tool.into(), structured_content, artifacts };

@@ -53,7 +53,7 @@ pub use http::{Answer, Ask, Bridge, Connection};
 pub use marker::{marked, marker};
 pub use memory::peak_kib;
 pub use poll::poll;
-pub use process_end::gone;
+pub use process_end::{gone, pause};
 pub use program::{POSIX, current_program, package, program};
 pub use proxy::{Direction, Proxy};
 pub use random::{Random, random_cases};

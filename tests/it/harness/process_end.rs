@@ -1,11 +1,12 @@
 //! Waits for the end of processes that are not children of the test, with a descriptor for each
 //! process (pidfd_open(2)).
 
+use std::fs::DirEntry;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::marker::marked;
 
@@ -38,6 +39,19 @@ fn wait(marker: &str) {
             assert!(waits > 0, "still running after {BOUND:?}: {:?}", commands(marker));
         }
     }
+}
+
+/// Stops a process (SIGSTOP). One of its threads acts on the signal when it runs next, and until then
+/// the others go on: returns when all have stopped.
+pub async fn pause(process: Pid) {
+    kill_process(process, Signal::STOP).unwrap();
+    let threads = format!("/proc/{}/task", process.as_raw_nonzero());
+    let is_stopped = |thread: DirEntry| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The state follows the name of the program, which is in parentheses.
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+    };
+    crate::poll("the stop of all threads", || std::fs::read_dir(&threads).unwrap().flatten().all(is_stopped)).await;
 }
 
 fn commands(marker: &str) -> Vec<String> {

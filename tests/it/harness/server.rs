@@ -109,8 +109,12 @@ fn address(said: &str) -> SocketAddr {
 }
 
 impl Server {
+    pub fn process(&self) -> Pid {
+        Pid::from_raw(self.pid as i32).unwrap()
+    }
+
     pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_raw(self.pid as i32).unwrap(), signal).unwrap();
+        kill_process(self.process(), signal).unwrap();
     }
 
     /// Ends the server with SIGTERM, as a service manager does. Returns its output.

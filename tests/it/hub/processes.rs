@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::turn_ends::{running, until_running};
 use super::{AGENT, PLAYED, allowed, bodies, home, home_of, hosted, opencode, played, session, trust};
-use harness::{Agent, CommandResult, Home, Reply, Server, gone, text};
+use harness::{Agent, CommandResult, Home, Reply, Server, gone, pause, text};
 
 const LIFE: &[&str] = &["agent.started", "agent.ended"];
 
@@ -317,7 +317,7 @@ async fn stop_reports_a_nuncio_that_does_not_respond() {
     server.new_session(&home).await;
     let (mut agent, session) = session(&home, &[]).await;
     agent.turn(&session, "say").await;
-    server.signal(Signal::STOP);
+    pause(server.process()).await;
     let ran = stop(&home, &[]).await;
     server.signal(Signal::CONT);
     assert!(ran.code == 1 && ran.stdout.starts_with("ended other"), "{ran:?}");

@@ -80,7 +80,10 @@ async fn changes_of_commands_are_reviewed_and_rejected() {
         // The next prompt tells the agent what was rejected.
         let (_, updates) = agent.turn(&session, "heard").await;
         let heard = text(&updates, "agent_message_chunk");
-        assert_eq!(heard.contains("the user reviewed the changes") && heard.contains("new/dir/file: rejected"), name != "accepted");
+        assert_eq!(
+            heard.contains("[the user reviewed the changes") && heard.contains("new/dir/file: rejected"),
+            name != "accepted"
+        );
         let (_, updates) = agent.turn(&session, "heard").await;
         assert_eq!(text(&updates, "agent_message_chunk"), "[\"heard\"]", "{name}");
         agent.finish().await;

@@ -12,6 +12,7 @@ use harness::Home;
 /// which say whether a client can answer.
 const VARIABLE: &[&str] = &[
     "createdAt",
+    "noteKey",
     "updatedAt",
     "seq",
     "head",
@@ -28,6 +29,8 @@ const VARIABLE: &[&str] = &[
 ];
 /// The answer to `/compact`, which names numbers of tokens.
 const COMPACTED: &str = "The conversation was compacted: about ";
+/// Precedes the key of notes, 7 letters.
+const KEY: &str = "\nKey: ";
 /// Says in a message that no client could answer.
 const UNATTENDED: &str = "\nNo one can answer questions in this run: decide yourself, and say what you decided.";
 
@@ -55,9 +58,13 @@ impl Normal {
         }
     }
 
-    /// Replaces the home and each UUID (32 hexadecimal digits).
+    /// Replaces the home and each UUID (32 hexadecimal digits). Leaves out the key of notes.
     fn text(&mut self, text: &str) -> String {
-        let text = text.replace(&self.home, "HOME").replace(UNATTENDED, "");
+        let mut text = text.replace(&self.home, "HOME").replace(UNATTENDED, "");
+        if let Some((before, _)) = text.split_once(KEY) {
+            let key = before.len() + KEY.len();
+            text.replace_range(key..key + 7, "");
+        }
         let text = if text.starts_with(COMPACTED) { COMPACTED } else { &text };
         let mut result = String::new();
         let mut rest = text;

@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::peer::{Kind, Peer};
 use super::{assert_complete, editor, home, kind, message, prompt, says, sockets, waits};
-use harness::{Agent, Direction, Home, Proxy, bounded, poll};
+use harness::{Agent, Direction, Home, Proxy, bounded, pause, poll};
 
 /// A session of an editor, behind a proxy, and another editor that has loaded it.
 async fn behind_proxy(steps: Value) -> (Home, Agent, Proxy, Agent, String) {
@@ -49,7 +49,7 @@ async fn prompt_runs_in_the_process_that_took_the_session() {
     // `other` handles messages in order: it has sent the prompt when it answers this call.
     other.call("session/list", json!({})).await;
     let pid = Pid::from_raw(other.pid as i32).unwrap();
-    kill_process(pid, Signal::STOP).unwrap();
+    pause(pid).await;
     owner.kill().await;
     let mut third = editor(&home, &home.script(json!([says("taken"), says("gone on")])), &[]).await;
     third.load(&home, &session).await;

@@ -71,7 +71,7 @@ async fn full_disk_is_the_only_cause_in_the_message() {
     let steps: Vec<Value> = lines.iter().map(|line| bash(line)).chain([bash("echo Permission denied; false")]).collect();
     let shown = results(&steps).await;
     for (line, failed) in lines.iter().zip(&shown) {
-        assert!(!failed.contains("[sandbox") && !failed.contains("exit code: 0"), "{line}: {failed}");
+        assert!(!failed.contains("sandbox ") && !failed.contains("exit code: 0"), "{line}: {failed}");
     }
-    assert!(shown[5].contains("[sandbox"), "{}", shown[5]);
+    assert!(shown[5].contains("\"sandbox "), "{}", shown[5]);
 }

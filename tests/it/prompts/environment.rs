@@ -98,7 +98,7 @@ async fn first_message_names_the_mode_and_the_sandbox() {
     let cases: [Case; 6] = [
         (&[], "", &["Mode: ask. Changes and commands need the user's permission."], &["Commands write"]),
         (&["--mode", "accept-edits"], "", &["Mode: accept-edits. Changes of files in the directory need no"], &["Commands write"]),
-        (&["--mode", "plan"], "", &["Mode: plan. You have read-only access"], &["Commands write", "[mode: plan"]),
+        (&["--mode", "plan"], "", &["Mode: plan. You have read-only access"], &["Commands write", "mode: plan"]),
         (&["--auto"], "[sandbox]\nmode = \"off\"\n", &["Mode: auto. "], &["Commands write"]),
         (
             &["--auto"],
@@ -166,11 +166,11 @@ async fn changed_mode_is_in_the_next_message() {
     let session = agent.new_session(&home).await;
     let changes = [
         ("ask", ""),
-        ("auto", "[mode: auto. "),
+        ("auto", ">mode: auto. "),
         ("auto", ""),
-        ("plan", "[mode: plan. "),
+        ("plan", ">mode: plan. "),
         ("ask", "no longer plan"),
-        ("auto", "[mode: auto. "),
+        ("auto", ">mode: auto. "),
     ];
     for (mode, _) in changes {
         agent.call("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
@@ -181,7 +181,7 @@ async fn changed_mode_is_in_the_next_message() {
     for (at, (mode, note)) in changes.iter().enumerate() {
         let messages = conversation(&received[at]);
         let last = messages.last().unwrap().to_string();
-        let is_told = last.contains("[mode: ") || last.contains("no longer plan");
+        let is_told = last.contains(">mode: ") || last.contains("no longer plan");
         assert_eq!((is_told, last.contains(note)), (!note.is_empty(), true), "{at} {mode}: {last}");
     }
 }

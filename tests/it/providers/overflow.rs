@@ -130,6 +130,6 @@ async fn conversation_that_fills_window_is_compacted() {
         let last = told(received.last().unwrap());
         assert!(last.contains("prompt 15.") && !last.contains("prompt 0."), "{name}: {last}");
         // The note about the mode stays, although it was in the oldest message.
-        assert_eq!(last.matches("[mode: plan.").count(), 1, "{name}: {last}");
+        assert_eq!(last.matches(">mode: plan.").count(), 1, "{name}: {last}");
     }
 }

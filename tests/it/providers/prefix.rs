@@ -63,7 +63,7 @@ async fn requests_start_with_previous_request() {
         let sent = received[1].text.replace('\\', "");
         assert!(sent.contains("{  \"file_path\" :  \"a\""), "{name}: {sent}");
         let notes = |at: usize, note: &str| json!(conversation(&received[at])).to_string().matches(note).count();
-        assert_eq!([0, 1, 2, 3, 4].map(|at| notes(at, "[mode: plan.")), [0, 0, 1, 1, 1], "{name}");
+        assert_eq!([0, 1, 2, 3, 4].map(|at| notes(at, ">mode: plan.")), [0, 0, 1, 1, 1], "{name}");
         assert_eq!([0, 1, 2, 3, 4].map(|at| notes(at, "no longer plan")), [0, 0, 0, 0, 1], "{name}");
     }
 }

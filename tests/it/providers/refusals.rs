@@ -53,9 +53,13 @@ async fn provider_reports_a_refused_request_that_is_sent_again() {
     let wire = WIRES.iter().find(|wire| wire.protocol == Protocol::OpenaiChat).expect("a wire");
     let (home, provider, _) = home(wire, Vec::new()).await;
     provider.otherwise(Exchange::error(400, r#"{"error":{"message":"We do not like you."}}"#));
-    for _ in 0..2 {
-        assert_eq!(home.run(&["run", "hi"], "").await.code, 1);
-    }
+    let server = home.serve(&[]).await;
+    let session = server.new_session(&home).await;
+    let turn = server.begin(&session, "hi").await;
+    server.follow(&session).events().await.until("turn.failed").await;
+    server.post(&format!("/v1/sessions/{session}/turns/{turn}/retry"), &json!({})).expect(202).await;
+    server.follow(&session).events().await.until("turn.failed").await;
+    server.stop().await;
     let failed = tokio::spawn(provider.finish_unchecked()).await.expect_err("the same request twice").into_panic();
     let words = failed.downcast_ref::<String>().expect("a message");
     assert!(words.contains("rule 40"), "{words}");

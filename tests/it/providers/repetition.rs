@@ -257,7 +257,7 @@ async fn note_stays_in_the_conversation() {
         agent.turn(&session, "in another process").await;
         agent.finish().await;
         let received = provider.finish().await;
-        let noted = |index: usize| received[index].text.contains("[read: called 3 times in a row");
+        let noted = |index: usize| received[index].text.contains(">read: called 3 times in a row");
         assert!(!noted(2) && noted(3) && noted(4) && noted(5), "{name}");
         let (before, after) = (
             harness::provider::session::unmarked(json!(conversation(&received[3]))),

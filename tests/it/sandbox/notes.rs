@@ -42,9 +42,9 @@ async fn notes_for_the_model_are_not_shown_to_people() {
         let home = repository();
         let command = command.replace("PORT", &port);
         let completed = run(&home, flags, &command).await;
-        let (told, shown) = (&completed["output"][0]["text"], completed["content"][0]["content"]["text"].as_str().unwrap());
+        let shown = completed["content"][0]["content"]["text"].as_str().unwrap();
         let code = &completed["details"]["exitCode"];
-        let told = told.as_str().unwrap();
+        let told: String = completed["output"].as_array().unwrap().iter().map(|part| part["text"].as_str().unwrap()).collect();
         // An ordinary failure does not look like one of the sandbox.
         assert_eq!(told.contains("; no network, no sockets; nuncio's own"), !note.is_empty(), "{command}: {told}");
         // The model and people get the same output of the command, before the notes.

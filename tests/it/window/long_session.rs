@@ -86,7 +86,7 @@ async fn pruned_output_is_readable_in_its_artifact() {
     provider.respond(|received| {
         let prompt = last_text(received);
         let is_user = messages(received).last().unwrap()["role"] == "user";
-        let artifact = received.text.split("artifact ").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
+        let artifact = received.text.split("artifact ").nth(1).and_then(|rest| rest.split('<').next()).unwrap_or_default();
         // The first prompt follows the facts about the environment.
         match prompt.trim_matches('"').rsplit("\\n").next() {
             Some("first") => calls(received, "call-1", "read", json!({ "file_path": "1.txt" })),
@@ -111,7 +111,7 @@ async fn pruned_output_is_readable_in_its_artifact() {
     let second = &received[2];
     assert!(second.text.contains("turn 1 line 3 "), "not pruned before the third turn");
     let third = &received[3];
-    assert!(third.text.contains("[output pruned: ") && !third.text.contains("turn 1 line 3 "), "{}", third.text);
+    assert!(third.text.contains(">output pruned: ") && !third.text.contains("turn 1 line 3 "), "{}", third.text);
     assert!(third.text.contains("1.txt"), "the arguments stay: {}", third.text);
     let results = events(&home, &session, &["tool.completed"]).await;
     assert!(results[1]["output"].to_string().contains("turn 1 line 3 "), "{}", results[1]);

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use harness::{marked, marker};
 
 use super::{DEAF, marked_command, none, read_all, read_until, supervisor};
-use harness::{bounded, gone, poll};
+use harness::{bounded, gone, pause, poll};
 
 const ENDED: &str = "the command was ended because this node's lease ended";
 const NOT_RUN: &str = "the command was not run because this node's lease has ended";
@@ -139,7 +139,7 @@ async fn no_command_starts_after_the_lease() {
 
     // The lease ends while the order of the command waits.
     lease.set(None);
-    kill_process(server, Signal::STOP).unwrap();
+    pause(server).await;
     let mut child = launcher.spawn(&Command::shell("echo started", "/")).unwrap();
     lease.set(Some(LeaseDeadline::now()));
     kill_process(server, Signal::CONT).unwrap();
@@ -208,7 +208,7 @@ async fn commands_of_a_stopped_node_end_with_its_lease() {
 
     let pid = node.id().unwrap();
     let process = Pid::from_raw(pid as i32).unwrap();
-    kill_process(process, Signal::STOP).unwrap();
+    pause(process).await;
     let end = LeaseDeadline::now() + RENEWED;
     poll("the end of the lease", || LeaseDeadline::now() > end).await;
     gone(&marker).await;

@@ -10,7 +10,7 @@ async fn command_returns_output_and_exit_code() {
         ("exit 3", "ok exit code: 3"),
         ("printf 'no end'", "ok no end\nexit code: 0"),
         ("printf 'a\\377b\\n'", "ok a\u{fffd}b\nexit code: 0"),
-        ("kill -9 $$", "ok [working directory and exported variables were not kept]\nexit code: 137"),
+        ("kill -9 $$", "ok exit code: 137\n[working directory and exported variables were not kept]"),
         ("cat", "ok exit code: 0"),
         ("echo $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $TERM", "ok cat cat 0 dumb\nexit code: 0"),
         ("if", "ok bash: eval: line 2: syntax error: unexpected end of file from `if' command on line 1\nexit code: 2"),
@@ -65,11 +65,11 @@ async fn exported_variables_are_kept_between_commands() {
         (json!({"command": "echo $B; set -Cf; IFS=; set -o posix; export B='7 7'"}), "6\nexit code: 0"),
         (json!({"command": "set -x; echo $B"}), "++ echo 7 7\n7 7\nexit code: 0"),
         // Exports are not kept after exec, after a kill, or with an EXIT trap.
-        (json!({"command": "export B=8; exec true"}), "[working directory and exported variables were not kept]\nexit code: 0"),
-        (json!({"command": "export B=8; kill -9 $$"}), "[working directory and exported variables were not kept]\nexit code: 137"),
+        (json!({"command": "export B=8; exec true"}), "exit code: 0\n[working directory and exported variables were not kept]"),
+        (json!({"command": "export B=8; kill -9 $$"}), "exit code: 137\n[working directory and exported variables were not kept]"),
         (
             json!({"command": "export B=8; trap 'echo bye' EXIT"}),
-            "bye\n[working directory and exported variables were not kept]\nexit code: 0",
+            "bye\nexit code: 0\n[working directory and exported variables were not kept]",
         ),
         (json!({"command": "(export B=8); echo $B"}), "7 7\nexit code: 0"),
         // Variables that nuncio sets keep their values.
@@ -124,7 +124,7 @@ async fn oversized_exports_are_discarded_and_reported() {
     let command = "export KEPT=1";
     assert_eq!(world.told("bash", json!({ "command": command })).await, "ok exit code: 0");
     let told = world.told("bash", json!({"command": "export KEPT=2 BIG=$(printf %040000d 0)"})).await;
-    assert_eq!(told, "ok [exported variables were not kept: more than 32 KiB]\nexit code: 0");
+    assert_eq!(told, "ok exit code: 0\n[exported variables were not kept: more than 32 KiB]");
     assert_eq!(world.told("bash", json!({"command": "echo $KEPT ${BIG-unset}"})).await, "ok 1 unset\nexit code: 0");
 }
 

@@ -24,7 +24,7 @@ async fn graph_is_drawn_into_an_artifact() {
     let output = world.call("diagram", json!({ "source": source, "format": "svg" })).await.unwrap();
     let artifact = world.context.workspace.artifacts.join("diagram-1.svg");
     let svg = std::fs::read_to_string(&artifact).unwrap();
-    let told = format!("drew 4 nodes and 2 edges: {}\n[clusters are drawn without frames]\n", artifact.display());
+    let told = format!("drew 4 nodes and 2 edges: {}\n[clusters are drawn without frames]", artifact.display());
     assert_eq!(plain_text(&output.parts), told);
     let details = json!({"artifact": artifact, "format": "svg", "bytes": svg.len(), "nodes": 4, "edges": 2});
     assert_eq!(output.details, details);

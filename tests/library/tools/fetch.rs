@@ -206,12 +206,12 @@ async fn long_pages_are_truncated_and_saved_as_artifacts() {
     assert_eq!(std::fs::metadata(&artifact).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(artifact.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
     let told = plain_text(&output.parts);
-    let end = format!("\n[the first part; all {} bytes are in {}]\n", whole.len(), artifact.display());
+    let end = format!("\n[the first part; all {} bytes are in {}]", whole.len(), artifact.display());
     assert!(told.starts_with("0\n1\n") && told.ends_with(&end) && told.len() < 52_000, "{}", &told[told.len() - 300..]);
     let output = world.call("fetch", json!({"url": site.url("/endless")})).await.unwrap();
     let told = plain_text(&output.parts);
     assert!(
-        told.contains("fetch-2.txt]\n[the page is longer than 5 MiB; the rest was not fetched]\n"),
+        told.contains("fetch-2.txt]\n[the page is longer than 5 MiB; the rest was not fetched]"),
         "{}",
         &told[told.len() - 300..]
     );

@@ -13,13 +13,13 @@ async fn read_shows_text_and_rejects_other_files() {
     world.put("wide", b"\xff\xfea\0\n\0\xe9\0\n\0");
     world.put("big-endian", b"\xfe\xff\0a\0\n\0b");
     let cases = [
-        ("empty", "ok [the file is empty]\n"),
+        ("empty", "ok [the file is empty]"),
         ("crlf", "ok      1\ta\n     2\tb\n"),
         ("blank", "ok      1\t\n     2\t\n"),
         ("marked", "ok      1\ta\n"),
         ("wide", "ok      1\ta\n     2\té\n"),
         ("big-endian", "ok      1\ta\n     2\tb\n"),
-        ("latin", "ok      1\tcaf\u{fffd}\n[not valid UTF-8: invalid bytes are shown as \u{fffd}]\n"),
+        ("latin", "ok      1\tcaf\u{fffd}\n[not valid UTF-8: invalid bytes are shown as \u{fffd}]"),
         ("binary", "error binary is a binary file; use bash to look into it (file, xxd, strings)"),
         ("sub", "error sub is a directory; use list to see what is in it"),
         ("none", "error none does not exist"),
@@ -41,7 +41,7 @@ async fn read_is_bounded() {
     let output = world.call("read", json!({"file_path": "many", "limit": 9000})).await.unwrap();
     let expected = json!({"filePath": world.path("many"), "totalLines": 6000, "linesRead": 5000, "offset": 1, "truncated": true});
     assert_eq!(output.details, expected);
-    assert!(plain_text(&output.parts).ends_with("  5000\t5000\n[truncated: lines 1 to 5000 of 6000; read on with offset 5001]\n"));
+    assert!(plain_text(&output.parts).ends_with("  5000\t5000\n[truncated: lines 1 to 5000 of 6000; read on with offset 5001]"));
 
     world.put("wide", format!("{}é\nend\n", "x".repeat(8191)));
     let told = world.told("read", json!({"file_path": "wide"})).await;

@@ -170,7 +170,7 @@ async fn long_diffs_are_truncated_and_list_all_files() {
     let output = world.call("git_diff", json!({})).await.unwrap();
     let told = plain_text(&output.parts);
     assert!(told.len() < 52_000, "{} bytes", told.len());
-    let end = "[truncated; set path to one of the changed files to see its changes:]\nmodified a +20000 -3\nmodified dir/b +1 -1\n";
+    let end = "changed files:\n  modified a +20000 -3\n  modified dir/b +1 -1\n[truncated; set path to one of the changed files to see its changes]";
     assert!(told.ends_with(end), "{}", &told[told.len() - 200..]);
     assert_eq!(output.details["truncated"], true);
 }

@@ -94,7 +94,7 @@ async fn most_mentioned_definitions_come_first() {
     let told = world.told("repo_map", json!({"budget_tokens": 25})).await;
     let shown = "src/core.rs:\n  1: pub struct Engine\n  3: pub fn ignite(&self)\nsrc/helper.rs:\n  1: pub fn assist()\n";
     assert!(told.starts_with(&format!("ok {shown}")), "{told}");
-    assert!(told.ends_with("[3 of 11 definitions in 9 files; set path or raise budget_tokens to see more]\n"), "{told}");
+    assert!(told.ends_with("[3 of 11 definitions in 9 files; set path or raise budget_tokens to see more]"), "{told}");
     let output = world.call("repo_map", json!({"path": "src"})).await.unwrap();
     assert_eq!(output.details, json!({"files": 8, "definitions": 10, "shown": 10, "truncated": false}));
     let told = plain_text(&output.parts);
@@ -148,5 +148,5 @@ async fn unsupported_and_skipped_files_are_reported() {
     assert_eq!(told, "error mapping none: No such file or directory (os error 2)");
     let told = world.told("repo_map", json!({})).await;
     assert!(told.contains("fn ok()") && told.contains("int one(void)"), "{told}");
-    assert!(told.ends_with("[1 files were skipped: too large, too many or too slow to read; set path]\n"), "{told}");
+    assert!(told.ends_with("[1 files were skipped: too large, too many or too slow to read; set path]"), "{told}");
 }

@@ -317,7 +317,7 @@ async fn failed_command_output_describes_the_sandbox() {
     let told = world.told("bash", json!({"command": "echo Permission denied; exit 3"})).await;
     let root = world.path("");
     let hint = format!("[sandbox workspace-write: writes only below {}, $TMPDIR; no network, no sockets]", root.display());
-    assert_eq!(told, format!("ok Permission denied\n{}\nexit code: 3", hint.replace("/,", ",")));
+    assert_eq!(told, format!("ok Permission denied\nexit code: 3\n{}", hint.replace("/,", ",")));
     assert_eq!(world.told("bash", json!({"command": "echo x"})).await, "ok x\nexit code: 0");
     world.call("bash", json!({"command": "exit 3", "background": true})).await.unwrap();
     let looked = jobs::look_until(&world, "1", "ended").await;
@@ -329,7 +329,7 @@ async fn failed_command_output_describes_the_sandbox() {
     sandbox.network = true;
     let told = world.told("bash", json!({"command": "echo Permission denied; exit 3"})).await;
     let hint = "[sandbox read-only: writes only below $TMPDIR; network, but no unix sockets]";
-    assert_eq!(told, format!("ok Permission denied\n{hint}\nexit code: 3"));
+    assert_eq!(told, format!("ok Permission denied\nexit code: 3\n{hint}"));
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn grep_returns_matching_lines() {
         (json!({"pattern": "one\\ntwo"}), "ok src/b.rs:1:one\nsrc/b.rs:2:two\n"),
         (
             json!({"pattern": "foo", "head_limit": 2}),
-            "ok doc/c.md:1:foo\nsrc/a.rs:1:fn foo() {}\n[the first 2 results; use a narrower pattern, path or glob]\n",
+            "ok doc/c.md:1:foo\nsrc/a.rs:1:fn foo() {}\n[the first 2 results; use a narrower pattern, path or glob]",
         ),
         (json!({"pattern": "nowhere"}), "ok no matches found\n"),
         (json!({"pattern": "foo", "path": "nowhere"}), "error searching nowhere: No such file or directory (os error 2)"),
@@ -48,7 +48,7 @@ async fn grep_returns_matching_lines() {
     for (input, told) in cases {
         assert_eq!(world.told("grep", input.clone()).await, told, "{input}");
     }
-    let literal = "ok no matches found\n[the pattern is no regular expression: its text was searched]\n";
+    let literal = "ok no matches found\n[the pattern is no regular expression: its text was searched]";
     assert_eq!(world.told("grep", json!({"pattern": "nowhere("})).await, literal);
     let details = world.call("grep", json!({"pattern": "foo"})).await.unwrap().details;
     assert_eq!(details, json!({"files": 3, "matches": 4, "truncated": false}));
@@ -63,7 +63,7 @@ async fn truncated_matches_are_always_the_first_ones() {
     let expected: String = (0..125).map(|number| format!("{number:03}:1:foo\n{number:03}:2:foo\n")).collect();
     for _ in 0..5 {
         let told = world.told("grep", json!({"pattern": "foo", "head_limit": 1000})).await;
-        assert_eq!(told, format!("ok {expected}[the first 250 results; use a narrower pattern, path or glob]\n"));
+        assert_eq!(told, format!("ok {expected}[the first 250 results; use a narrower pattern, path or glob]"));
     }
     world.put("000", format!("foo {}\n", "x".repeat(600)));
     let told = world.told("grep", json!({"pattern": "foo", "path": "000"})).await;
@@ -99,7 +99,7 @@ async fn glob_returns_matching_files() {
     }
     let output = world.call("glob", json!({"pattern": "many/*"})).await.unwrap();
     assert_eq!(output.details, json!({"count": 300, "truncated": true}));
-    assert!(plain_text(&output.parts).ends_with("[the 200 newest of 300 files; use a narrower pattern or path]\n"));
+    assert!(plain_text(&output.parts).ends_with("[the 200 newest of 300 files; use a narrower pattern or path]"));
 }
 
 #[tokio::test]
