@@ -92,7 +92,7 @@ demo() { # PROGRAM
 # Installs what the judges need, which mostly waits. A judge whose installation fails installs again when it runs.
 install_judges() {
   local judge
-  for judge in agents browser catalogue clients llama mcp openapi programs recordings terminal vscode; do
+  for judge in agents browser catalogue clients format llama mcp openapi programs recordings terminal vscode; do
     INSTALL_ONLY=yes "tests/$judge/run" /bin/true || echo "$judge: not installed"
   done
   INSTALL_ONLY=yes tests/docs/site "$scratch/site" || echo "site: not installed"
@@ -109,6 +109,7 @@ judge_screens() {
   try_step "browser" tests/browser/run "$1"
   try_step "vscode" tests/vscode/run "$1"
   try_step "llama" tests/llama/run "$1"
+  try_step "format" tests/format/run "$1"
   try_step "terminal" tests/terminal/run "$1"
 }
 judge_protocols() {

@@ -47,6 +47,7 @@ const B: &str = r#"{"name": "bash", "arguments": {"command": "echo b >> effects"
 /// Texts that are nothing but calls.
 fn calls() -> Vec<(&'static str, String, &'static str)> {
     let indented = "{\n  \"name\": \"bash\",\n  \"arguments\": {\n    \"command\": \"echo a >> effects\"\n  }\n}";
+    let tagged = r#"{"name": "bash", "arguments": {"command": "echo '<tool_response>a' >> effects"}}"#;
     let text = r#"{"name":"bash","arguments":"{\"command\":\"echo a >> effects\"}"}"#;
     vec![
         ("a fenced object", format!("```json\n{A}\n```"), "a"),
@@ -62,6 +63,11 @@ fn calls() -> Vec<(&'static str, String, &'static str)> {
         ("arguments first", r#"{"arguments": {"command": "echo a >> effects"}, "name": "bash"}"#.into(), "a"),
         ("arguments as text", text.into(), "a"),
         ("an invented result", format!("{A}{B}\n<tool_response>\ndone\n</tool_response>\nAll is done."), "a b"),
+        ("an invented result after a fence", format!("```json\n{A}\n```\n<tool_response>\ndone\n</tool_response>"), "a"),
+        ("an invented result in an open fence", format!("```json\n{A}\n<tool_response>\ndone"), "a"),
+        ("a call after an invented result", format!("{A}\n<tool_response>done</tool_response>\n{B}"), "a"),
+        ("the tag in a string", tagged.into(), "<tool_response>a"),
+        ("… and an invented result", format!("{tagged}\n<tool_response>done"), "<tool_response>a"),
         ("trailing commas", r#"{"name": "bash", "arguments": {"command": "echo a >> effects",},}"#.into(), "a"),
         ("single quotes", "{'name': 'bash', 'arguments': {'command': 'echo a >> effects'}}".into(), "a"),
         ("a raw line break", "{\"name\": \"bash\", \"arguments\": {\"command\": \"echo a \\\\\n>> effects\"}}".into(), "a"),
@@ -87,6 +93,8 @@ async fn json_that_is_an_example_or_cut_is_text() {
         ("before prose", format!("{A}\nThis runs it."), "stop"),
         ("between fences", format!("```json\n{A}\n```\nand then\n```json\n{B}\n```"), "stop"),
         ("cut by the length", A.to_owned(), "length"),
+        ("a fence cut by the length", format!("```json\n{A}\n```"), "length"),
+        ("two, the second cut by the length", format!("{A}\n{}", &B[..20]), "length"),
         ("an open string", A[..A.len() - 20].to_owned(), "stop"),
         ("an open object", A[..A.len() - 1].to_owned(), "stop"),
         ("other fields", r#"{"name": "bash", "arguments": {"command": "echo a >> effects"}, "note": 1}"#.into(), "stop"),
@@ -110,7 +118,8 @@ async fn json_that_is_an_example_or_cut_is_text() {
 #[tokio::test]
 async fn call_of_an_unknown_tool_gets_an_error_that_names_the_tools() {
     let text = r#"{"name": "rename", "arguments": {"from": "a", "to": "b"}}"#;
-    for protocol in [OpenaiChat, Ollama] {
+    let fenced = format!("```json\n{text}\n```");
+    for (protocol, text) in [(OpenaiChat, text), (Ollama, text), (OpenaiChat, &fenced)] {
         let (_, _, received) = run(protocol, text, "stop", &[]).await;
         let told = json!(conversation(&received[1])).to_string();
         assert!(told.contains("there is no tool rename; available: ") && told.contains("edit"), "{told}");
