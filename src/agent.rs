@@ -14,8 +14,10 @@ mod turn;
 pub(crate) use calls::call_host::{CallHost, CallOrigin, CallOutcome, CallResult, Question};
 pub(crate) use calls::execute::{ToolCall, ToolUse};
 pub(crate) use calls::hooks::ForeignCallHooks;
+pub(crate) use calls::recorded_results::{RecordedResult, UnavailableTool};
 pub(crate) use environment::session_environment::SessionEnvironment;
 pub(crate) use environment::task_agents::task_agents;
+pub(crate) use input::messages::UNATTENDED;
 pub(crate) use mcp::access::{AgentToken, AgentTokens, McpAccess, SessionInUse};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::calls::{DelegateCall, InputRounds, ProgressTarget, TargetWatch};

@@ -21,6 +21,8 @@ mod mcp_serve;
 mod models;
 mod projects;
 mod prompt_runner;
+mod replay;
+mod replay_options;
 mod run;
 mod run_options;
 mod schema;
@@ -49,7 +51,7 @@ use crate::config::{Environment, Overrides, Telemetry};
 use crate::error::{Error, Result};
 use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
-use flags::{CliCommand, Flags, HttpArgs};
+use flags::{CliCommand, Flags, HttpArgs, SessionsCommand};
 use logging::LogStyle;
 use login_flags::AcpCommand;
 use projects::config_flags::ConfigCommand;
@@ -141,9 +143,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Login(options) => on_runtime(async { login::login(app::build(bootstrap)?, options).await }),
         CliCommand::Logout { provider } => on_runtime(async { login::logout(app::build(bootstrap)?, provider).await }),
         CliCommand::Models(options) => on_worker(async move { models::run(app::build(bootstrap)?, options).await }),
-        CliCommand::Sessions { command } => {
-            on_worker(async move { sessions::command::run(app::build(bootstrap)?, command, colours).await })
-        }
+        CliCommand::Sessions { command } => on_worker(run_sessions(bootstrap, command, colours)),
         CliCommand::Workspaces { command } => {
             on_worker(async move { projects::workspaces::run(app::build(bootstrap)?, command).await })
         }
@@ -154,9 +154,18 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         }
         CliCommand::Update { .. } => on_runtime(update::check(bootstrap)),
         CliCommand::Doctor => on_runtime(projects::doctor::doctor(bootstrap)),
-        CliCommand::Schema { .. } | CliCommand::Completions { .. } | CliCommand::Man { .. } | CliCommand::Demo { .. } => {
-            unreachable!("handled above")
-        }
+        CliCommand::Schema { .. }
+        | CliCommand::Completions { .. }
+        | CliCommand::Man { .. }
+        | CliCommand::Demo { .. }
+        | CliCommand::Replay(_) => unreachable!("handled above"),
+    }
+}
+
+async fn run_sessions(bootstrap: Bootstrap, command: SessionsCommand, colours: Colours) -> Result<u8> {
+    match command {
+        SessionsCommand::Export { id, scripted: Some(dir), .. } => replay::export::run(bootstrap, id, dir).await,
+        command => sessions::command::run(app::build(bootstrap)?, command, colours).await,
     }
 }
 
@@ -181,6 +190,10 @@ fn run_without_settings(command: CliCommand, environment: &Environment, args: &C
             let style = if demo::is_in_chat(yes, environment) { LogStyle::Chat } else { LogStyle::Command };
             let traces = logging::start(environment, style, &Telemetry::default());
             traces.and_then(|_traces| on_runtime(demo::run(environment.clone(), args.clone(), yes, keep)))
+        }
+        CliCommand::Replay(options) => {
+            let traces = logging::start(environment, LogStyle::Command, &Telemetry::default());
+            traces.and_then(|_traces| on_worker(replay::run(environment.clone(), args.cwd.clone(), options)))
         }
         CliCommand::Config { command: Some(ConfigCommand::File(command)) } => app::paths(environment, &args.config, &args.data)
             .and_then(|places| on_runtime(projects::config_edit::run(environment, &places.file, command))),

@@ -7,3 +7,4 @@ pub(super) mod hooks;
 pub(super) mod model_query;
 mod order;
 pub(super) mod permission;
+pub(super) mod recorded_results;

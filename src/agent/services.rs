@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use super::calls::recorded_results::{RecordedResult, RecordedResults};
 use super::mcp::access::AgentTokens;
 use super::mcp::wait::McpWait;
 use super::providers::model_lists::ModelLists;
@@ -18,7 +19,7 @@ use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
 use crate::event::{HookEvent, SessionParent};
 use crate::hooks::Hook;
-use crate::id::SessionId;
+use crate::id::{SessionId, ToolCallId};
 use crate::limits;
 use crate::lsp::Servers;
 #[cfg(feature = "mcp")]
@@ -54,6 +55,8 @@ pub struct Services {
     pub(crate) agent_tokens: Arc<AgentTokens>,
     /// The HTTP server of this process.
     http: OnceLock<HttpAddress>,
+    /// The results of a recording, which replace those of its calls.
+    recorded: OnceLock<RecordedResults>,
     /// The nuncio binary of another program that embeds the library, if it has one. Not set in
     /// nuncio itself.
     embedder: OnceLock<Option<PathBuf>>,
@@ -97,8 +100,20 @@ impl Services {
             writing: Arc::default(),
             agent_tokens: Arc::default(),
             http: OnceLock::new(),
+            recorded: OnceLock::new(),
             embedder: OnceLock::new(),
         }
+    }
+
+    /// Answers calls from a recording, from now on.
+    pub(crate) fn answer_from(&self, results: RecordedResults) {
+        // A process replays with one recording at a time in these services.
+        let _ = self.recorded.set(results);
+    }
+
+    /// Returns the recorded result of a call, if it does not run.
+    pub(in crate::agent) fn recorded(&self, call: &ToolCallId) -> Option<&RecordedResult> {
+        self.recorded.get()?.get(call.as_str())
     }
 
     /// Records that another program embeds the library. `binary` is its nuncio binary.

@@ -1,7 +1,7 @@
 //! `nuncio eval`: measures which tasks models and agents solve, and what they damage.
 
 mod child_run;
-mod digest;
+pub(super) mod digest;
 mod harm;
 mod line;
 mod probe;
@@ -13,7 +13,7 @@ mod snapshot;
 mod statistics;
 mod summary;
 mod task;
-mod workbench;
+pub(super) mod workbench;
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -12,6 +12,7 @@ use super::login_flags::{AcpCommand, LoginOptions};
 use super::projects::config_flags::ConfigCommand;
 use super::projects::store_copy::StoreCommand;
 use super::projects::workspace_flags::WorkspacesCommand;
+use super::replay_options::ReplayOptions;
 use super::run_options::{ChatOptions, RunOptions};
 use super::servers::flags::McpCommand;
 use crate::app::CommonArgs;
@@ -146,6 +147,8 @@ pub(super) enum CliCommand {
     },
     /// Measure which tasks models and agents solve
     Eval(EvalOptions),
+    /// Repeat a recorded session, and compare what it sends and does
+    Replay(ReplayOptions),
     /// Run a single tool, with the same permission checks as in a session
     Tool(ToolOptions),
     /// List, show, cancel, answer, export, import and delete sessions
@@ -345,6 +348,9 @@ pub(super) enum SessionsCommand {
         /// Write the session to DIR: session.json, events.ndjson, attachments/, artifacts/
         #[arg(long, value_name = "DIR")]
         layout: Option<PathBuf>,
+        /// Write a recording to DIR, which nuncio replay repeats
+        #[arg(long, value_name = "DIR", conflicts_with = "layout")]
+        scripted: Option<PathBuf>,
     },
     /// Create a session from an export
     Import {

@@ -230,6 +230,11 @@ fn without(table: Table, other: &Table) -> Table {
 }
 
 impl LoadedSettings {
+    /// Returns the merged settings as a table.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// Returns these sections as the text of a settings file.
     pub(crate) fn sections(&self, names: &[&str]) -> String {
         let named = self.table.iter().filter(|(name, _)| names.contains(&name.as_str()));

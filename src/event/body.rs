@@ -577,6 +577,9 @@ pub enum Body {
         /// A text that the note is about, for example the output of a command. It follows the note
         /// in later requests.
         quoted: Option<String>,
+        /// Facts for programs. Of `repository`: the `branch`, the `commit` and the changed files
+        /// when the session began, as in the details of `git_status`; missing above 32 KiB.
+        details: Option<Box<Value>>,
     },
     /// An event of a newer version.
     #[serde(skip)]

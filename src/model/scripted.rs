@@ -28,7 +28,8 @@ use crate::limits::MODEL_WAIT;
 
 /// The answers of a scripted model, one step per request, as JSON:
 /// `{"steps":[{"text","thinking","tool_calls":[{"name","input"}],"expect",
-/// "delay_ms","chunk_chars","error":{"status","times"}}]}`.
+/// "delay_ms","chunk_chars","error":{"status","times"}}]}`. Recordings also have the `id` and the
+/// `input_text` of calls, and the `usage` and the reason to `stop` of a step.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -50,14 +51,20 @@ struct Step {
     #[serde(default = "chunk_chars")]
     chunk_chars: NonZeroUsize,
     error: Option<Failure>,
+    /// Without it, four bytes count as one token.
+    usage: Option<Usage>,
+    stop: Option<StopReason>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
+    id: Option<String>,
     name: String,
     #[serde(default = "no_input")]
     input: Value,
+    /// The text of the input, if it is not `input` as compact JSON.
+    input_text: Option<String>,
 }
 
 /// HTTP errors that are returned before the step.
@@ -79,6 +86,12 @@ fn no_input() -> Value {
 
 fn once() -> u32 {
     1
+}
+
+impl Call {
+    fn text(&self) -> String {
+        self.input_text.clone().unwrap_or_else(|| self.input.to_string())
+    }
 }
 
 impl Script {
@@ -190,7 +203,7 @@ fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError
 fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Duration, Vec<Chunk>), ModelError> {
     let prompt = flattened(request);
     let Some(step) = step else {
-        return Ok((Duration::ZERO, complete(vec![Chunk::Text("done".to_owned())], &prompt)));
+        return Ok((Duration::ZERO, complete(vec![Chunk::Text("done".to_owned())], &prompt, None, None)));
     };
     if let Some(expected) = step.expect.as_ref().filter(|expected| !prompt.contains(expected.as_str())) {
         let message = format!("step {} of the script expects {expected:?}, which the request does not contain", number + 1);
@@ -204,24 +217,24 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
     chunks.extend(pieces(&step.text, Chunk::Text));
     chunks.extend(step.tool_calls.iter().flat_map(call_reports));
     chunks.extend(step.tool_calls.iter().map(|call| Chunk::ToolCall {
-        id: ToolCallId::new().to_string(),
+        id: call.id.clone().unwrap_or_else(|| ToolCallId::new().to_string()),
         name: call.name.clone(),
-        input: call.input.to_string(),
+        input: call.text(),
         state: None,
     }));
-    Ok((Duration::from_millis(step.delay_ms), complete(chunks, &prompt)))
+    Ok((Duration::from_millis(step.delay_ms), complete(chunks, &prompt, step.usage, step.stop)))
 }
 
 /// Returns the reports about a long call: at most eight, as if its input arrived in pieces.
 fn call_reports(call: &Call) -> Vec<Chunk> {
-    let input = call.input.to_string();
+    let input = call.text();
     let piece = REPORTED_BYTES.max(input.len().div_ceil(8));
     let ends = (1..=input.len() / piece).map(|number| input.floor_char_boundary(number * piece));
     ends.map(|end| call_input(&call.name, &input[..end])).collect()
 }
 
-/// Appends the usage (four bytes per token) and the stop reason.
-fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
+/// Appends the usage (of the step, else four bytes per token) and the stop reason.
+fn complete(mut chunks: Vec<Chunk>, prompt: &str, usage: Option<Usage>, stop: Option<StopReason>) -> Vec<Chunk> {
     let said: usize = chunks
         .iter()
         .map(|chunk| match chunk {
@@ -239,8 +252,9 @@ fn complete(mut chunks: Vec<Chunk>, prompt: &str) -> Vec<Chunk> {
         })
         .sum();
     let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
-    chunks.push(Chunk::Usage(Usage { input_tokens: tokens(prompt.len()), output_tokens: tokens(said), ..Usage::default() }));
-    chunks.push(Chunk::Stop(StopReason::EndTurn));
+    let counted = Usage { input_tokens: tokens(prompt.len()), output_tokens: tokens(said), ..Usage::default() };
+    chunks.push(Chunk::Usage(usage.unwrap_or(counted)));
+    chunks.push(Chunk::Stop(stop.unwrap_or(StopReason::EndTurn)));
     chunks
 }
 

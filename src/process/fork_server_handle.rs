@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use super::lease::LeaseDeadline;
 use super::order::{Order, SWEPT};
 use super::os;
+use super::sandbox::Sandbox;
 use crate::limits;
 
 /// Maximum number of open files per process of a command (soft `RLIMIT_NOFILE`): the usual system
@@ -43,6 +44,8 @@ pub(super) struct ForkServer {
     pub variable: Option<(&'static str, String)>,
     /// Directories that variables of the environment name as git directories.
     pub git_dirs: Arc<[PathBuf]>,
+    /// The sandbox of all commands that have none. Then no command has a network.
+    pub confinement: Option<Arc<Sandbox>>,
     /// The lease under which commands run; `None` for a process that is no node.
     pub lease: Option<Arc<LeaseDeadline>>,
     running: Arc<Mutex<Option<ServerProcess>>>,
@@ -64,6 +67,7 @@ impl ForkServer {
             environment: None,
             variable: None,
             git_dirs: Arc::default(),
+            confinement: None,
             lease: None,
             running: Arc::default(),
             mounts: Arc::default(),

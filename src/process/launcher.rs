@@ -55,6 +55,12 @@ impl ProcessLauncher {
         self
     }
 
+    /// Runs the commands that have no sandbox in this one, and all commands without a network.
+    pub(crate) fn with_confinement(mut self, sandbox: Sandbox) -> ProcessLauncher {
+        self.server.confinement = Some(sandbox.into());
+        self
+    }
+
     /// Runs all commands under the lease of this node. They end when its deadline passes, and none
     /// starts after it.
     pub fn with_lease(mut self, lease: Arc<LeaseDeadline>) -> ProcessLauncher {
@@ -170,6 +176,8 @@ impl ProcessLauncher {
                 Error::io(format_args!("starting {name}"), error)
             }
         };
+        let confined = self.server.confinement.as_ref().map(|sandbox| confined(command, sandbox));
+        let command = confined.as_ref().unwrap_or(command);
         command.check()?;
         if let Some(lease) = &self.server.lease {
             lease.check()?;
@@ -211,5 +219,17 @@ impl ProcessLauncher {
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd(), writer.as_fd()].into_iter().chain(pipes.iter().copied()).collect();
         let number = self.server.start(order, &descriptors)?;
         Ok(Child::new(lifeline, output, self.server.clone(), number, temp))
+    }
+}
+
+/// Returns the command in its own sandbox or in this one, without a network.
+fn confined(command: &Command, default: &Sandbox) -> Command {
+    match &command.sandbox {
+        Some(sandbox) => {
+            let private = sandbox.private.iter().chain(&default.private).cloned().collect();
+            let readable = sandbox.readable.iter().chain(&default.readable).cloned().collect();
+            Command { sandbox: Some(Sandbox { network: false, private, readable, ..sandbox.clone() }), ..command.clone() }
+        }
+        None => command.clone().sandbox(Some(default.clone())),
     }
 }

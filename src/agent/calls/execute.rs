@@ -250,6 +250,9 @@ impl ToolCall {
 
     /// Runs an allowed call, and completes its result.
     async fn execute(&mut self, prepared: PreparedCall, host: &dyn CallHost) -> Result<ToolOutput, ToolError> {
+        if let Some(recorded) = self.environment.services.recorded(&self.id) {
+            return recorded.result(&self.context.cancel).await;
+        }
         let runs_commands = matches!(prepared.access.kind, AccessKind::Exec | AccessKind::Mcp);
         if runs_commands {
             change_scan::before_command(&self.context).await;

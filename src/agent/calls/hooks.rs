@@ -55,6 +55,7 @@ pub(in crate::agent) fn message_notice(message: String) -> Body {
         code: Some(MESSAGE.into()),
         note: Some(message),
         quoted: None,
+        details: None,
     }
 }
 
@@ -65,7 +66,7 @@ async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnviro
         return;
     }
     let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
-    host.emit(Body::Notice { severity, title, description, code, note: None, quoted: None }).await;
+    host.emit(Body::Notice { severity, title, description, code, note: None, quoted: None, details: None }).await;
 }
 
 /// The hooks of one tool call.

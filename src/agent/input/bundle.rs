@@ -29,19 +29,30 @@ const BUNDLE_ENTRIES_MAX: usize = 200;
 const BUNDLE_LANGUAGES_MAX: usize = 6;
 /// Maximum number of files in the description that fit the prompt.
 const BUNDLE_RELEVANT_MAX: usize = 40;
+/// Maximum size of the state of the repository in the event, in bytes of JSON.
+const STATE_BYTES_MAX: usize = 32 << 10;
 
-/// Adds the description if this is the first request of a session in a git repository.
+/// Adds the description if this is the first request of a session in a git repository. The event
+/// also has the commit and the changed files, from which a recording of the session starts.
 pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
     let tokens = environment.loaded.settings.context.bundle_tokens;
     let first = turn.log.state(|state| state.history.is_unanswered_without(bundle::START));
-    if tokens == 0 || !first || environment.foreign_repository.is_some() || !is_in_repository(environment) {
+    if !first || environment.foreign_repository.is_some() || !is_in_repository(environment) {
         return Ok(());
     }
-    let facts = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
-    if let Some(text) = bundle::text(&facts, tokens) {
+    let reader = Reader::new(turn, environment);
+    let (note, state) = match tokens {
+        0 => (None, reader.git_state().await),
+        tokens => {
+            let (facts, state) = reader.facts(plain_text(&turn.prompt)).await;
+            (bundle::text(&facts, tokens), state)
+        }
+    };
+    let details = state.filter(|state| state.to_string().len() <= STATE_BYTES_MAX).map(Box::new);
+    if note.is_some() || details.is_some() {
         let (title, description) = ("A description of the repository was added to the request".into(), None);
-        let (code, note) = (Some(REPOSITORY.into()), Some(text));
-        turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note, quoted: None }).await?;
+        let code = Some(REPOSITORY.into());
+        turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note, quoted: None, details }).await?;
     }
     Ok(())
 }
@@ -81,8 +92,9 @@ impl<'a> Reader<'a> {
         Reader { environment, rules, mode, context }
     }
 
-    /// Collects the facts that are found within [`limits::BUNDLE_TIME`].
-    async fn facts(&self, prompt: String) -> RepositoryFacts {
+    /// Collects the facts that are found within [`limits::BUNDLE_TIME`], and the state of the
+    /// repository.
+    async fn facts(&self, prompt: String) -> (RepositoryFacts, Option<Value>) {
         // Ends the work that is not finished in time.
         let _stop = self.context.cancel.clone().drop_guard();
         let bound = limits::BUNDLE_TIME;
@@ -93,7 +105,8 @@ impl<'a> Reader<'a> {
         );
         let (languages, files) = files.ok().flatten().unwrap_or_default();
         let (top, entry_points) = top.ok().flatten().unwrap_or_default();
-        RepositoryFacts { git: git.ok().flatten().unwrap_or_default(), languages, top, entry_points, files }
+        let (git, state) = git.ok().flatten().unzip();
+        (RepositoryFacts { git: git.unwrap_or_default(), languages, top, entry_points, files }, state)
     }
 
     /// Prepares a call that needs no permission request; `None` if it needs one or is denied.
@@ -105,9 +118,17 @@ impl<'a> Reader<'a> {
         allowed.then_some(call)
     }
 
-    async fn git(&self) -> Option<Vec<String>> {
+    /// Returns the lines about branch and changed files, and the same as data.
+    async fn git(&self) -> Option<(Vec<String>, Value)> {
         let output = self.prepare_allowed("git_status", json!({}))?.run(&self.context).await.ok()?;
-        Some(plain_text(&output.parts).lines().map(str::to_owned).collect())
+        Some((plain_text(&output.parts).lines().map(str::to_owned).collect(), output.details))
+    }
+
+    /// Returns branch, commit and changed files, if git is fast enough.
+    async fn git_state(&self) -> Option<Value> {
+        let _stop = self.context.cancel.clone().drop_guard();
+        let found = tokio::time::timeout(limits::BUNDLE_TIME, self.git()).await;
+        found.ok().flatten().map(|(_, state)| state)
     }
 
     /// Describes the languages of the project, and finds the files that fit the prompt.

@@ -291,7 +291,7 @@ impl SessionServer {
             changes.insert(0, format!("the previous run ended: {why}"));
         }
         let severity = if restarted { Severity::Warning } else { Severity::Info };
-        Some(Body::Notice { severity, title, description: Some(changes.join("; ")), code: None, note, quoted })
+        Some(Body::Notice { severity, title, description: Some(changes.join("; ")), code: None, note, quoted, details: None })
     }
 }
 

@@ -87,7 +87,7 @@ const REVIEWED: &str = "the user reviewed the changes of this turn. The result f
 /// Creates a notice about the review of a turn.
 pub(crate) fn review_notice(severity: Severity, title: &str, description: String) -> Body {
     let code = Some(REVIEW.to_owned());
-    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None, quoted: None }
+    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None, quoted: None, details: None }
 }
 
 /// A review. Clients receive it as a tool call that nuncio makes.
@@ -144,7 +144,7 @@ impl Review<'_> {
             let quoted = Some(format!("{summary}{}", self.differences(&conflicts)).trim_end().to_owned());
             let (severity, code, description) = (Severity::Warning, Some(REVIEW.into()), Some(summary.trim_end().into()));
             let (title, note) = (title.into(), Some(REVIEWED.into()));
-            self.turn.commit(Body::Notice { severity, title, description, code, note, quoted }).await?;
+            self.turn.commit(Body::Notice { severity, title, description, code, note, quoted, details: None }).await?;
         }
         Ok(())
     }

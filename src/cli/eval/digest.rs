@@ -15,7 +15,7 @@ const SHORT_BYTES: usize = 8;
 
 /// A file or a symlink in a directory.
 #[derive(Debug)]
-pub(super) struct TaskEntry {
+pub(in crate::cli) struct TaskEntry {
     /// Relative to the directory.
     pub path: PathBuf,
     /// The target of a symlink.
@@ -26,7 +26,7 @@ pub(super) struct TaskEntry {
 }
 
 /// Reads the files and symlinks below a directory, sorted by path.
-pub(super) fn entries(directory: &Path) -> io::Result<Vec<TaskEntry>> {
+pub(in crate::cli) fn entries(directory: &Path) -> io::Result<Vec<TaskEntry>> {
     let mut found = Vec::new();
     add(directory, Path::new(""), &mut found)?;
     found.sort_by(|one, other| one.path.cmp(&other.path));

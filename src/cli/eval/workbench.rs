@@ -318,7 +318,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Removes a directory, also if a task made parts of it read-only.
-fn remove(directory: &Path) -> Result<()> {
+pub(in crate::cli) fn remove(directory: &Path) -> Result<()> {
     let gone = |result: std::io::Result<()>| match result {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         result => result,

@@ -61,7 +61,7 @@ async fn dispatch(
             client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
         }
         SessionsCommand::Answer { id, option } => answer::run(client, &id, option).await,
-        SessionsCommand::Export { id, layout } => {
+        SessionsCommand::Export { id, layout, .. } => {
             export::export(app, sessions, &resolve(sessions, &id).await?, layout.as_deref()).await
         }
         SessionsCommand::Import { file } => import::import(app, sessions, &file).await,

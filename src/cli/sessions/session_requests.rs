@@ -12,7 +12,7 @@ use crate::context::request_record::ModelRequestRecord;
 use crate::error::{Error, Result};
 use crate::event::{Body, Event};
 use crate::id::{Seq, SessionId, TurnId};
-use crate::model::{Message, SentRequest};
+use crate::model::{Message, Request, SentRequest};
 use crate::session::{SessionState, Sessions};
 
 /// A model request in the log.
@@ -122,6 +122,56 @@ enum ShownRequest {
     Incomplete(String, String),
 }
 
+/// A request as the session made it, with its record; or why it is not known.
+pub(in crate::cli) enum RebuiltRequest {
+    Known(ModelRequestRecord, Request),
+    Unknown(String),
+}
+
+/// Rebuilds the request of a step. `record` is the digest of its record, `conversation` the
+/// conversation when the step started.
+pub(in crate::cli) async fn rebuilt_request(
+    sessions: &Sessions,
+    id: &SessionId,
+    record: Option<&str>,
+    conversation: &[Arc<Message>],
+    refused: Arc<HashSet<String>>,
+) -> Result<RebuiltRequest> {
+    let unknown = |why: &str| Ok(RebuiltRequest::Unknown(why.into()));
+    let Some(record) = record else {
+        return unknown(
+            "an earlier version of nuncio sent this request: the system prompt, the tools, the URL and the headers are missing",
+        );
+    };
+    let files = sessions.shared_files();
+    let text = async |digest: &str| files.request_text(id, digest).await;
+    let Some(record) = text(record).await? else {
+        return unknown(
+            "the session was imported, or its files were removed: the system prompt, the tools, the URL and the headers are missing",
+        );
+    };
+    let record: ModelRequestRecord = match serde_json::from_str(&record) {
+        Ok(record) => record,
+        Err(error) => {
+            return unknown(&format!("another version of nuncio sent this request, which this one cannot read: {error}"));
+        }
+    };
+    let (Some(system), Some(tools)) = (text(&record.system).await?, text(&record.tools).await?) else {
+        return unknown("files of the session were removed: the system prompt and the tools are missing");
+    };
+    let unreadable = |error| Error::internal(format!("reading a recorded request: {error}"));
+    let tools = serde_json::from_str(&tools).map_err(unreadable)?;
+    let mut others = HashMap::new();
+    for digest in record.other_messages() {
+        let Some(message) = text(digest).await? else {
+            return unknown("files of the session were removed: messages that the conversation does not have are missing");
+        };
+        others.insert(digest.to_owned(), serde_json::from_str(&message).map_err(unreadable)?);
+    }
+    let request = record.request(system, tools, conversation, &others, refused)?;
+    Ok(RebuiltRequest::Known(record, request))
+}
+
 async fn sent_request(
     app: &App,
     sessions: &Sessions,
@@ -130,38 +180,13 @@ async fn sent_request(
     conversation: &[Arc<Message>],
     refused: Arc<HashSet<String>>,
 ) -> Result<ShownRequest> {
-    let incomplete = |why: &str| Ok(ShownRequest::Incomplete(why.into(), json!({ "messages": conversation }).to_string()));
-    let Some(record) = &chosen.record else {
-        return incomplete(
-            "an earlier version of nuncio sent this request: the system prompt, the tools, the URL and the headers are missing",
-        );
-    };
-    let files = sessions.shared_files();
-    let text = async |digest: &str| files.request_text(id, digest).await;
-    let Some(record) = text(record).await? else {
-        return incomplete(
-            "the session was imported, or its files were removed: the system prompt, the tools, the URL and the headers are missing",
-        );
-    };
-    let record: ModelRequestRecord = match serde_json::from_str(&record) {
-        Ok(record) => record,
-        Err(error) => {
-            return incomplete(&format!("another version of nuncio sent this request, which this one cannot read: {error}"));
+    let record = chosen.record.as_deref();
+    let (record, request) = match rebuilt_request(sessions, id, record, conversation, refused).await? {
+        RebuiltRequest::Known(record, request) => (record, request),
+        RebuiltRequest::Unknown(why) => {
+            return Ok(ShownRequest::Incomplete(why, json!({ "messages": conversation }).to_string()));
         }
     };
-    let (Some(system), Some(tools)) = (text(&record.system).await?, text(&record.tools).await?) else {
-        return incomplete("files of the session were removed: the system prompt and the tools are missing");
-    };
-    let unreadable = |error| Error::internal(format!("reading a recorded request: {error}"));
-    let tools = serde_json::from_str(&tools).map_err(unreadable)?;
-    let mut others = HashMap::new();
-    for digest in record.other_messages() {
-        let Some(message) = text(digest).await? else {
-            return incomplete("files of the session were removed: messages that the conversation does not have are missing");
-        };
-        others.insert(digest.to_owned(), serde_json::from_str(&message).map_err(unreadable)?);
-    }
-    let request = record.request(system, tools, conversation, &others, refused)?;
     let Some(form) = &record.form else {
         let content = json!({ "system": request.system, "tools": request.tools, "messages": request.messages });
         return Ok(ShownRequest::Incomplete(format!("{} received this request without HTTP", chosen.model), content.to_string()));

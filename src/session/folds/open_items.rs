@@ -98,7 +98,7 @@ impl OpenTool {
         if review {
             let (severity, title) = (Severity::Warning, "The review was interrupted".to_owned());
             let (description, code) = (Some(REVIEW_INTERRUPTED.to_owned()), Some(REVIEW.to_owned()));
-            bodies.push(Body::Notice { severity, title, description, code, note: None, quoted: None });
+            bodies.push(Body::Notice { severity, title, description, code, note: None, quoted: None, details: None });
         }
         bodies
     }

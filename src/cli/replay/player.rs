@@ -1,0 +1,412 @@
+//! Repeats a recorded session: does what its clients did, with the recorded answers of its model.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::expectation::{Expectation, read_files};
+use super::normaliser::{CONFIG, CWD, DATA, HOME, Normaliser, TMP};
+use super::recorded_model::{ModelEvent, RecordedAnswers, RecordedProvider, SentRequests};
+use super::recording::{Act, Action, Moment, RECORDED, RecordedSession, Results, SCRIPT, SETTINGS, read_json};
+use super::session_log::{CallRecord, SessionRecord};
+use super::workspace::{ReplayDirectories, git};
+use crate::agent::UnavailableTool;
+use crate::api::{AnswerPermission, AnswerPermissionParams, App, CancelTurn, Prompt, SetMode, method};
+use crate::app::{self, CommonArgs};
+use crate::config::{Durability, Environment, Overrides, SQLITE, Trust, TrustedContent};
+use crate::error::{Error, Result};
+use crate::event::{Body, Event};
+use crate::id::{MessageId, SessionId};
+use crate::local::{LocalClient, LocalEvents};
+use crate::model::ToolSpec;
+use crate::process::{ProcessLauncher, Sandbox};
+use crate::protocol::{acp, content};
+use crate::session::Capacity;
+use crate::session::clock::now_ms;
+use crate::session::permissions::broker::Responder;
+use crate::task;
+use crate::tools::Tools;
+
+/// Limit of a replay.
+const REPLAY_TIME: Duration = Duration::from_secs(120);
+/// Events of the model that can wait. Each of them waits for the replay.
+const MODEL_EVENTS_MAX: usize = 8;
+
+/// Requests, results and files of a replay.
+pub(super) struct ReplayResult {
+    pub expectation: Expectation,
+    pub calls: Vec<CallRecord>,
+    pub names: Normaliser,
+}
+
+/// The notifications of calls that wait for their cancellation.
+type WaitingCalls = HashMap<String, Arc<Notify>>;
+
+/// A running replay.
+struct Player {
+    client: LocalClient,
+    session: SessionId,
+    names: Arc<RecordedAnswers>,
+    idle: VecDeque<Action>,
+    others: Vec<Action>,
+    answers: Vec<super::recording::Answer>,
+    turns: usize,
+    running: bool,
+    /// Prompts that have not returned.
+    prompts: usize,
+    queue: HashSet<MessageId>,
+    waiting: WaitingCalls,
+    returned: mpsc::Sender<Result<()>>,
+}
+
+/// Replays the recording in a directory.
+pub(super) async fn play(dir: &Path, outer: &Environment) -> Result<ReplayResult> {
+    if !Sandbox::is_available() {
+        let message = "this system cannot confine the commands of a recording: its kernel has no Landlock, or it is turned off";
+        return Err(Error::invalid_params(message).hint("nuncio doctor shows what is missing"));
+    }
+    let recording = RecordedSession::read(dir)?;
+    let directories = ReplayDirectories::create(outer)?;
+    let variables = directories.variables(outer);
+    let launcher = ProcessLauncher::of_this_binary().with_environment(variables.clone());
+    let launcher = launcher.with_confinement(directories.sandbox(outer));
+    let played = play_in(dir, &recording, &directories, variables.into_iter().collect(), launcher.clone()).await;
+    launcher.shut_down().await;
+    played
+}
+
+async fn play_in(
+    dir: &Path,
+    recording: &RecordedSession,
+    directories: &ReplayDirectories,
+    environment: Environment,
+    launcher: ProcessLauncher,
+) -> Result<ReplayResult> {
+    directories.fill(dir, recording, &launcher).await?;
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let named = [
+        (directories.work(), CWD),
+        (directories.home(), HOME),
+        (directories.temp(), TMP),
+        (directories.data(), DATA),
+        (directories.config(), CONFIG),
+    ];
+    let named = named.map(|(path, name)| (text(path), name.to_owned()));
+    let now = now_ms();
+    let user = crate::config::owner_name(&directories.work());
+    let names = Normaliser::new(named, (now, now + REPLAY_TIME.as_millis() as u64)).with_user(Some(user));
+    let settings = std::fs::read_to_string(dir.join(SETTINGS)).unwrap_or_default();
+    super::recording::write(&directories.config().join("config.toml"), names.actual(&settings).as_bytes())?;
+    let start = read_files(&directories.work())?;
+    if recording.trusted {
+        let places = app::paths(&environment, &None, &None)?;
+        let content =
+            TrustedContent::read(&directories.work()).map_err(|error| Error::io("reading the project's settings", error))?;
+        Trust::add(&places, &directories.work(), &content)?;
+    }
+    let (answers, reached) = answers(dir, recording, names)?;
+    let (app, waiting) = build(dir, recording, directories, environment, launcher.clone(), &answers)?;
+    let played = perform(&app, recording, (answers.clone(), waiting), reached).await;
+    let session = match played {
+        Ok(session) => SessionRecord::read(app.sessions().await?, &session).await,
+        Err(error) => Err(error),
+    };
+    app.shut_down().await;
+    let session = session?;
+    let SentRequests { log, mut names, .. } =
+        std::mem::replace(&mut *answers.sent.lock(), SentRequests::new(Normaliser::new([], (0, 0))));
+    let mut results = Expectation::outcome(&session);
+    let mut kept = None;
+    if recording.repository.is_some() {
+        results.repository = repository(&launcher, directories, &mut names).await?;
+        let listed = git(&launcher, &directories.work(), &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).await?;
+        kept = listed.map(|listed| String::from_utf8_lossy(&listed).split('\0').map(PathBuf::from).collect::<HashSet<_>>());
+    }
+    // Ignored files are not compared, as those that vary.
+    let is_compared = |path: &PathBuf| {
+        kept.as_ref().is_none_or(|kept| kept.contains(path))
+            && !recording.varying_files.iter().any(|varying| path == Path::new(varying))
+    };
+    let mut end = read_files(&directories.work())?;
+    let name = |path: &PathBuf| path.to_string_lossy().into_owned();
+    results.removed = start.keys().filter(|path| !end.contains_key(*path)).map(name).collect();
+    end.retain(|path, content| start.get(path) != Some(content) && is_compared(path));
+    let changed = end.into_iter().map(|(path, content)| {
+        let content = String::from_utf8(content).map_or_else(|binary| binary.into_bytes(), |text| names.text(&text).into_bytes());
+        (name(&path), content)
+    });
+    let files = changed.collect();
+    Ok(ReplayResult { expectation: Expectation { requests: log, results, files }, calls: session.calls, names })
+}
+
+/// Reads the answers of the script.
+fn answers(
+    dir: &Path,
+    recording: &RecordedSession,
+    names: Normaliser,
+) -> Result<(Arc<RecordedAnswers>, mpsc::Receiver<ModelEvent>)> {
+    let script: Value = read_json(&dir.join(SCRIPT))?;
+    let (sender, reached) = mpsc::channel(MODEL_EVENTS_MAX);
+    let answers = RecordedAnswers {
+        steps: script["steps"].as_array().cloned().unwrap_or_default(),
+        cancelled: recording.cancelled_steps.iter().copied().collect(),
+        windows: recording.windows.clone(),
+        reached: sender,
+        sent: Mutex::new(SentRequests::new(names)),
+    };
+    Ok((Arc::new(answers), reached))
+}
+
+/// Builds the application of the replay: without the user's settings, keys and network. Also
+/// returns the notifications of calls that wait for their cancellation.
+fn build(
+    dir: &Path,
+    recording: &RecordedSession,
+    directories: &ReplayDirectories,
+    environment: Environment,
+    launcher: ProcessLauncher,
+    answers: &Arc<RecordedAnswers>,
+) -> Result<(Arc<App>, WaitingCalls)> {
+    let native = Tools::native();
+    let recorded: Results = if dir.join(RECORDED).is_file() { read_json(&dir.join(RECORDED))? } else { Results::new() };
+    let tools = native.with_tools(&unavailable(dir, recording, &native)?, &[]);
+    let overrides = Overrides { model: Some(recording.model.clone()), mode: Some(recording.mode), ..Overrides::default() };
+    let work = directories.work();
+    let args = CommonArgs { overrides, store: Some(SQLITE.into()), cwd: Some(work.clone()), ..CommonArgs::default() };
+    let mut bootstrap = app::load(environment, args, &work, tools)?;
+    bootstrap.loaded.settings.durability = Durability::Normal;
+    let app = app::assemble(bootstrap, Capacity::default(), launcher);
+    let models = recording.windows.keys().chain([&recording.model]);
+    for provider in models.filter_map(|model| model.split_once('/')).map(|(provider, _)| provider) {
+        app.services.models.register(provider.into(), Arc::new(RecordedProvider(answers.clone())));
+    }
+    let names = &answers.sent.lock().names;
+    let actual = |(call, result): (String, crate::agent::RecordedResult)| {
+        let value = super::recording::map_strings(json!(result), &mut |text| names.actual(text));
+        serde_json::from_value::<crate::agent::RecordedResult>(value)
+            .map(|result| (call, result))
+            .map_err(|error| Error::internal(error.to_string()))
+    };
+    let recorded = recorded.into_iter().map(actual).collect::<Result<HashMap<_, _>>>()?;
+    let waiting = recorded.iter().filter(|(_, result)| result.cancelled);
+    let waiting = waiting.map(|(call, result)| (call.clone(), result.waits.clone())).collect();
+    app.services.answer_from(recorded);
+    Ok((app, waiting))
+}
+
+/// Returns the tools that a replay cannot run, with their recorded specifications.
+fn unavailable(dir: &Path, recording: &RecordedSession, native: &Tools) -> Result<Vec<Arc<dyn crate::toolkit::AnyTool>>> {
+    let mut specs: BTreeMap<String, ToolSpec> = BTreeMap::new();
+    let file = dir.join("tools.json");
+    let known: Vec<ToolSpec> = if file.is_file() { read_json(&file)? } else { Vec::new() };
+    specs.extend(known.into_iter().map(|spec| (spec.name.clone(), spec)));
+    for call in recording.recorded.values().filter(|call| native.get(&call.tool).is_none()) {
+        let empty = || ToolSpec { name: call.tool.clone(), description: String::new(), input_schema: json!({ "type": "object" }) };
+        specs.entry(call.tool.clone()).or_insert_with(empty);
+    }
+    Ok(specs.into_values().map(UnavailableTool::entry).collect())
+}
+
+/// Creates the session and repeats all actions.
+async fn perform(
+    app: &Arc<App>,
+    recording: &RecordedSession,
+    (names, waiting): (Arc<RecordedAnswers>, WaitingCalls),
+    mut reached: mpsc::Receiver<ModelEvent>,
+) -> Result<SessionId> {
+    let sessions = app.sessions().await?.clone();
+    let session = sessions.create(app.cwd.clone(), recording.mode, recording.change.clone()).await?.log.id.clone();
+    let client = LocalClient::new(app.clone(), "replay");
+    let mut events = client.follow(&session, 0, recording.attended.then_some(Responder::Person)).await?;
+    let (returned, mut returns) = mpsc::channel(MODEL_EVENTS_MAX);
+    let (idle, others) = recording.actions.iter().cloned().partition(|action| matches!(action.at, Moment::Turns(_)));
+    let mut player = Player {
+        client,
+        session: session.clone(),
+        names,
+        idle: Vec::into(idle),
+        others,
+        answers: recording.answers.clone(),
+        turns: 0,
+        running: false,
+        prompts: 0,
+        queue: HashSet::new(),
+        waiting,
+        returned,
+    };
+    let work = player.run(&mut events, &mut reached, &mut returns);
+    match tokio::time::timeout(REPLAY_TIME, work).await {
+        Ok(done) => done.map(|()| session),
+        Err(_) => Err(Error::internal(format!("the replay did not end within {} s", REPLAY_TIME.as_secs()))),
+    }
+}
+
+impl Player {
+    async fn run(
+        &mut self,
+        events: &mut LocalEvents,
+        reached: &mut mpsc::Receiver<ModelEvent>,
+        returns: &mut mpsc::Receiver<Result<()>>,
+    ) -> Result<()> {
+        loop {
+            while !self.running && self.prompts == 0 && self.queue.is_empty() {
+                let Some(action) = self.idle.pop_front() else { return Ok(()) };
+                // An earlier turn that is missing is a difference, which the comparison reports.
+                self.act(action.act).await?;
+                for event in events.committed().await? {
+                    self.event(&event).await?;
+                }
+            }
+            tokio::select! {
+                biased;
+                found = events.next() => for event in found? { self.event(&event).await? },
+                Some(event) = reached.recv() => self.reached(event).await?,
+                Some(ended) = returns.recv() => {
+                    for event in events.committed().await? {
+                        self.event(&event).await?;
+                    }
+                    self.prompts -= 1;
+                    // A failed turn is in the log.
+                    drop(ended);
+                }
+            }
+        }
+    }
+
+    /// Performs what happened before the answer of a step, then lets the model answer.
+    async fn reached(&mut self, event: ModelEvent) -> Result<()> {
+        match event {
+            ModelEvent::Reached(step, go) => {
+                let is_here = |action: &mut Action| action.at == Moment::Step(step) && action.act != Act::Cancel;
+                for action in self.others.extract_if(.., is_here).collect::<Vec<_>>() {
+                    self.act(action.act).await?;
+                }
+                // Fails if the turn was cancelled.
+                let _ = oneshot::Sender::send(go, ());
+                Ok(())
+            }
+            ModelEvent::Streamed(step) => self.cancel(&Moment::Step(step)).await,
+        }
+    }
+
+    async fn cancel(&mut self, at: &Moment) -> Result<()> {
+        let found = self.others.iter().position(|action| action.at == *at && action.act == Act::Cancel);
+        match found {
+            Some(index) => {
+                let action = self.others.remove(index);
+                self.act(action.act).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<()> {
+        match &event.body {
+            Body::TurnStarted { .. } => self.running = true,
+            Body::TurnCompleted { .. } => self.ended(),
+            Body::TurnFailed { .. } | Body::TurnCancelled { .. } | Body::TurnInterrupted {} => {
+                self.ended();
+                // Queued messages are delivered in the next turn.
+                self.queue.clear();
+            }
+            Body::MessageQueued { message_id, auto_run: true, .. } => drop(self.queue.insert(message_id.clone())),
+            Body::MessageCompleted { message_id, .. } => drop(self.queue.remove(message_id)),
+            Body::ToolUpdated { tool_call_id, status: Some(crate::content::ToolStatus::InProgress), .. } => {
+                if let Some(waits) = self.waiting.remove(tool_call_id.as_str()) {
+                    let (client, id) = (self.client.clone(), acp::SessionId::new(self.session.as_str()));
+                    // Earlier the call would not run, and have another result.
+                    task::spawn(async move {
+                        waits.notified().await;
+                        client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
+                    });
+                }
+            }
+            Body::PermissionRequested { permission_id, tool_call_id, .. } => {
+                self.cancel(&Moment::Call(tool_call_id.to_string())).await?;
+                let is_asked = |answer: &super::recording::Answer| match &answer.call {
+                    Some(call) => call == tool_call_id.as_str(),
+                    None => !tool_call_id.as_str().starts_with("call_") || tool_call_id.as_str().len() > 16,
+                };
+                if let Some(index) = self.answers.iter().position(is_asked) {
+                    let answer = self.answers.remove(index);
+                    let params = AnswerPermissionParams::new(permission_id.clone(), None, Some(answer.outcome), answer.reason);
+                    self.client.call::<AnswerPermission>(params).await?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self) {
+        (self.running, self.turns) = (false, self.turns + 1);
+    }
+
+    async fn act(&mut self, act: Act) -> Result<()> {
+        let id = acp::SessionId::new(self.session.as_str());
+        let names = self.names.clone();
+        let actual =
+            |parts: &[crate::content::Part]| super::normaliser::mapped(parts, &mut |text| names.sent.lock().names.actual(text));
+        match act {
+            Act::Prompt { parts } => {
+                let blocks = actual(&parts).iter().map(content::block).collect::<Vec<_>>();
+                let (client, returned) = (self.client.clone(), self.returned.clone());
+                self.prompts += 1;
+                task::spawn(async move {
+                    let ended = client.call::<Prompt>(acp::PromptRequest::new(id, blocks)).await;
+                    // Fails only when the replay has ended.
+                    let _ = returned.send(ended.map(drop)).await;
+                });
+                Ok(())
+            }
+            Act::Message { parts, delivery, auto_run } => {
+                let params =
+                    json!({ "sessionId": self.session, "parts": actual(&parts), "delivery": delivery, "autoRun": auto_run });
+                self.row("_nuncio/session/message", params).await
+            }
+            Act::Mode { mode } => {
+                self.client.call::<SetMode>(acp::SetSessionModeRequest::new(id, mode.to_string())).await.map(drop)
+            }
+            Act::Model { model } => self.option("model", &model).await,
+            Act::Thinking { level } => self.option("thinking", &level).await,
+            Act::Cancel => self.client.call::<CancelTurn>(acp::CancelNotification::new(id)).await,
+        }
+    }
+
+    async fn option(&self, name: &str, value: &str) -> Result<()> {
+        let params = json!({ "sessionId": self.session, "configId": name, "value": value });
+        self.row("session/set_config_option", params).await
+    }
+
+    async fn row(&self, name: &str, params: Value) -> Result<()> {
+        let row = method(name).ok_or_else(|| Error::internal(format!("{name} is not in the method table")))?;
+        self.client.call_row(row, params, CancellationToken::new()).await.map(drop)
+    }
+}
+
+/// Describes the repository at the end.
+async fn repository(
+    launcher: &ProcessLauncher,
+    directories: &ReplayDirectories,
+    names: &mut Normaliser,
+) -> Result<BTreeMap<String, Vec<String>>> {
+    let questions: [(&str, &[&str]); 4] = [
+        ("branches", &["branch", "--format=%(HEAD) %(refname:short)"]),
+        ("commits", &["log", "--format=%s", "--all"]),
+        ("status", &["status", "--porcelain", "--untracked-files=all"]),
+        ("stashes", &["stash", "list", "--format=%gs"]),
+    ];
+    let mut found = BTreeMap::new();
+    for (name, arguments) in questions {
+        let output = git(launcher, &directories.work(), arguments).await?.unwrap_or_default();
+        let lines: Vec<String> = names.text(&String::from_utf8_lossy(&output)).lines().map(str::to_owned).collect();
+        found.insert(name.to_owned(), lines);
+    }
+    Ok(found)
+}
