@@ -1,0 +1,1 @@
+grep -c '^def ' src/app.py

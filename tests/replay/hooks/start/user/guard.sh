@@ -1,0 +1,1 @@
+if grep -q 'echo secret'; then echo 'no secrets' >&2; exit 2; fi

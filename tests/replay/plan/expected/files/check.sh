@@ -1,0 +1,1 @@
+grep -q sum src/app.py && echo ok
