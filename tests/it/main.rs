@@ -31,6 +31,7 @@ mod processes;
 mod prompts;
 mod providers;
 mod queue;
+mod replay;
 mod review;
 mod rules;
 mod sandbox;
