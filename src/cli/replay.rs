@@ -1,6 +1,7 @@
 //! `nuncio replay`: repeats a recorded session and compares its requests, results and files.
 //! `nuncio sessions export --scripted` makes recordings.
 
+mod application;
 mod difference;
 mod expectation;
 pub(super) mod export;

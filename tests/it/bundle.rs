@@ -46,7 +46,7 @@ async fn run(home: &Home, steps: Value, more: &[&str], prompt: &str) -> CommandR
 fn bundle(ran: &CommandResult) -> Option<String> {
     let lines = ran.lines();
     let mut found = lines.iter().filter(|event| event["body"]["code"] == "repository");
-    let note = found.next().map(|event| event["body"]["note"].as_str().unwrap().to_owned());
+    let note = found.next().and_then(|event| event["body"]["note"].as_str().map(str::to_owned));
     assert_eq!(found.count(), 0, "one description");
     note
 }

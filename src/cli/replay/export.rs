@@ -13,8 +13,8 @@ use super::mask::Masker;
 use super::normaliser::{CONFIG, CWD, DATA, HOME, Normaliser, TMP, date};
 use super::player::{ReplayResult, play};
 use super::recording::{
-    Act, CHANGED, COMMIT, Moment, RECORDED, RecordedCall, RecordedSession, Results, SCRIPT, SESSION, SETTINGS, USER, map_strings,
-    write, write_json,
+    Act, CHANGED, COMMIT, Moment, RECORDED, RecordedCall, RecordedSession, Results, SCRIPT, SESSION, SETTINGS, UNAVAILABLE, USER,
+    map_strings, write, write_json,
 };
 use super::session_log::{CallRecord, SessionRecord};
 use super::start_files::StartFiles;
@@ -34,8 +34,6 @@ const SECTIONS: [&str; 10] =
     ["budget", "context", "hooks", "instructions", "permissions", "retry", "review", "sandbox", "tools", "verify"];
 /// The user's files that are a part of requests.
 const USER_FILES: [&str; 4] = ["AGENTS.md", "commands", "skills", "agents"];
-/// Specifications of tools that a replay cannot run.
-const UNAVAILABLE: &str = "tools.json";
 /// Maximum number of replays that look for calls with other results.
 const REPLAYS_MAX: usize = 6;
 

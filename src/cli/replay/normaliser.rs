@@ -131,10 +131,10 @@ impl Normaliser {
     pub(super) fn text(&mut self, text: &str) -> String {
         let text = self.without_named(text);
         for id in self.patterns.clone().ids.find_iter(&text) {
-            let is_word = !id.as_str().contains(['_', '-'])
-                && !(id.as_str().bytes().any(|byte| byte.is_ascii_digit())
-                    && id.as_str().bytes().any(|byte| byte.is_ascii_lowercase()));
-            if !is_word && !self.ids.iter().any(|known| known == id.as_str()) {
+            // A number or an English word such as `defaced` is no id of a commit.
+            let has = |kind: fn(&u8) -> bool| id.as_str().bytes().any(|byte| kind(&byte));
+            let is_id = id.as_str().contains(['_', '-']) || has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase);
+            if is_id && !self.ids.iter().any(|known| known == id.as_str()) {
                 self.ids.push(id.as_str().to_owned());
             }
         }

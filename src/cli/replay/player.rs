@@ -1,42 +1,36 @@
 //! Repeats a recorded session: does what its clients did, with the recorded answers of its model.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::application::{MODEL_EVENTS_MAX, WaitingCalls, answers, build};
 use super::expectation::{Expectation, read_files};
 use super::normaliser::{CONFIG, CWD, DATA, HOME, Normaliser, TMP};
-use super::recorded_model::{ModelEvent, RecordedAnswers, RecordedProvider, SentRequests};
-use super::recording::{Act, Action, Moment, RECORDED, RecordedSession, Results, SCRIPT, SETTINGS, read_json};
+use super::recorded_model::{ModelEvent, RecordedAnswers, SentRequests};
+use super::recording::{Act, Action, Moment, RecordedSession, SETTINGS};
 use super::session_log::{CallRecord, SessionRecord};
 use super::workspace::{ReplayDirectories, git};
-use crate::agent::UnavailableTool;
 use crate::api::{AnswerPermission, AnswerPermissionParams, App, CancelTurn, Prompt, SetMode, method};
-use crate::app::{self, CommonArgs};
-use crate::config::{Durability, Environment, Overrides, SQLITE, Trust, TrustedContent};
+use crate::app;
+use crate::config::{Environment, Trust, TrustedContent};
 use crate::error::{Error, Result};
 use crate::event::{Body, Event};
 use crate::id::{MessageId, SessionId};
 use crate::local::{LocalClient, LocalEvents};
-use crate::model::ToolSpec;
 use crate::process::{ProcessLauncher, Sandbox};
 use crate::protocol::{acp, content};
-use crate::session::Capacity;
 use crate::session::clock::now_ms;
 use crate::session::permissions::broker::Responder;
 use crate::task;
-use crate::tools::Tools;
 
 /// Limit of a replay.
 const REPLAY_TIME: Duration = Duration::from_secs(120);
-/// Events of the model that can wait. Each of them waits for the replay.
-const MODEL_EVENTS_MAX: usize = 8;
 
 /// Requests, results and files of a replay.
 pub(super) struct ReplayResult {
@@ -44,9 +38,6 @@ pub(super) struct ReplayResult {
     pub calls: Vec<CallRecord>,
     pub names: Normaliser,
 }
-
-/// The notifications of calls that wait for their cancellation.
-type WaitingCalls = HashMap<String, Arc<Notify>>;
 
 /// A running replay.
 struct Player {
@@ -143,74 +134,6 @@ async fn play_in(
     });
     let files = changed.collect();
     Ok(ReplayResult { expectation: Expectation { requests: log, results, files }, calls: session.calls, names })
-}
-
-/// Reads the answers of the script.
-fn answers(
-    dir: &Path,
-    recording: &RecordedSession,
-    names: Normaliser,
-) -> Result<(Arc<RecordedAnswers>, mpsc::Receiver<ModelEvent>)> {
-    let script: Value = read_json(&dir.join(SCRIPT))?;
-    let (sender, reached) = mpsc::channel(MODEL_EVENTS_MAX);
-    let answers = RecordedAnswers {
-        steps: script["steps"].as_array().cloned().unwrap_or_default(),
-        cancelled: recording.cancelled_steps.iter().copied().collect(),
-        windows: recording.windows.clone(),
-        reached: sender,
-        sent: Mutex::new(SentRequests::new(names)),
-    };
-    Ok((Arc::new(answers), reached))
-}
-
-/// Builds the application of the replay: without the user's settings, keys and network. Also
-/// returns the notifications of calls that wait for their cancellation.
-fn build(
-    dir: &Path,
-    recording: &RecordedSession,
-    directories: &ReplayDirectories,
-    environment: Environment,
-    launcher: ProcessLauncher,
-    answers: &Arc<RecordedAnswers>,
-) -> Result<(Arc<App>, WaitingCalls)> {
-    let native = Tools::native();
-    let recorded: Results = if dir.join(RECORDED).is_file() { read_json(&dir.join(RECORDED))? } else { Results::new() };
-    let tools = native.with_tools(&unavailable(dir, recording, &native)?, &[]);
-    let overrides = Overrides { model: Some(recording.model.clone()), mode: Some(recording.mode), ..Overrides::default() };
-    let work = directories.work();
-    let args = CommonArgs { overrides, store: Some(SQLITE.into()), cwd: Some(work.clone()), ..CommonArgs::default() };
-    let mut bootstrap = app::load(environment, args, &work, tools)?;
-    bootstrap.loaded.settings.durability = Durability::Normal;
-    let app = app::assemble(bootstrap, Capacity::default(), launcher);
-    let models = recording.windows.keys().chain([&recording.model]);
-    for provider in models.filter_map(|model| model.split_once('/')).map(|(provider, _)| provider) {
-        app.services.models.register(provider.into(), Arc::new(RecordedProvider(answers.clone())));
-    }
-    let names = &answers.sent.lock().names;
-    let actual = |(call, result): (String, crate::agent::RecordedResult)| {
-        let value = super::recording::map_strings(json!(result), &mut |text| names.actual(text));
-        serde_json::from_value::<crate::agent::RecordedResult>(value)
-            .map(|result| (call, result))
-            .map_err(|error| Error::internal(error.to_string()))
-    };
-    let recorded = recorded.into_iter().map(actual).collect::<Result<HashMap<_, _>>>()?;
-    let waiting = recorded.iter().filter(|(_, result)| result.cancelled);
-    let waiting = waiting.map(|(call, result)| (call.clone(), result.waits.clone())).collect();
-    app.services.answer_from(recorded);
-    Ok((app, waiting))
-}
-
-/// Returns the tools that a replay cannot run, with their recorded specifications.
-fn unavailable(dir: &Path, recording: &RecordedSession, native: &Tools) -> Result<Vec<Arc<dyn crate::toolkit::AnyTool>>> {
-    let mut specs: BTreeMap<String, ToolSpec> = BTreeMap::new();
-    let file = dir.join("tools.json");
-    let known: Vec<ToolSpec> = if file.is_file() { read_json(&file)? } else { Vec::new() };
-    specs.extend(known.into_iter().map(|spec| (spec.name.clone(), spec)));
-    for call in recording.recorded.values().filter(|call| native.get(&call.tool).is_none()) {
-        let empty = || ToolSpec { name: call.tool.clone(), description: String::new(), input_schema: json!({ "type": "object" }) };
-        specs.entry(call.tool.clone()).or_insert_with(empty);
-    }
-    Ok(specs.into_values().map(UnavailableTool::entry).collect())
 }
 
 /// Creates the session and repeats all actions.

@@ -22,6 +22,8 @@ pub(super) const SESSION: &str = "session.json";
 pub(super) const SCRIPT: &str = "script.json";
 pub(super) const SETTINGS: &str = "settings.toml";
 pub(super) const RECORDED: &str = "recorded.json";
+/// Specifications of tools that a replay cannot run.
+pub(super) const UNAVAILABLE: &str = "tools.json";
 /// The files of the commit at the start, and the files that differed from it.
 pub(super) const COMMIT: &str = "start/commit";
 pub(super) const CHANGED: &str = "start/changed";

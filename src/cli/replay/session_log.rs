@@ -115,7 +115,7 @@ impl SessionRecord {
         for (index, step) in record.steps.iter_mut().enumerate() {
             let StartedStep { record: digest, conversation, refused } = std::mem::take(&mut step.started);
             match rebuilt_request(sessions, id, digest.as_deref(), &conversation, refused).await? {
-                RebuiltRequest::Known(_, request) => step.request = Some(request),
+                RebuiltRequest::Known(known) => step.request = Some(known.1),
                 RebuiltRequest::Unknown(why) => return Err(Error::invalid_params(format!("request {}: {why}", index + 1))),
             }
         }
@@ -191,12 +191,11 @@ impl SessionRecord {
                 self.progress.queued.insert(message_id.clone());
                 self.act(Act::Message { parts: parts.clone(), delivery: *delivery, auto_run: *auto_run });
             }
-            Body::MessageCompleted { message_id, role: Role::User, parts, .. } => {
-                if !self.progress.queued.remove(message_id) {
-                    let act = Act::Prompt { parts: parts.clone() };
-                    self.actions.push(Action { at: Moment::Turns(self.ends.len()), act });
-                }
+            Body::MessageCompleted { message_id, role: Role::User, parts, .. } if !self.progress.queued.remove(message_id) => {
+                let act = Act::Prompt { parts: parts.clone() };
+                self.actions.push(Action { at: Moment::Turns(self.ends.len()), act });
             }
+            Body::MessageCompleted { role: Role::User, .. } => {}
             Body::MessageCompleted { role, parts, discarded: false, .. } if self.progress.open => {
                 let name = if *role == Role::Thought { "thinking" } else { "text" };
                 if let Some(step) = self.steps.last_mut() {

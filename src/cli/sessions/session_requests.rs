@@ -124,7 +124,7 @@ enum ShownRequest {
 
 /// A request as the session made it, with its record; or why it is not known.
 pub(in crate::cli) enum RebuiltRequest {
-    Known(ModelRequestRecord, Request),
+    Known(Box<(ModelRequestRecord, Request)>),
     Unknown(String),
 }
 
@@ -169,7 +169,7 @@ pub(in crate::cli) async fn rebuilt_request(
         others.insert(digest.to_owned(), serde_json::from_str(&message).map_err(unreadable)?);
     }
     let request = record.request(system, tools, conversation, &others, refused)?;
-    Ok(RebuiltRequest::Known(record, request))
+    Ok(RebuiltRequest::Known(Box::new((record, request))))
 }
 
 async fn sent_request(
@@ -182,7 +182,7 @@ async fn sent_request(
 ) -> Result<ShownRequest> {
     let record = chosen.record.as_deref();
     let (record, request) = match rebuilt_request(sessions, id, record, conversation, refused).await? {
-        RebuiltRequest::Known(record, request) => (record, request),
+        RebuiltRequest::Known(known) => *known,
         RebuiltRequest::Unknown(why) => {
             return Ok(ShownRequest::Incomplete(why, json!({ "messages": conversation }).to_string()));
         }
