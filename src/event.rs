@@ -97,6 +97,14 @@ impl Body {
 
     /// Creates a notice with a description.
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
-        Body::Notice { severity, title: title.into(), description: Some(description.into()), code: None, note: None, quoted: None, details: None }
+        Body::Notice {
+            severity,
+            title: title.into(),
+            description: Some(description.into()),
+            code: None,
+            note: None,
+            quoted: None,
+            details: None,
+        }
     }
 }

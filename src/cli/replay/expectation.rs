@@ -146,7 +146,10 @@ impl Expectation {
             write(&dir.join(format!("system-{}.md", index + 1)), system.as_bytes())?;
         }
         for (index, tools) in self.requests.tools.iter().enumerate() {
-            write_json(&dir.join(format!("tools-{}.json", index + 1)), tools)?;
+            // A tool a line.
+            let tools: Vec<String> = tools.as_array().into_iter().flatten().map(Value::to_string).collect();
+            let text = format!("[\n{}\n]\n", tools.join(",\n"));
+            write(&dir.join(format!("tools-{}.json", index + 1)), text.as_bytes())?;
         }
         write_json(&dir.join("requests.json"), &self.requests.requests)?;
         write_json(&dir.join("results.json"), &self.results)?;

@@ -27,10 +27,12 @@ const IDS: &str =
     "(?-u:\\b)(?:(?:sess|turn|msg|perm|call)_[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{7,64})(?-u:\\b)";
 /// A numbered id.
 const NUMBERED: &str = "<@id:([0-9]+)>";
-/// Rules for all texts, in order: the key of a session in the tag of nuncio's texts, the date in
-/// the environment context, and the directory for temporary files of a process.
-const RULES: [(&str, &str); 3] = [
-    ("<(/?)nuncio [0-9A-Za-z]+>", "<${1}nuncio <@key>>"),
+/// Rules for all texts, in order: the key of a session in the tag of notes, where the environment
+/// context or the note about a summary tells it, the date in the environment context, and the
+/// directory for temporary files of a process.
+const RULES: [(&str, &str); 4] = [
+    ("<nuncio [a-z]+>", "<nuncio <@key>>"),
+    ("Key: [a-z]+(\n</environment>|</nuncio>)", "Key: <@key>${1}"),
     ("Date: [0-9]{4}-[0-9]{2}-[0-9]{2} \\(UTC\\)", "Date: <@date> (UTC)"),
     ("/temp-[0-9]+", "/temp-<@pid>"),
 ];

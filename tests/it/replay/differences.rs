@@ -22,7 +22,7 @@ async fn each_changed_part_is_named() {
     // The file, its text and the changed one, and what the replay prints.
     let cases = [
         ("expected/system-1.md", "You are nuncio", "You were nuncio", "request 1, system prompt\n  - You were nuncio"),
-        ("expected/tools-1.json", "\"name\": \"grep\"", "\"name\": \"grap\"", "request 1, tool, which is missing: grap"),
+        ("expected/tools-1.json", "\"name\":\"grep\"", "\"name\":\"grap\"", "request 1, tool, which is missing: grap"),
         (
             "expected/requests.json",
             "Make it print 4.",
