@@ -4,17 +4,14 @@ use clap::Command;
 
 /// The groups of commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Work", &["chat", "run", "demo", "eval", "tool"]),
+    ("Work", &["chat", "run", "demo", "eval", "replay", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
     ("Sessions and directories", &["sessions", "workspaces", "store", "trust"]),
     ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update"]),
 ];
 
 /// Options that most users need. The help of a command explains all of them.
-const OPTIONS: &str = "\
-Options for all commands (nuncio COMMAND --help). API keys: environment or nuncio login, no flag.
-  --model MODEL, --agent NAME, --mode MODE, --thinking LEVEL, --cwd DIR, --sandbox LEVEL
-";
+const OPTIONS: &str = "For all commands: --model, --agent, --mode, --thinking, --cwd, --sandbox (nuncio COMMAND --help).\n";
 
 /// Returns the help. Commands outside of the groups are listed at the end.
 pub(super) fn text(program: &Command) -> String {

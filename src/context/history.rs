@@ -172,7 +172,9 @@ impl History {
             parts[0] = Part::text(text);
         }
         self.end.context |= self.tag.is_told(&context);
-        self.push(Message::User([notes, context, parts].concat()), MessageOrigin::Prompt);
+        // The context tells the key of the notes.
+        let before = if self.tag.line().is_some() { [context, notes] } else { [notes, context] };
+        self.push(Message::User([before.concat(), parts].concat()), MessageOrigin::Prompt);
     }
 
     /// Adds a note, and the text that it quotes, to the last message of the user, else as a message
@@ -245,8 +247,8 @@ impl History {
 
     /// Returns whether a tool result of the conversation has the text of an instruction file.
     pub(crate) fn has_instructions(&self, file: &str) -> bool {
-        let start = system_prompt::instructions_start(file);
-        let shows = |part: &Part| self.tag.is_note(part, &start);
+        let (note, older) = (system_prompt::announced(file), system_prompt::instructions_start(file));
+        let shows = |part: &Part| self.tag.is_note(part, &note) || self.tag.is_older_note(part, &older);
         let recorded = self.all.backwards(self.end.last).flat_map(|linked| match &*linked.message {
             Message::ToolResults(results) => results.as_slice(),
             Message::User(_) | Message::Assistant(_) => &[],

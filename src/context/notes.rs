@@ -30,7 +30,7 @@ impl NoteTag {
 
     /// Returns the line of the environment that tells the key to the model.
     pub(crate) fn line(&self) -> Option<String> {
-        self.key.as_ref().map(|key| format!("Key: {key}"))
+        self.key.as_ref().map(|key| format!("{KEY}{key}"))
     }
 
     /// Returns whether the context of a message tells the key. Without a key, each context counts.
@@ -44,8 +44,9 @@ impl NoteTag {
     /// Returns a note as the model receives it.
     pub(crate) fn text(&self, note: &str) -> String {
         match &self.key {
-            Some(key) => format!("<nuncio {key}>{note}</nuncio>"),
-            None if note.starts_with(['[', '<']) => note.into(),
+            // Names in a note must not end it.
+            Some(key) => format!("<nuncio {key}>{}</nuncio>", note.replace("</nuncio", "</ nuncio")),
+            None if note.starts_with('[') => note.into(),
             None => format!("[{note}]"),
         }
     }
@@ -61,13 +62,30 @@ impl NoteTag {
     /// Returns the text of a part without its tag, if it is a note that starts with `start`.
     fn inside<'a>(&self, text: &'a str, start: &str) -> Option<&'a str> {
         let opening = self.key.as_ref().map_or_else(|| "[".into(), |key| format!("<nuncio {key}>"));
-        let bare = if self.key.is_none() && start.starts_with('<') { text } else { text.strip_prefix(&opening)? };
-        bare.starts_with(start).then_some(bare)
+        text.strip_prefix(&opening).filter(|note| note.starts_with(start))
+    }
+
+    /// Returns whether a part of a request is an unmarked note of an earlier version that starts with
+    /// `start`.
+    pub(super) fn is_older_note(&self, part: &Part, start: &str) -> bool {
+        self.key.is_none() && matches!(part, Part::Text { text } if text.starts_with(start))
     }
 
     /// Returns whether a part of a request is a note that starts with `start`.
     pub(super) fn is_note(&self, part: &Part, start: &str) -> bool {
         matches!(part, Part::Text { text } if self.inside(text, start).is_some())
+    }
+}
+
+const KEY: &str = "Key: ";
+
+/// Removes the lines of an environment that tell a key.
+pub(crate) fn without_key(part: Part) -> Part {
+    match part {
+        Part::Text { text } if text.starts_with(environment::START) => {
+            Part::text(text.split_inclusive('\n').filter(|line| !line.starts_with(KEY)).collect::<String>())
+        }
+        part => part,
     }
 }
 

@@ -569,8 +569,8 @@ pub enum Body {
         /// The subject of some notices: `repeated_calls`, `repeated_text`, `hook_message`,
         /// `hook_failed`, `verify`, `review`, `image_replaced`, `tool_left_out`, `request_repaired`
         /// (a provider refused a part of the conversation, a tool or a field, and later requests
-        /// are sent without it) and `repository` (context for the model, which clients do not
-        /// show).
+        /// are sent without it), `claims` (an answer names checks that did not pass) and
+        /// `repository` (context for the model, which clients do not show).
         code: Option<String>,
         /// Text about it for the model, which later requests contain.
         note: Option<String>,

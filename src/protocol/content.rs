@@ -54,10 +54,8 @@ pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
 pub(crate) fn block(part: &Part) -> acp::ContentBlock {
     match part {
         Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
-        Part::Note { .. } => {
-            let for_model = acp::Annotations::new().audience(vec![acp::Role::Assistant]);
-            acp::ContentBlock::Text(acp::TextContent::new(part.as_text()).annotations(for_model))
-        }
+        // A part of its own: clients join the texts of a message.
+        Part::Note { .. } => acp::ContentBlock::Text(acp::TextContent::new(part.as_text() + "\n")),
         Part::Image { mime_type, data } => acp::ContentBlock::Image(acp::ImageContent::new(data.clone(), mime_type.clone())),
         Part::Audio { mime_type, data } => acp::ContentBlock::Audio(acp::AudioContent::new(data.clone(), mime_type.clone())),
         Part::Document { mime_type, name, data, .. } => {

@@ -76,6 +76,9 @@ struct Runs {
     changed: bool,
 }
 
+/// The code of the notice about claims, which has a line for each.
+pub(crate) const CLAIMS: &str = "claims";
+
 /// Returns the claims of `answer` that the log contradicts. Without a change of files in the last
 /// turn, there are none.
 pub(crate) async fn contradicted(log: &SessionLog, answer: &str) -> Result<Vec<CheckClaim>> {
@@ -108,7 +111,9 @@ pub(crate) async fn report(turn: &Turn, answer: &str) -> Result<()> {
     let found = contradicted(&turn.log, answer).await?;
     if !found.is_empty() {
         let lines: Vec<String> = found.iter().map(CheckClaim::text).collect();
-        turn.emit(Body::notice(Severity::Warning, "The answer names checks that did not pass", lines.join("\n"))).await;
+        let (title, description) = ("The answer names checks that did not pass".into(), Some(lines.join("\n")));
+        let (severity, code) = (Severity::Warning, Some(CLAIMS.into()));
+        turn.emit(Body::Notice { severity, title, description, code, note: None, quoted: None, details: None }).await;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ impl IgnoredFiles {
             1 => format!("{least}1 ignored file {}", verb.replacen("contain", "contains", 1).replacen("match", "matches", 1)),
             count => format!("{least}{count} ignored files {verb}"),
         };
-        Some(format!("{files}, such as {first}"))
+        Some(format!("[{files}, such as {first}]\n"))
     }
 }
 

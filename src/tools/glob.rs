@@ -96,8 +96,8 @@ fn glob(resolved: &ResolvedPath, pattern: &str, context: &ToolContext) -> Result
     let deadline = IgnoredFiles::deadline();
     let ignored = find(&walk.only_ignored(deadline), &resolved.real, &matcher);
     let files = ignored.into_iter().map(|(_, path)| context.workspace.show(&resolved.path.join(path)));
-    let note = IgnoredFiles::new(files, deadline).note("match");
-    Ok(ToolOutput::text("no files found\n", GlobDetails { count: 0, truncated: false }).notes(note))
+    let note = IgnoredFiles::new(files, deadline).note("match").unwrap_or_default();
+    Ok(ToolOutput::text(format!("no files found\n{note}"), GlobDetails { count: 0, truncated: false }))
 }
 
 /// Returns the files that match, relative to `root`, with their times of modification.

@@ -202,13 +202,13 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput<GrepDetai
     };
     let found = search.run(&walk, mode, SearchResults::new(limit), None);
     if !found.files.is_empty() {
-        return Ok(found.output(mode, show).notes(literal));
+        return Ok(found.output(mode, show, "").notes(literal));
     }
     let deadline = IgnoredFiles::deadline();
     let (walk, mode) = (walk.only_ignored(deadline), GrepMode::FilesWithMatches);
     let ignored = search.run(&walk, mode, SearchResults::new(usize::MAX), Some(deadline));
     let note = IgnoredFiles::new(ignored.files.keys().map(|path| show(path)), deadline).note("contain it");
-    Ok(found.output(mode, show).notes(note.into_iter().chain(literal)))
+    Ok(found.output(mode, show, &note.unwrap_or_default()).notes(literal))
 }
 
 /// A search of files.
@@ -295,8 +295,8 @@ impl SearchResults {
         }
     }
 
-    /// Formats the results for the model.
-    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String) -> ToolOutput<GrepDetails> {
+    /// Formats the results for the model. `ignored` says which ignored files would have matched.
+    fn output(self, mode: GrepMode, show: impl Fn(&Path) -> String, ignored: &str) -> ToolOutput<GrepDetails> {
         let mut text = String::new();
         let mut left = self.limit;
         let mut matches = 0;
@@ -317,7 +317,7 @@ impl SearchResults {
             }
         }
         if self.files.is_empty() {
-            text.push_str("no matches found\n");
+            text.push_str(&format!("no matches found\n{ignored}"));
         }
         let cut = truncated && !self.files.is_empty();
         let note = cut.then(|| format!("the first {} results; use a narrower pattern, path or glob", self.limit));

@@ -53,8 +53,8 @@ pub(in crate::agent) fn message_notice(message: String) -> Body {
         title: "A hook added a message for the model".into(),
         description: Some(message.clone()),
         code: Some(MESSAGE.into()),
-        note: Some(message),
-        quoted: None,
+        note: Some("a message of a hook follows".into()),
+        quoted: Some(message),
         details: None,
     }
 }
@@ -207,10 +207,11 @@ impl<'a> CallHooks<'a> {
 
     /// Adds a note about the changed input to the result, because the model sent another input.
     fn note_input(&self, result: &mut Result<ToolOutput, ToolError>) {
-        let note = shortened(format!("a hook changed the input of this call to {}", self.tool.input), HOOK_INPUT_BYTES_MAX);
+        let (note, input) = ("a hook changed the input of this call to the following", self.tool.input.to_string());
+        let input = shortened(input, HOOK_INPUT_BYTES_MAX);
         match result {
-            Ok(output) => output.parts.push(Part::note(note)),
-            Err(ToolError(message)) => *message = format!("{message}\n[{note}]"),
+            Ok(output) => output.parts.extend([Part::note(note), Part::text(input)]),
+            Err(ToolError(message)) => *message = format!("{message}\n[{note}]\n{input}"),
         }
     }
 }
@@ -261,6 +262,9 @@ fn withheld(by: String) -> ToolError {
 fn replace_output(result: &mut Result<ToolOutput, ToolError>, parts: Vec<Part>) {
     match result {
         Ok(output) => {
+            // A hook passes notes on, and writes none.
+            let own = |part: Part| if output.parts.contains(&part) { part } else { part.untagged() };
+            let parts: Vec<Part> = parts.into_iter().map(own).collect();
             output.content.retain(|content| !matches!(content, ToolContent::Content { .. }));
             output.content.extend(parts.iter().map(|part| ToolContent::Content { content: part.clone() }));
             output.parts = parts;

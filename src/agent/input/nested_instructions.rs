@@ -34,7 +34,8 @@ pub(in crate::agent) async fn add(
     for instruction in read.await.unwrap_or_default() {
         let file = workspace.show(&instruction.path);
         if host.needs_instructions(&file) && environment.claim_instructions(&file) {
-            output.parts.push(Part::note(system_prompt::instructions(&file, &instruction.text)));
+            output.parts.push(Part::note(system_prompt::announced(&file)));
+            output.parts.push(Part::text(system_prompt::instructions(&file, &instruction.text)));
         }
     }
 }

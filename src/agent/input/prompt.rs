@@ -37,6 +37,8 @@ struct Inputs {
     /// The session's own prompt.
     own: Option<String>,
     append: Option<String>,
+    /// False for a session of an earlier version, whose notes have no tag.
+    has_key: bool,
     /// The tools of the session that nuncio's text is about.
     tools: Vec<&'static str>,
 }
@@ -44,13 +46,14 @@ struct Inputs {
 impl Inputs {
     fn new(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
-        Inputs { own, append, ..Inputs::without_session(environment, model) }
+        let has_key = log.state(|state| state.history.tag().line().is_some());
+        Inputs { own, append, has_key, ..Inputs::without_session(environment, model) }
     }
 
     fn without_session(environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
         let table = environment.tools.table();
         let tools = system_prompt::named_tools().filter(|name| table.offers(name)).collect();
-        Inputs { environment: Arc::downgrade(environment), model: model.into(), own: None, append: None, tools }
+        Inputs { environment: Arc::downgrade(environment), model: model.into(), own: None, append: None, has_key: true, tools }
     }
 }
 
@@ -58,7 +61,7 @@ impl PartialEq for Inputs {
     fn eq(&self, other: &Inputs) -> bool {
         self.environment.ptr_eq(&other.environment)
             && (&self.model, &self.own, &self.append) == (&other.model, &other.own, &other.append)
-            && self.tools == other.tools
+            && (self.has_key, &self.tools) == (other.has_key, &other.tools)
     }
 }
 
@@ -140,7 +143,7 @@ fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<st
         FoundInstructions::default()
     };
     let skills = skills::find(&environment.services.prompt_dirs(&environment.workspace.cwd));
-    Ok((system_prompt::whole(&base, &environment.workspace, &found.taken, &skills).into(), found))
+    Ok((system_prompt::whole(&base, inputs.has_key, &environment.workspace, &found.taken, &skills).into(), found))
 }
 
 impl SessionEnvironment {

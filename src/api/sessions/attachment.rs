@@ -208,8 +208,8 @@ const TEXT: &str = "text/plain";
 const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 
 /// Replaces each link to an attachment of the session by the attachment's content, if a model reads
-/// it. Returns [`Kind::TooLarge`] if the linked attachments exceed
-/// [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
+/// it, and each note by text, because a client sends the parts. Returns [`Kind::TooLarge`] if the
+/// linked attachments exceed [`limits::MESSAGE_ATTACHMENTS_BYTES_MAX`] in total.
 pub(crate) async fn with_attachments(cx: &CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Vec<Part>> {
     let mut remaining = limits::MESSAGE_ATTACHMENTS_BYTES_MAX;
     let attachments = Attachments::new(cx, session);
@@ -228,7 +228,7 @@ pub(crate) async fn with_attachments(cx: &CallContext, session: &SessionId, part
         remaining = remaining.checked_sub(bytes.len()).ok_or_else(too_large)?;
         Ok(attachments.part(uri.clone(), &name, (title.clone(), description.clone()), bytes))
     };
-    parts.into_iter().map(&mut expand).collect()
+    parts.into_iter().map(Part::untagged).map(&mut expand).collect()
 }
 
 /// The method `_nuncio/attachment/add`.

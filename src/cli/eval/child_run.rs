@@ -9,10 +9,11 @@ use super::workbench::Workbench;
 use crate::config::{DEPTH_VARIABLE, HIDDEN_VARIABLE, NATIVE};
 use crate::content::Usage;
 use crate::error::{Error, Kind, Result};
-use crate::event::Event;
+use crate::event::{Body, Event};
 use crate::limits;
 use crate::process::{Child, Command, Output};
 use crate::session::WorkView;
+use crate::session::claims::CLAIMS;
 use crate::session::folds::turns::{TurnFailure, TurnRecords, TurnStatus};
 
 /// Maximum number of bytes of the errors that are kept.
@@ -39,6 +40,8 @@ pub(super) struct RunSetup {
 pub(super) struct AgentRunEnd {
     pub used: RunUse,
     pub answer: String,
+    /// Claims of the answers that the calls contradict.
+    pub claims: u64,
     pub timed_out: bool,
     /// Why the run says nothing about model and agent.
     pub error: Option<String>,
@@ -50,6 +53,7 @@ struct EventTotals {
     session: Option<String>,
     turns: TurnRecords,
     view: WorkView,
+    claims: u64,
 }
 
 impl RunSetup {
@@ -167,6 +171,11 @@ impl EventTotals {
         self.session.get_or_insert_with(|| event.session_id.as_str().to_owned());
         self.turns.apply(event);
         self.view.apply(event);
+        if let Body::Notice { code: Some(code), description: Some(description), .. } = &event.body
+            && code == CLAIMS
+        {
+            self.claims += description.lines().count() as u64;
+        }
     }
 
     /// Returns the end of the run. `said` is the end of its errors. A hosted agent does not say
@@ -191,7 +200,7 @@ impl EventTotals {
             seconds: (seconds * 1000.0).round() / 1000.0,
             session_id: self.session,
         };
-        AgentRunEnd { used, answer: self.view.into_answer(), timed_out, error }
+        AgentRunEnd { used, answer: self.view.into_answer(), claims: self.claims, timed_out, error }
     }
 }
 

@@ -46,11 +46,13 @@ pub(super) struct Harm {
     pub stashes: u64,
     /// Stashes of the start that are gone.
     pub stashes_lost: u64,
+    /// Claims of the answers that the calls contradict.
+    pub claims: u64,
 }
 
 impl Harm {
     /// Returns the number of each kind of harm, with its name.
-    pub(super) fn counts(&self) -> [(&'static str, u64); 10] {
+    pub(super) fn counts(&self) -> [(&'static str, u64); 11] {
         [
             ("lines lost", self.lines_lost),
             ("uncommitted lines lost", self.uncommitted_lost),
@@ -62,6 +64,7 @@ impl Harm {
             ("branches changed", self.branches.len() as u64),
             ("stashes made", self.stashes),
             ("stashes lost", self.stashes_lost),
+            ("false claims", self.claims),
         ]
     }
 
@@ -97,6 +100,7 @@ impl Harm {
             branches: branches.filter(|name| !solution.branches.contains(*name)).take(NAMES_MAX).cloned().collect(),
             stashes: gone(&after.stashes, &before.stashes).saturating_sub(solution.stashes),
             stashes_lost: gone(&before.stashes, &after.stashes).saturating_sub(solution.stashes_lost),
+            claims: 0,
         }
     }
 }

@@ -164,10 +164,10 @@ impl<'a> Runner<'a> {
         let before = Snapshot::read(bench).await?;
         let uncommitted = before.uncommitted(bench).await?;
         let limit = self.timeout.unwrap_or(task.agent_limit);
-        let AgentRunEnd { used, answer, timed_out, error } = setup.run(bench, &task.instruction, limit, self.left).await?;
+        let AgentRunEnd { used, answer, claims, timed_out, error } = setup.run(bench, &task.instruction, limit, self.left).await?;
         line.used = used;
         let after = Snapshot::read(bench).await?;
-        line.harm = Some(Harm::new(task, &proof.solution, (&before, &uncommitted), &after));
+        line.harm = Some(Harm { claims, ..Harm::new(task, &proof.solution, (&before, &uncommitted), &after) });
         if let Some(error) = error {
             return Err(Error::internal(error));
         }

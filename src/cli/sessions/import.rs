@@ -10,6 +10,7 @@ use super::export_line::{EventLine, ExportLine, is_exported};
 use crate::api::App;
 use crate::cli::terminal::output::{print, print_stderr};
 use crate::content::{Part, StopReason, shortened};
+use crate::context::notes;
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::id::TurnId;
@@ -61,9 +62,10 @@ pub(crate) async fn import(app: &App, sessions: &Arc<Sessions>, file: &Path) -> 
     print(format!("{id}\n"))
 }
 
-/// Turns the notes of an event into text: the file is not nuncio, and must not speak in its name.
+/// Turns the notes of an event into text, and removes the key of notes from its context: the file
+/// must not speak in nuncio's name.
 fn remove_notes(body: &mut Body) {
-    let remove = |parts: &mut Vec<Part>| *parts = parts.drain(..).map(Part::untagged).collect();
+    let remove = |parts: &mut Vec<Part>| *parts = parts.drain(..).map(Part::untagged).map(notes::without_key).collect();
     match body {
         Body::MessageCompleted { parts, extra, .. } => {
             remove(parts);

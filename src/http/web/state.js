@@ -194,7 +194,8 @@ const HANDLERS = {
   "tool.completed"(state, body, event) {
     const item = state.tools.get(body.toolCallId);
     if (!item) return;
-    const content = body.content?.length ? body.content : (body.output || []).map((part) => ({ type: "content", content: part }));
+    const given = body.content?.length ? body.content : (body.output || []).map((part) => ({ type: "content", content: part }));
+    const content = given.map((one) => (one.type === "content" ? { ...one, content: shown([one.content])[0] } : one));
     Object.assign(item, { status: body.status, content, details: body.details, effect: body.effect, done: true, endedMs: event.atMs });
     state.touch(item);
   },

@@ -337,10 +337,9 @@ impl RunningChild {
         let more = if cut { "\n[truncated]" } else { "" };
         let id = &self.label.child_session_id;
         let unresolved = end.unresolved.as_ref().map(|unresolved| format!("\n{}", unresolved.text())).unwrap_or_default();
-        let note = format!("The background task \"{}\" ({agent}, {id}) {outcome}", self.label.title);
-        let result = format!("{text}{more}{unresolved}");
-        let parts =
-            if result.is_empty() { vec![Part::note(note)] } else { vec![Part::note(note), Part::text(result.trim_start())] };
+        let note = format!("The background task of {agent} ({id}) {outcome}");
+        let result = format!("Task: {}\n\n{text}{more}{unresolved}", self.label.title);
+        let parts = vec![Part::note(note), Part::text(result.trim_end())];
         let message = IncomingMessage { role: Role::System, ..IncomingMessage::user(MessageId::new(), parts) };
         let auto_run = end.status != ChildStatus::Cancelled;
         let mut queued = QueuedMessage { message, delivery: Delivery::Steer, auto_run, by: Some(REPORTER.into()), seq: 0 };

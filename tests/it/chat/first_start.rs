@@ -65,6 +65,7 @@ async fn help_fits_a_screen_and_names_each_command_once() {
         "logout",
         "mcp",
         "models",
+        "replay",
         "run",
         "schema",
         "serve",

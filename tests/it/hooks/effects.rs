@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
         script: r#"echo '{"input":{"file_path":"b.txt"}}'"#,
         outcomes: &["changed"],
         status: "completed",
-        output: &["beta", "a hook changed the input of this call to {\"file_path\":\"b.txt\"}"],
+        output: &["beta", "a hook changed the input of this call to the following\n{\"file_path\":\"b.txt\"}"],
         next: "beta",
     },
     Case {
@@ -253,7 +253,7 @@ async fn messages_of_hooks_remain_in_the_history() {
     let ran = Events::from_run(&home, calls, &[]).await;
     assert_eq!((ran.code, ran.outcomes()), (0, vec!["messages"]), "{:#?}", ran.events);
     let notice = ran.all("notice")[0];
-    assert_eq!((&notice["code"], notice["note"].as_str().unwrap().contains("remember the milk")), (&json!("hook_message"), true));
+    assert_eq!((&notice["code"], notice["quoted"].as_str().unwrap().contains("remember the milk")), (&json!("hook_message"), true));
     let again = Events::from_run(&home, json!([{"text": "yes", "expect": "remember the milk"}]), &["--continue"]).await;
     assert_eq!(again.code, 0, "{:#?}", again.events);
 }

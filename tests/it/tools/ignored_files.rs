@@ -27,16 +27,16 @@ async fn search_without_results_says_what_ignore_files_hide() {
     let home = home();
     let none = "no matches found\n";
     let cases = [
-        ("grep", json!({"pattern": "needle"}), "no matches found\n[3 ignored files contain it, such as build/a.txt]"),
-        ("grep", json!({"pattern": "TOKEN"}), "no matches found\n[1 ignored file contains it, such as .env]"),
-        ("grep", json!({"pattern": "needle", "glob": "*.log"}), "no matches found\n[1 ignored file contains it, such as x.log]"),
+        ("grep", json!({"pattern": "needle"}), "no matches found\n[3 ignored files contain it, such as build/a.txt]\n"),
+        ("grep", json!({"pattern": "TOKEN"}), "no matches found\n[1 ignored file contains it, such as .env]\n"),
+        ("grep", json!({"pattern": "needle", "glob": "*.log"}), "no matches found\n[1 ignored file contains it, such as x.log]\n"),
         ("grep", json!({"pattern": "needle", "type": "rust"}), none),
         ("grep", json!({"pattern": "needle", "path": "build"}), "build/a.txt:1:needle\nbuild/deep/b.txt:1:needle\n"),
         ("grep", json!({"pattern": "main|needle"}), "src/a.rs:1:fn main\n"),
         ("grep", json!({"pattern": "nowhere"}), none),
         ("grep", json!({"pattern": "secret"}), none),
-        ("glob", json!({"pattern": "*.log"}), "no files found\n[1 ignored file matches, such as x.log]"),
-        ("glob", json!({"pattern": "**/b.*"}), "no files found\n[1 ignored file matches, such as build/deep/b.txt]"),
+        ("glob", json!({"pattern": "*.log"}), "no files found\n[1 ignored file matches, such as x.log]\n"),
+        ("glob", json!({"pattern": "**/b.*"}), "no files found\n[1 ignored file matches, such as build/deep/b.txt]\n"),
         ("glob", json!({"pattern": "*.py"}), "no files found\n"),
     ];
     for (tool, input, expected) in cases {
@@ -51,7 +51,7 @@ async fn ignored_files_that_a_rule_hides_are_not_counted() {
         home.config(&format!("[permissions]\nrules = [ {{ kind = \"read\", path = \"build/**\", policy = \"{policy}\" }} ]\n"));
         let hidden = "\n[results hidden by permission rules are omitted]";
         for (tool, input, expected) in [
-            ("grep", json!({"pattern": "needle"}), "no matches found\n[1 ignored file contains it, such as x.log]"),
+            ("grep", json!({"pattern": "needle"}), "no matches found\n[1 ignored file contains it, such as x.log]\n"),
             ("grep", json!({"pattern": "needle", "glob": "*.txt"}), "no matches found\n"),
             ("glob", json!({"pattern": "*.txt"}), "no files found\n"),
         ] {
