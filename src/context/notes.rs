@@ -65,8 +65,8 @@ impl NoteTag {
         text.strip_prefix(&opening).filter(|note| note.starts_with(start))
     }
 
-    /// Returns whether a part of a request is an unmarked note of an earlier version that starts with
-    /// `start`.
+    /// Returns whether a part of a request is an unmarked note of an earlier version that starts
+    /// with `start`.
     pub(super) fn is_older_note(&self, part: &Part, start: &str) -> bool {
         self.key.is_none() && matches!(part, Part::Text { text } if text.starts_with(start))
     }
