@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::calls::recorded_results::{RecordedResult, RecordedResults};
+use super::calls::recorded_results::RecordedResults;
 use super::mcp::access::AgentTokens;
 use super::mcp::wait::McpWait;
 use super::providers::model_lists::ModelLists;
@@ -19,7 +19,7 @@ use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
 use crate::event::{HookEvent, SessionParent};
 use crate::hooks::Hook;
-use crate::id::{SessionId, ToolCallId};
+use crate::id::SessionId;
 use crate::limits;
 use crate::lsp::Servers;
 #[cfg(feature = "mcp")]
@@ -111,9 +111,9 @@ impl Services {
         let _ = self.recorded.set(results);
     }
 
-    /// Returns the recorded result of a call, if it does not run.
-    pub(in crate::agent) fn recorded(&self, call: &ToolCallId) -> Option<&RecordedResult> {
-        self.recorded.get()?.get(call.as_str())
+    /// Returns the results of the recording that is replayed, if one is.
+    pub(in crate::agent) fn recorded(&self) -> Option<&RecordedResults> {
+        self.recorded.get()
     }
 
     /// Records that another program embeds the library. `binary` is its nuncio binary.

@@ -13,6 +13,7 @@ use super::call_host::{CallHost, CallOutcome, CallResult, ServedCall};
 use super::hooks::CallHooks;
 use super::order;
 use super::permission::{self, Check};
+use super::recorded_results;
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::agent::input::nested_instructions;
 use crate::agent::programs::check_confinement;
@@ -250,8 +251,11 @@ impl ToolCall {
 
     /// Runs an allowed call, and completes its result.
     async fn execute(&mut self, prepared: PreparedCall, host: &dyn CallHost) -> Result<ToolOutput, ToolError> {
-        if let Some(recorded) = self.environment.services.recorded(&self.id) {
-            return recorded.result(&self.context.cancel).await;
+        if let Some(recorded) = self.environment.services.recorded() {
+            match recorded.get(self.id.as_str()) {
+                Some(recorded) => return recorded.result(&self.context.cancel).await,
+                None => recorded_results::check(&prepared)?,
+            }
         }
         let runs_commands = matches!(prepared.access.kind, AccessKind::Exec | AccessKind::Mcp);
         if runs_commands {

@@ -53,6 +53,21 @@ impl RecordedResult {
     }
 }
 
+/// Refuses a call of a replay that reaches beyond its directories: a recording contains the answers
+/// to permission requests, so they permit nothing.
+pub(super) fn check(call: &PreparedCall) -> Result<(), ToolError> {
+    let is_foreign = match call.access.kind {
+        AccessKind::Network | AccessKind::Mcp => true,
+        // Commands are confined.
+        AccessKind::Exec => false,
+        AccessKind::Read | AccessKind::Write => call.resolved.iter().any(|path| !path.inside),
+    };
+    match is_foreign {
+        true => Err(ToolError::new("the recording has no result of this call, which a replay does not run")),
+        false => Ok(()),
+    }
+}
+
 /// A tool that a replay cannot run, such as that of an MCP server. Its calls have recorded results.
 pub(crate) struct UnavailableTool(ToolSpec);
 

@@ -37,23 +37,15 @@ const STATE_BYTES_MAX: usize = 32 << 10;
 pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironment>) -> Result<()> {
     let tokens = environment.loaded.settings.context.bundle_tokens;
     let first = turn.log.state(|state| state.history.is_unanswered_without(bundle::START));
-    if !first || environment.foreign_repository.is_some() || !is_in_repository(environment) {
+    if tokens == 0 || !first || environment.foreign_repository.is_some() || !is_in_repository(environment) {
         return Ok(());
     }
-    let reader = Reader::new(turn, environment);
-    let (note, state) = match tokens {
-        0 => (None, reader.git_state().await),
-        tokens => {
-            let (facts, state) = reader.facts(plain_text(&turn.prompt)).await;
-            (bundle::text(&facts, tokens), state)
-        }
-    };
+    let (facts, state) = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
+    let Some(note) = bundle::text(&facts, tokens) else { return Ok(()) };
     let details = state.filter(|state| state.to_string().len() <= STATE_BYTES_MAX).map(Box::new);
-    if note.is_some() || details.is_some() {
-        let (title, description) = ("A description of the repository was added to the request".into(), None);
-        let code = Some(REPOSITORY.into());
-        turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note, quoted: None, details }).await?;
-    }
+    let (title, description) = ("A description of the repository was added to the request".into(), None);
+    let (code, note) = (Some(REPOSITORY.into()), Some(note));
+    turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note, quoted: None, details }).await?;
     Ok(())
 }
 
@@ -122,13 +114,6 @@ impl<'a> Reader<'a> {
     async fn git(&self) -> Option<(Vec<String>, Value)> {
         let output = self.prepare_allowed("git_status", json!({}))?.run(&self.context).await.ok()?;
         Some((plain_text(&output.parts).lines().map(str::to_owned).collect(), output.details))
-    }
-
-    /// Returns branch, commit and changed files, if git is fast enough.
-    async fn git_state(&self) -> Option<Value> {
-        let _stop = self.context.cancel.clone().drop_guard();
-        let found = tokio::time::timeout(limits::BUNDLE_TIME, self.git()).await;
-        found.ok().flatten().map(|(_, state)| state)
     }
 
     /// Describes the languages of the project, and finds the files that fit the prompt.

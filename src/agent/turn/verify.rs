@@ -175,7 +175,7 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, outpu
             format!("These failed before your first edit, too: {before}. "),
         ),
     };
-    let (title, description) = (title.into(), Some(format!("{failed}{known}; {next}")));
+    let (title, description) = (title, Some(format!("{failed}{known}; {next}")));
     let note = format!("the project's checks were run because files changed, and failed. {noted}{order} Their output follows.");
     let (code, quoted) = (Some(CODE.into()), Some(output.trim_end().to_owned()));
     Body::Notice { severity: Severity::Warning, title, description, code, note: Some(note), quoted, details: None }

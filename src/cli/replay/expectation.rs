@@ -194,7 +194,10 @@ fn shown(message: &Message, names: &mut Normaliser, call: &dyn Fn(&str) -> Strin
             let mut all = Vec::new();
             for result in results {
                 let is_command = ["bash", "verify", "git_"].iter().any(|start| result.name.starts_with(start));
-                let output: Vec<Value> = result.output.iter().map(|part| shown_part(part, names, is_command)).collect();
+                // Kernels differ in what they can block.
+                let is_of_kernel = |part: &&Part| matches!(part, Part::Text { text } if text.contains("sandbox: not blocked on"));
+                let parts = result.output.iter().filter(|part| !is_of_kernel(part));
+                let output: Vec<Value> = parts.map(|part| shown_part(part, names, is_command)).collect();
                 let mut value = json!({ "call": call(result.id.as_str()), "name": result.name, "output": output });
                 if result.failed {
                     value["failed"] = true.into();

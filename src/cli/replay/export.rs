@@ -13,8 +13,8 @@ use super::mask::Masker;
 use super::normaliser::{CONFIG, CWD, DATA, HOME, Normaliser, TMP, date};
 use super::player::{ReplayResult, play};
 use super::recording::{
-    Act, CHANGED, COMMIT, Moment, RECORDED, RecordedCall, RecordedSession, Results, SCRIPT, SESSION, SETTINGS, UNAVAILABLE, USER,
-    map_strings, write, write_json,
+    Act, CHANGED, COMMIT, Moment, RECORDED, RecordedCall, RecordedSession, Results, SCRIPT, SECTIONS, SESSION, SETTINGS,
+    UNAVAILABLE, USER, map_strings, read_json, write, write_json,
 };
 use super::session_log::{CallRecord, SessionRecord};
 use super::start_files::StartFiles;
@@ -29,9 +29,6 @@ use crate::event::Body;
 use crate::terminal_text::output_line;
 use crate::tools::Tools;
 
-/// The sections of the settings that are in a recording. Others name programs, servers and keys.
-const SECTIONS: [&str; 10] =
-    ["budget", "context", "hooks", "instructions", "permissions", "retry", "review", "sandbox", "tools", "verify"];
 /// The user's files that are a part of requests.
 const USER_FILES: [&str; 4] = ["AGENTS.md", "commands", "skills", "agents"];
 /// Maximum number of replays that look for calls with other results.
@@ -312,7 +309,17 @@ impl<'a> RecordingWriter<'a> {
     /// Masks the finished files once more.
     fn mask_files(&mut self) -> Result<()> {
         for (path, content) in read_files(&self.dir)? {
-            let file = self.dir.join(path);
+            let file = self.dir.join(&path);
+            let is_own = !path.starts_with("start") && !path.starts_with("expected/files");
+            if is_own && path.extension().is_some_and(|extension| extension == "json") {
+                // Whole texts, of which the file has lines with escapes.
+                let value: Value = read_json(&file)?;
+                let masked = map_strings(value.clone(), &mut |text| self.masker.text(text));
+                if masked != value {
+                    write_json(&file, &masked)?;
+                }
+                continue;
+            }
             match self.masker.content(content.clone()) {
                 Some(masked) if masked == content => {}
                 Some(masked) => write(&file, &masked)?,

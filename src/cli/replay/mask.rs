@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::{Captures, Regex};
 
 use crate::agent::Models;
@@ -17,20 +17,32 @@ pub(super) const USER: &str = "masked-user";
 const HOST: &str = "masked-host";
 
 /// Minimum length of a secret: shorter values occur in ordinary words.
-const SECRET_BYTES_MIN: usize = 8;
+const SECRET_BYTES_MIN: usize = 6;
 /// Parts of the names of variables and settings whose values are secret.
-const SECRET_NAMES: [&str; 8] = ["key", "token", "secret", "password", "passwd", "credential", "authorization", "cookie"];
+const SECRET_NAMES: [&str; 11] =
+    ["key", "token", "secret", "pass", "pwd", "credential", "authorization", "cookie", "_pat", "webhook", "dsn"];
 /// Names that tell nothing about a person or a machine.
 const PLAIN_NAMES: [&str; 6] = ["root", "user", "nobody", "localhost", "host", "home"];
 
 /// Keys that are known by their forms, and credentials in URLs.
-const FORMS: [(&str, &str); 3] = [
+const FORMS: [(&str, &str); 6] = [
     (
         "(?-u:\\b)(sk-[A-Za-z0-9_-]{16,}|sk_(live|test)_[A-Za-z0-9]{16,}|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\\.eyJ[A-Za-z0-9_-]{10,}\\.[A-Za-z0-9_-]+)",
         KEY,
     ),
-    ("-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----", KEY),
-    ("://[^/@ \t\r\n\"'<>`]+@", "://masked-key@"),
+    // Also in a diff, and without its end.
+    ("(?s)-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----|$)", KEY),
+    ("://[^@ \t\r\n\"'<>`]+@", "://masked-key@"),
+    ("(?i)(?-u:\\b)(bearer|basic) [a-z0-9._~+/=-]{8,}", KEY),
+    (
+        "(?i)(?-u:\\b)(rk_(live|test)_[a-z0-9]{16,}|sg\\.[a-z0-9_-]{16,}\\.[a-z0-9_-]{16,}|xapp-[a-z0-9-]{10,}|gsk_[a-z0-9]{20,}|ya29\\.[a-z0-9_-]{20,}|gocspx-[a-z0-9_-]{20,})",
+        KEY,
+    ),
+    // The value of an assignment whose name says that it is secret, in a file or an output.
+    (
+        "(?i)((?-u:\\b)[a-z0-9_.-]*(?:api_?key|access_?key|secret|password|passwd|_token|_pat|_pwd|_pass)[\"']?\\s*[=:]\\s*[\"']?)[0-9]*[a-z+/=_~-][a-z0-9+/=_.~-]{5,}",
+        "${1}masked-key",
+    ),
 ];
 
 /// The secrets and names of this machine.
@@ -103,9 +115,11 @@ impl Masker {
         }
         for (pattern, mask, kind) in &self.patterns {
             let mut count = 0;
-            let masked = pattern.replace_all(&text, |_: &Captures<'_>| {
+            let masked = pattern.replace_all(&text, |found: &Captures<'_>| {
                 count += 1;
-                *mask
+                let mut replaced = String::new();
+                found.expand(mask, &mut replaced);
+                replaced
             });
             if count > 0 {
                 self.count(kind, count);
@@ -129,7 +143,10 @@ impl Masker {
 
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part)) && !name.ends_with("_env") && !name.contains("tokens")
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+        && !name.ends_with("_env")
+        && !name.ends_with("max_tokens")
+        && !name.ends_with("_path")
 }
 
 /// Adds the texts of settings whose names say that they are secret.
@@ -148,9 +165,15 @@ fn add_setting(value: &toml::Value, secret: bool, found: &mut BTreeSet<String>) 
     }
 }
 
-/// Returns the forms in which a secret can occur: as it is, in a URL, and in base64 at any offset.
+/// Characters that JavaScript's encodeURIComponent leaves as they are.
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'!').remove(b'*');
+
+/// Returns the forms in which a secret can occur: as it is, in JSON, in a URL, in hexadecimal, and
+/// in base64 at any offset.
 fn forms(secret: String) -> Vec<String> {
-    let url = utf8_percent_encode(&secret, NON_ALPHANUMERIC).to_string();
+    let urls = [NON_ALPHANUMERIC, UNESCAPED].map(|set| utf8_percent_encode(&secret, set).to_string());
+    let json = serde_json::Value::from(secret.as_str()).to_string().trim_matches('"').to_owned();
+    let hex = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     let base64 = (0..3).map(|before| {
         let encoded = STANDARD.encode([&vec![0; before], secret.as_bytes()].concat());
         // The first and the last group also depend on the bytes around the secret.
@@ -158,5 +181,6 @@ fn forms(secret: String) -> Vec<String> {
         encoded[start..encoded.len() - 4].to_owned()
     });
     let forms = base64.filter(|form| form.len() >= SECRET_BYTES_MIN).collect::<Vec<_>>();
-    [secret, url].into_iter().chain(forms).collect()
+    let safe: Vec<String> = forms.iter().map(|form| form.replace('+', "-").replace('/', "_")).collect();
+    [secret, json, hex].into_iter().chain(urls).chain(forms).chain(safe).collect()
 }

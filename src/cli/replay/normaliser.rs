@@ -214,7 +214,8 @@ fn replace_whole(text: &str, value: &str, name: &str) -> String {
     while let Some(at) = left.find(value) {
         let (start, rest) = (&left[..at], &left[at + value.len()..]);
         let before_it = start.chars().next_back().or(before);
-        let starts = value.starts_with('/') && before_it.is_none_or(|c| !is_word(c) && c != '.' && c != '/')
+        let starts = value.starts_with('/')
+            && (start.ends_with("://") || before_it.is_none_or(|c| !is_word(c) && c != '.' && c != '/'))
             || !value.starts_with('/') && before_it.is_none_or(|c| !is_word(c));
         result.push_str(start);
         let whole = starts && rest.chars().next().is_none_or(|c| !is_word(c));

@@ -13,12 +13,13 @@ use super::application::{MODEL_EVENTS_MAX, WaitingCalls, answers, build};
 use super::expectation::{Expectation, read_files};
 use super::normaliser::{CONFIG, CWD, DATA, HOME, Normaliser, TMP};
 use super::recorded_model::{ModelEvent, RecordedAnswers, SentRequests};
-use super::recording::{Act, Action, Moment, RecordedSession, SETTINGS};
+use super::recording::{Act, Action, Moment, RecordedSession, SECTIONS, SETTINGS};
 use super::session_log::{CallRecord, SessionRecord};
 use super::workspace::{ReplayDirectories, git};
 use crate::api::{AnswerPermission, AnswerPermissionParams, App, CancelTurn, Prompt, SetMode, method};
 use crate::app;
 use crate::config::{Environment, Trust, TrustedContent};
+use crate::content::PermissionOptionKind;
 use crate::error::{Error, Result};
 use crate::event::{Body, Event};
 use crate::id::{MessageId, SessionId};
@@ -30,6 +31,8 @@ use crate::session::permissions::broker::Responder;
 use crate::task;
 
 /// Limit of a replay.
+const WHOLE_TIME: Duration = Duration::from_secs(180);
+/// Maximum time of its turns.
 const REPLAY_TIME: Duration = Duration::from_secs(120);
 
 /// Requests, results and files of a replay.
@@ -47,6 +50,8 @@ struct Player {
     idle: VecDeque<Action>,
     others: Vec<Action>,
     answers: Vec<super::recording::Answer>,
+    /// True if a client could answer questions.
+    attended: bool,
     turns: usize,
     running: bool,
     /// Prompts that have not returned.
@@ -67,9 +72,32 @@ pub(super) async fn play(dir: &Path, outer: &Environment) -> Result<ReplayResult
     let variables = directories.variables(outer);
     let launcher = ProcessLauncher::of_this_binary().with_environment(variables.clone());
     let launcher = launcher.with_confinement(directories.sandbox(outer));
-    let played = play_in(dir, &recording, &directories, variables.into_iter().collect(), launcher.clone()).await;
+    let work = play_in(dir, &recording, &directories, variables.into_iter().collect(), launcher.clone());
+    let played = match tokio::time::timeout(WHOLE_TIME, work).await {
+        Ok(played) => played,
+        Err(_) => Err(Error::internal(format!("the replay did not end within {} s", WHOLE_TIME.as_secs()))),
+    };
     launcher.shut_down().await;
     played
+}
+
+/// Returns the settings of a recording: the sections that an export writes, without what would
+/// widen the sandbox.
+fn settings(dir: &Path) -> Result<String> {
+    let file = dir.join(SETTINGS);
+    let invalid = |error: &dyn std::fmt::Display| Error::invalid_params(format!("{}: {error}", file.display()));
+    let text = match std::fs::read_to_string(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| invalid(&error))?,
+    };
+    let mut table: toml::Table = text.parse().map_err(|error| invalid(&error))?;
+    if let Some(other) = table.keys().find(|name| !SECTIONS.contains(&name.as_str())) {
+        return Err(invalid(&format!("{other}: not possible in a recording")));
+    }
+    if let Some(toml::Value::Table(sandbox)) = table.get_mut("sandbox") {
+        sandbox.retain(|name, _| !["writable", "network"].contains(&name));
+    }
+    Ok(table.to_string())
 }
 
 async fn play_in(
@@ -92,8 +120,7 @@ async fn play_in(
     let now = now_ms();
     let user = crate::config::owner_name(&directories.work());
     let names = Normaliser::new(named, (now, now + REPLAY_TIME.as_millis() as u64)).with_user(Some(user));
-    let settings = std::fs::read_to_string(dir.join(SETTINGS)).unwrap_or_default();
-    super::recording::write(&directories.config().join("config.toml"), names.actual(&settings).as_bytes())?;
+    super::recording::write(&directories.config().join("config.toml"), names.actual(&settings(dir)?).as_bytes())?;
     let start = read_files(&directories.work())?;
     if recording.trusted {
         let places = app::paths(&environment, &None, &None)?;
@@ -156,6 +183,7 @@ async fn perform(
         idle: Vec::into(idle),
         others,
         answers: recording.answers.clone(),
+        attended: recording.attended,
         turns: 0,
         running: false,
         prompts: 0,
@@ -214,18 +242,18 @@ impl Player {
                 let _ = oneshot::Sender::send(go, ());
                 Ok(())
             }
-            ModelEvent::Streamed(step) => self.cancel(&Moment::Step(step)).await,
+            ModelEvent::Streamed(step) => self.cancel(&Moment::Step(step)).await.map(drop),
         }
     }
 
-    async fn cancel(&mut self, at: &Moment) -> Result<()> {
+    async fn cancel(&mut self, at: &Moment) -> Result<bool> {
         let found = self.others.iter().position(|action| action.at == *at && action.act == Act::Cancel);
         match found {
             Some(index) => {
                 let action = self.others.remove(index);
-                self.act(action.act).await
+                self.act(action.act).await.map(|()| true)
             }
-            None => Ok(()),
+            None => Ok(false),
         }
     }
 
@@ -251,14 +279,16 @@ impl Player {
                 }
             }
             Body::PermissionRequested { permission_id, tool_call_id, .. } => {
-                self.cancel(&Moment::Call(tool_call_id.to_string())).await?;
+                let cancels = self.cancel(&Moment::Call(tool_call_id.to_string())).await?;
                 let is_asked = |answer: &super::recording::Answer| match &answer.call {
                     Some(call) => call == tool_call_id.as_str(),
                     None => !tool_call_id.as_str().starts_with("call_") || tool_call_id.as_str().len() > 16,
                 };
-                if let Some(index) = self.answers.iter().position(is_asked) {
-                    let answer = self.answers.remove(index);
-                    let params = AnswerPermissionParams::new(permission_id.clone(), None, Some(answer.outcome), answer.reason);
+                let answer = self.answers.iter().position(is_asked).map(|index| self.answers.remove(index));
+                // A request that the session did not have: its result is a difference.
+                let new = || (self.attended && !cancels).then_some((PermissionOptionKind::RejectOnce, None));
+                if let Some((outcome, reason)) = answer.map(|answer| (answer.outcome, answer.reason)).or_else(new) {
+                    let params = AnswerPermissionParams::new(permission_id.clone(), None, Some(outcome), reason);
                     self.client.call::<AnswerPermission>(params).await?;
                 }
             }

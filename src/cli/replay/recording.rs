@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,9 @@ pub(super) const CHANGED: &str = "start/changed";
 /// Instructions, commands, skills and agents of the user.
 pub(super) const USER: &str = "start/user";
 
+/// The sections of the settings that are in a recording. Others name programs, servers and keys.
+pub(super) const SECTIONS: [&str; 10] =
+    ["budget", "context", "hooks", "instructions", "permissions", "retry", "review", "sandbox", "tools", "verify"];
 /// The actions of the clients of a session, and its start.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -161,15 +164,73 @@ impl RecordedSession {
             let message = format!("{} is not a recording: it has no {SESSION}", dir.display());
             return Err(Error::invalid_params(message).hint("nuncio sessions export ID --scripted DIR"));
         }
+        check_files(dir)?;
         let recording: RecordedSession = read_json(&dir.join(SESSION))?;
-        match recording.format {
-            FORMAT => Ok(recording),
-            other => Err(Error::invalid_params(format!(
-                "{}: format {other} is unknown to this version of nuncio, which reads format {FORMAT}",
+        if recording.format != FORMAT {
+            let format = recording.format;
+            return Err(Error::invalid_params(format!(
+                "{}: format {format} is unknown to this version of nuncio, which reads format {FORMAT}",
                 dir.display()
-            ))),
+            )));
+        }
+        recording.check(dir)?;
+        Ok(recording)
+    }
+
+    /// Refuses what would reach beyond the directories of the replay: another author may have
+    /// written the recording.
+    fn check(&self, dir: &Path) -> Result<()> {
+        let SessionChange { cwd, additional_directories, agent, agent_session, agent_options, .. } = &self.change;
+        let refused = [
+            ("cwd", cwd.is_some()),
+            ("additionalDirectories", additional_directories.is_some()),
+            ("agent", agent.is_some() || agent_session.is_some() || !agent_options.is_empty()),
+            ("removed", self.repository.iter().flat_map(|start| &start.removed).any(|path| !is_inside(path))),
+        ];
+        match refused.iter().find(|(_, is_refused)| *is_refused) {
+            Some((field, _)) => {
+                Err(Error::invalid_params(format!("{}: {field}: not possible in a recording", dir.join(SESSION).display())))
+            }
+            None => Ok(()),
         }
     }
+}
+
+/// Maximum size of a recording, and maximum number of its files.
+const BYTES_MAX: u64 = 64 << 20;
+const FILES_MAX: usize = 10_000;
+
+/// Refuses a recording that has anything but ordinary files, a git directory, or too much.
+fn check_files(dir: &Path) -> Result<()> {
+    let refuse = |path: &Path, why: &str| Err(Error::invalid_params(format!("{}: {why}", path.display())));
+    let (mut directories, mut bytes, mut files) = (vec![dir.to_owned()], 0, 0);
+    while let Some(directory) = directories.pop() {
+        let failed = |error| Error::io(format_args!("reading {}", directory.display()), error);
+        for entry in fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let metadata = fs::symlink_metadata(entry.path()).map_err(failed)?;
+            (files, bytes) = (files + 1, bytes + metadata.len());
+            if entry.file_name().eq_ignore_ascii_case(".git") {
+                return refuse(&entry.path(), "a recording has no git directory");
+            }
+            if metadata.is_dir() {
+                directories.push(entry.path());
+            } else if !metadata.is_file() {
+                return refuse(&entry.path(), "a recording has only ordinary files");
+            }
+            if files > FILES_MAX || bytes > BYTES_MAX {
+                return refuse(dir, "the recording has more than 10,000 files or 64 MiB");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a path stays inside the directory that it is relative to, outside of its git
+/// directory.
+pub(super) fn is_inside(path: &Path) -> bool {
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"));
+    path.components().next().is_some() && path.components().all(is_name)
 }
 
 /// Reads a JSON file of a recording.

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::recording::StartRepository;
+use super::recording::{StartRepository, is_inside};
 use super::session_log::SessionRecord;
 use super::workspace::git;
 use crate::cli::eval::digest::entries;
@@ -77,10 +77,10 @@ impl StartFiles {
         };
         let candidates: BTreeSet<PathBuf> = match is_committed {
             true => state.changed.iter().flat_map(|path| below(&cwd, path)).collect(),
-            false => listed(&cwd),
+            false => listed(&cwd, record),
         };
         for path in candidates.iter().chain(proofs.keys()) {
-            if state.removed.contains(path) || start.changed.contains_key(path) {
+            if state.removed.contains(path) || start.changed.contains_key(path) || !is_inside(path) || is_private(path) {
                 continue;
             }
             let is_changed = !is_committed || candidates.contains(path) || !start.commit.contains_key(path);
@@ -112,7 +112,8 @@ impl StartFiles {
             let (fields, path) = line.split_once('\t')?;
             let mut fields = fields.split_whitespace().skip(1);
             let (kind, id, size) = (fields.next()?, fields.next()?, fields.next()?.parse::<u64>().ok()?);
-            (kind == "blob").then(|| (PathBuf::from(path), id.to_owned(), size))
+            let is_usable = kind == "blob" && is_inside(Path::new(path)) && !is_private(Path::new(path));
+            is_usable.then(|| (PathBuf::from(path), id.to_owned(), size))
         });
         let mut files: Vec<(PathBuf, String, u64)> = files.collect();
         let all = files.len();
@@ -196,15 +197,33 @@ fn below(cwd: &Path, path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Lists the files of a directory without a repository, if there are few.
-fn listed(cwd: &Path) -> BTreeSet<PathBuf> {
+/// Returns whether a file usually has secrets, by its name or that of a directory above it.
+fn is_private(path: &Path) -> bool {
+    let is_secret = |name: &str| {
+        [".env", ".netrc", ".npmrc", ".pypirc", "id_"].iter().any(|start| name.starts_with(start))
+            || [".pem", ".key", ".p12", ".pfx", ".kdbx"].iter().any(|end| name.ends_with(end))
+            || [".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"].contains(&name)
+    };
+    path.iter().any(|name| is_secret(&name.to_string_lossy().to_ascii_lowercase()))
+}
+
+/// Lists the files of a directory without a repository that the session names.
+fn listed(cwd: &Path, record: &SessionRecord) -> BTreeSet<PathBuf> {
+    let named = record.calls.iter().map(|call| call.input.to_string()).collect::<String>();
+    let mut found = all_files(cwd);
+    found.retain(|path| named.contains(&*path.to_string_lossy()) || path.file_name().is_some_and(|name| name == "AGENTS.md"));
+    found
+}
+
+/// Lists the files of a directory, if there are few, without those of hidden directories.
+fn all_files(cwd: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut directories = vec![PathBuf::new()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(cwd.join(&directory)).into_iter().flatten().flatten() {
             let (path, kind) = (directory.join(entry.file_name()), entry.file_type());
             match kind {
-                Ok(kind) if kind.is_dir() && entry.file_name() != ".git" => directories.push(path),
+                Ok(kind) if kind.is_dir() && !entry.file_name().as_encoded_bytes().starts_with(b".") => directories.push(path),
                 Ok(kind) if kind.is_file() => drop(found.insert(path)),
                 _ => {}
             }

@@ -6,7 +6,7 @@ use super::{export, files, replay, repository, session};
 use harness::steps::{bash, call, calls, write};
 
 /// Texts that must not occur, and where they come from.
-const PLANTED: [(&str, &str); 9] = [
+const PLANTED: [(&str, &str); 16] = [
     ("variable of a provider", "anthropic-4711-secret-key"),
     ("variable by its name", "hunter2-hunter2"),
     ("header in the settings", "header-secret-0815"),
@@ -14,6 +14,13 @@ const PLANTED: [(&str, &str); 9] = [
     ("known form", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
     ("private key", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"),
     ("credentials in a URL", "alice:letmein"),
+    ("variable of a database", "dbsecret01"),
+    ("hexadecimal of a variable", "64627365637265743031"),
+    ("assignment in a file", "dotenv-secret-99"),
+    ("bearer token", "abcDEF123456789.zz"),
+    ("known form of another service", "rk_live_abcdefghijklmnop1234"),
+    ("private key in a diff", "b3BlbnNzaC1rZXktdjEAAAAA"),
+    ("password with a slash in a URL", "ss-word@db"),
     ("user", "janedoe"),
     ("host", "janes-laptop"),
 ];
@@ -24,6 +31,7 @@ async fn planted_secrets_and_names_are_masked_in_every_file() {
     let home = repository();
     home.env("ANTHROPIC_API_KEY", "anthropic-4711-secret-key");
     home.env("DEPLOY_PASSWORD", "hunter2-hunter2");
+    home.env("DB_PASS", "dbsecret01");
     home.env("USER", "janedoe");
     home.env("HOSTNAME", "janes-laptop");
     home.config("[providers.own]\nbase_url = \"https://example.com/v1\"\nheaders = { x-auth = \"header-secret-0815\" }\n");
@@ -32,7 +40,14 @@ async fn planted_secrets_and_names_are_masked_in_every_file() {
         .map(|(_, text)| text)
         .join("\n")
         .replace("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "")
-        .replace("alice:letmein", "https://alice:letmein@example.com/x");
+        .replace("alice:letmein", "https://alice:letmein@example.com/x")
+        .replace("ss-word@db", "postgres://u:pa/ss-word@db")
+        .replace("dotenv-secret-99", "SMTP_PASSWORD=dotenv-secret-99")
+        .replace("abcDEF123456789.zz", "Authorization: Bearer abcDEF123456789.zz")
+        .replace(
+            "b3BlbnNzaC1rZXktdjEAAAAA",
+            "------BEGIN OPENSSH PRIVATE KEY-----\n-b3BlbnNzaC1rZXktdjEAAAAA\n------END OPENSSH PRIVATE KEY-----",
+        );
     home.put("secrets.txt", &format!("{all}\n{key}"));
     home.put("AGENTS.md", "Ask janedoe.\nThe token is ghp_abcdefghijklmnopqrstuvwxyz0123456789.\n");
     let outside = home.work().join("../elsewhere.txt");
