@@ -114,9 +114,15 @@ async fn system_prompt_of_imported_session_is_dropped() {
     assert_ne!(ran.code, 0, "the model received it: {ran:?}");
 }
 
-/// The bodies of the messages and calls in a log or an export.
+/// The bodies of the messages and calls in a log or an export, without the key of notes.
 fn content(lines: &[Value]) -> Vec<Value> {
-    let bodies = lines.iter().map(|line| line["body"].clone());
+    let bodies = lines.iter().map(|line| {
+        let mut body = line["body"].clone();
+        if let Some(Value::String(context)) = body.pointer_mut("/context/0/text") {
+            *context = context.lines().filter(|line| !line.starts_with("Key: ")).collect::<Vec<_>>().join("\n");
+        }
+        body
+    });
     bodies.filter(|body| ["message.completed", "tool.started", "tool.completed"].iter().any(|name| body["type"] == *name)).collect()
 }
 
