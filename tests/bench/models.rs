@@ -7,7 +7,7 @@
 mod client;
 mod process;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -146,7 +146,7 @@ fn large_request(format: &Format) {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length";
         let _ = stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes());
     });
-    let endpoint = Endpoint::new("bench/m", format.protocol, base_url);
+    let endpoint = Endpoint::new("bench/m", format.protocol, base_url.clone());
     let model = nuncio::internal::model::open(endpoint, &HttpClients::default(), &LocalServers::default(), Default::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let large = large_conversation();
