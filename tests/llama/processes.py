@@ -183,14 +183,17 @@ def of_type(bodies, kind):
 
 
 class Acp:
-    """A session of a `nuncio acp` process. Used with `with`: the process must end with 0."""
+    """A session of a `nuncio acp` process, or a fork of the session `fork`, which has the same key of
+    notes. Used with `with`: the process must end with 0."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, fork=None):
         self.process = start_nuncio("acp", *arguments, stdin=subprocess.PIPE, stderr=None)
         self.received, self.number = queue.Queue(), 0
         threading.Thread(target=self.read, daemon=True).start()
         self.call("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-        self.session = self.call("session/new", {"cwd": str(WORK), "mcpServers": []})["sessionId"]
+        start = {"cwd": str(WORK), "mcpServers": []}
+        method = "session/fork" if fork else "session/new"
+        self.session = self.call(method, start | ({"sessionId": fork} if fork else {}))["sessionId"]
 
     def __enter__(self):
         return self
