@@ -21,7 +21,7 @@ impl NoteTag {
     /// Draws the key of a new session. Letters need fewer tokens than digits.
     pub(crate) fn new_key() -> String {
         let random = Uuid::now_v7().as_u128() as u64;
-        (0..7).map(|place| char::from(b'a' + (random / 26_u64.pow(place) % 26) as u8)).collect()
+        (0..5).map(|place| char::from(b'a' + (random / 26_u64.pow(place) % 26) as u8)).collect()
     }
 
     pub(super) fn new(key: Option<&str>) -> NoteTag {
@@ -98,11 +98,11 @@ pub(super) const INTERRUPTED_CUT: &str = "the previous request was interrupted; 
 pub(super) const FAILED_CUT: &str = "the previous request failed; the answer above is cut off";
 pub(super) const REFUSED: &str = "the provider refused the previous request";
 pub(super) const REFUSED_CUT: &str = "the answer above is cut off: the provider refused the request";
-pub(super) const LIMIT: &str = "the previous request ended without an answer: the output token limit was reached";
-pub(super) const LIMIT_CUT: &str = "the answer above is cut off: the output token limit was reached";
+pub(super) const LIMIT: &str = "the previous request reached the output token limit without an answer";
+pub(super) const LIMIT_CUT: &str = "the output limit cut off the answer above";
 
-pub(in crate::context) const OVERFLOW: &str = "the previous request and the work on it are left out of this conversation, because it exceeded your context window; changes to files remain";
-pub(in crate::context) const OVERFLOW_OLDEST: &str = "the oldest messages and the previous request are left out of this conversation, because it exceeded your context window; changes to files remain";
+pub(in crate::context) const OVERFLOW: &str = "the previous request and the work on it are left out, because they exceeded your context window; changes to files remain";
+pub(in crate::context) const OVERFLOW_OLDEST: &str = "the oldest messages and the previous request are left out, because they exceeded your context window; changes to files remain";
 
 /// Returns the note about a cancelled turn.
 pub(super) fn cancelled(cause: Option<CancelCause>) -> &'static str {

@@ -36,8 +36,8 @@ WINDOW = 4096
 PROMPTS = ["Say hello.", "Name a fruit.", "Name a city.", "Name a colour.", "Name an animal.", "Say goodbye."]
 STORY = "Write a long story about a cat."
 # The most prompt tokens that a later turn may evaluate: one of the same process, and one whose
-# message has a note, which is about 30 tokens with its tag.
-NEXT, LATER = 20, 55
+# message has a note.
+NEXT, LATER = 20, 40
 FORMATS = ["openai-chat", "openai-responses", "anthropic"]
 
 

@@ -97,7 +97,7 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
 }
 
 /// A line for sessions without a client that could answer.
-pub(crate) const UNATTENDED: &str = "No one can answer questions in this run: decide yourself, and say what you decided.";
+pub(crate) const UNATTENDED: &str = "No one can answer: decide yourself.";
 
 /// Describes the mode and the sandbox of commands in one line.
 fn conditions(environment: &SessionEnvironment, turn: &Turn) -> String {

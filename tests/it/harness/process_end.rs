@@ -10,9 +10,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::marker::marked;
 
-/// Maximum time that a started process may run after a cancel or after the end of nuncio, on a
-/// machine that is busy with other tests. docs/BENCHMARKS.md has the time on a quiet one.
-const BOUND: Duration = Duration::from_secs(5);
+/// Maximum time that a started process may run after a cancel or after the end of nuncio.
+const BOUND: Duration = Duration::from_secs(2);
 /// Length of one wait. The bound counts waits, so a machine that stands still for seconds, as
 /// virtual machines do, uses up one of them.
 const WAIT: Duration = Duration::from_millis(20);

@@ -29,10 +29,10 @@ const VARIABLE: &[&str] = &[
 ];
 /// The answer to `/compact`, which names numbers of tokens.
 const COMPACTED: &str = "The conversation was compacted: about ";
-/// Precedes the key of notes, 7 letters.
+/// Precedes the key of notes, 5 letters.
 const KEY: &str = "\nKey: ";
 /// Says in a message that no client could answer.
-const UNATTENDED: &str = "\nNo one can answer questions in this run: decide yourself, and say what you decided.";
+const UNATTENDED: &str = "\nNo one can answer: decide yourself.";
 
 /// The ids of one run, numbered in order of appearance.
 pub struct Normal {
@@ -63,7 +63,7 @@ impl Normal {
         let mut text = text.replace(&self.home, "HOME").replace(UNATTENDED, "");
         if let Some((before, _)) = text.split_once(KEY) {
             let key = before.len() + KEY.len();
-            text.replace_range(key..key + 7, "");
+            text.replace_range(key..key + 5, "");
         }
         let text = if text.starts_with(COMPACTED) { COMPACTED } else { &text };
         let mut result = String::new();

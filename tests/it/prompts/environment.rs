@@ -142,7 +142,7 @@ async fn description_of_the_directory_precedes_the_request() {
 /// Only a session without a client that can answer is without one.
 #[tokio::test]
 async fn model_knows_whether_anybody_can_answer() {
-    assert!(first_message(|_| {}, &[]).await.contains("No one can answer questions in this run"));
+    assert!(first_message(|_| {}, &[]).await.contains("No one can answer: decide"));
     let wire = &WIRES[0];
     let (home, provider, _) = session::home(wire, vec![Exchange::events(wire.plain), Exchange::events(wire.plain)]).await;
     let mut agent = connect(&home).await;
