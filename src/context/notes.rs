@@ -101,8 +101,10 @@ pub(super) const REFUSED_CUT: &str = "the answer above is cut off: the provider 
 pub(super) const LIMIT: &str = "the previous request reached the output token limit without an answer";
 pub(super) const LIMIT_CUT: &str = "the output limit cut off the answer above";
 
-pub(in crate::context) const OVERFLOW: &str = "the previous request and the work on it are left out, because they exceeded your context window; changes to files remain";
-pub(in crate::context) const OVERFLOW_OLDEST: &str = "the oldest messages and the previous request are left out, because they exceeded your context window; changes to files remain";
+pub(in crate::context) const OVERFLOW: &str =
+    "the previous request and the work on it are left out, because they exceeded your context window; changes to files remain";
+pub(in crate::context) const OVERFLOW_OLDEST: &str =
+    "the oldest messages and the previous request are left out, because they exceeded your context window; changes to files remain";
 
 /// Returns the note about a cancelled turn.
 pub(super) fn cancelled(cause: Option<CancelCause>) -> &'static str {
