@@ -48,7 +48,7 @@ async fn check(cases: &[Case<'_>]) {
             let mut screen = String::new();
             for (typed, words) in *keys {
                 terminal.say(typed).await;
-                screen = terminal.until_frame(words, size).await;
+                screen = terminal.until_screen(words, size).await;
             }
             let settings = insta::Settings::clone_current();
             let _bound = bind(settings);

@@ -131,12 +131,19 @@ impl Terminal {
         lines.join("\n").trim_end().to_owned()
     }
 
-    /// Reads until the screen contains `words`. Returns the screen.
+    /// Returns whether the output ends within a synchronized update (DEC mode 2026), so that the
+    /// screen has rows of two frames.
+    fn is_drawing(&self) -> bool {
+        let shown = String::from_utf8_lossy(&self.shown);
+        shown.rfind("\u{1b}[?2026l") < shown.rfind("\u{1b}[?2026h")
+    }
+
+    /// Reads until the screen contains `words`, and no frame is incomplete. Returns the screen.
     pub async fn until_screen(&mut self, words: &str, (rows, columns): (u16, u16)) -> String {
         bounded(words, async {
             loop {
                 let screen = self.screen(rows, columns);
-                if screen.contains(words) {
+                if screen.contains(words) && !self.is_drawing() {
                     return screen;
                 }
                 assert!(self.read().await, "ended before {words:?}: {screen}");
@@ -145,31 +152,20 @@ impl Terminal {
         .await
     }
 
-    /// Reads until the screen contains one of `words` and not `without`. Returns the word.
+    /// Reads until the screen contains one of `words` and not `without`, and no frame is incomplete.
+    /// Returns the word.
     pub async fn until_screen_any<'a>(&mut self, words: &[&'a str], without: &str, (rows, columns): (u16, u16)) -> &'a str {
         bounded(&words.join(" or "), async {
             loop {
                 let screen = self.screen(rows, columns);
-                if let Some(found) = words.iter().find(|word| screen.contains(**word) && !screen.contains(without)) {
+                let shows = |word: &&&str| screen.contains(**word) && !screen.contains(without);
+                if let Some(found) = words.iter().find(shows).filter(|_| !self.is_drawing()) {
                     return *found;
                 }
                 assert!(self.read().await, "ended before {words:?}: {screen}");
             }
         })
         .await
-    }
-
-    /// Reads until the screen contains `words` after a complete synchronized update (DEC mode 2026).
-    /// Returns the screen.
-    pub async fn until_frame(&mut self, words: &str, size: (u16, u16)) -> String {
-        loop {
-            let screen = self.until_screen(words, size).await;
-            let shown = String::from_utf8_lossy(&self.shown);
-            if shown.rfind("\u{1b}[?2026l") > shown.rfind("\u{1b}[?2026h") {
-                return screen;
-            }
-            assert!(bounded("the rest of a frame", self.read()).await);
-        }
     }
 
     /// Sets the size of the terminal.

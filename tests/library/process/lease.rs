@@ -183,9 +183,13 @@ async fn node() {
     let (lease, launcher) = node_launcher();
     let mut child = launcher.spawn(&marked_command(DEAF, marker.trim())).unwrap();
     read_until(&mut child, "started").await;
+    let renew = || lease.set(Some(LeaseDeadline::now() + RENEWED));
+    // Before the word after which the test stops this process: without a deadline the command would
+    // not end.
+    renew();
     println!("\nrunning");
     let renewed = poll("the end of the command", || {
-        lease.set(Some(LeaseDeadline::now() + RENEWED));
+        renew();
         false
     });
     tokio::select! {
