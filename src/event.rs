@@ -1,6 +1,7 @@
 //! The event types. Their JSON encoding is used in the database, in SSE payloads and in JSON Lines
 //! output. Changes must be additive: a test compares the types with `schema/event.json`.
 
+mod actor;
 mod agent;
 mod body;
 mod change;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::Role;
 use crate::id::{Seq, SessionId, TurnId};
 
+pub use actor::Actor;
 pub use agent::AgentEndReason;
 pub use body::Body;
 pub(crate) use change::DELEGATION;

@@ -32,6 +32,7 @@ mod project_config;
 pub(crate) mod project_files;
 mod protocols;
 mod raw_output;
+mod refusal;
 mod registry;
 mod reported_version;
 mod session_settings;

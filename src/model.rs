@@ -70,6 +70,7 @@ pub use crate::options::Thinking;
 pub use adapt::ImageConverter;
 pub use answer::{Chunk, ChunkStream, Model, ModelProvider};
 pub use aws::AwsKeys;
+pub(crate) use error::FailureInfo;
 pub use error::{Cause, ModelError, Retry};
 pub use http::open;
 pub use media::Media;

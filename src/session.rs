@@ -38,10 +38,9 @@ pub(crate) use owner::lock::{closed_before_call, is_closed_before_call, is_not_o
 pub(crate) use owner::owners::Owners;
 pub(crate) use owner::registration::{REGISTER, REGISTERED, Register};
 pub(crate) use owner::unused::check_unowned;
-pub(crate) use permissions::broker::{ChoiceDetails, PermissionAnswer, UNASKED};
+pub(crate) use permissions::broker::{ChoiceDetails, PermissionAnswer};
 pub(crate) use permissions::request::TurnQuestion;
 pub use sessions::Sessions;
-pub(crate) use subagents::children::REPORTER;
 pub(crate) use subagents::work_view::WorkView;
 pub use work::capacity::Capacity;
 pub use work::turn::Turn;

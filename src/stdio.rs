@@ -57,7 +57,7 @@ pub(crate) async fn serve(
 ) -> Result<()> {
     let (connection, reader, mut writer) = crate::rpc::connection(ACP);
     let client = Arc::new(Client::new("client", app.cwd.clone()));
-    let client_id = client.id.clone();
+    let actor = client.actor();
     let presence = Presence::new(client.clone(), connection.clone());
     follow_prompted_sessions(&client, connection, presence.clone());
     let subscriptions = SubscriptionList::default();
@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     // Remove the prompts that wait, and deny the permission requests that no other client can
     // answer, before the turns are cancelled.
     for session in app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default() {
-        session.remove_prompts_of(&client_id);
+        session.remove_prompts_of(&actor);
     }
     presence.end();
     reader.cancel_handlers();

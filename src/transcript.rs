@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::content::{
-    Cost, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
+    Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
 };
-use crate::event::{Body, Event, PermissionOutcome, Severity, ignored};
+use crate::event::{Actor, Body, Event, PermissionOutcome, Severity, ignored};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
 pub use block::{Denial, PermissionQuestion, ToolEnd, ToolOutcome, TranscriptBlock, TurnEndReason};
@@ -178,11 +178,10 @@ impl Transcript {
         if !cancelled {
             self.denied.insert(tool_call_id.clone());
         }
-        let decided = || match by.as_str() {
-            "rule" => "by a rule in the settings".into(),
-            "mode" => "by the mode of the session".into(),
-            // The name of the program's own client.
-            "terminal" => "by you".into(),
+        let decided = || match by {
+            Actor::Rule => "by a rule in the settings".into(),
+            Actor::Mode => "by the mode of the session".into(),
+            Actor::Terminal => "by you".into(),
             by => format!("by {by}").into(),
         };
         let mut reason = reason.as_deref().map_or_else(decided, Cow::from);
@@ -233,7 +232,7 @@ impl Transcript {
     }
 
     fn tool_started<'a>(&mut self, id: &'a ToolCallId, name: &str, title: &'a str, kind: ToolKind) -> Option<TranscriptBlock<'a>> {
-        if name == "plan" {
+        if name == PLAN {
             self.shown.insert(id.clone());
             return None;
         }

@@ -24,7 +24,7 @@ use crate::limits;
 use crate::lsp::Servers;
 #[cfg(feature = "mcp")]
 use crate::mcp::{McpServers, McpTokens};
-use crate::model::ModelError;
+use crate::model::{FailureInfo, ModelError};
 use crate::process::ProcessLauncher;
 use crate::toolkit::PathLocks;
 use crate::tools::Tools;
@@ -224,10 +224,7 @@ pub(in crate::agent) fn failed_request(error: &Error) -> Option<&ModelError> {
 
 /// Converts an error from a model request. The details name the cause, for clients.
 pub(crate) fn model_error(error: ModelError) -> Error {
-    let mut details = json!(error.cause);
-    if error.unreachable {
-        details["unreachable"] = true.into();
-    }
+    let details = json!(FailureInfo { cause: error.cause, unreachable: error.unreachable });
     let (message, hint) = (error.message.clone(), error.hint.clone());
     Error { hint, ..Error::new(Kind::ModelError, message).details(details).source(error) }
 }

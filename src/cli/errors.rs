@@ -4,13 +4,14 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::terminal::output::print_stderr;
 use crate::error::{Error, Kind};
+use crate::model::FailureInfo;
 use crate::protocol::acp;
 use crate::terminal_text::{output, output_line};
 
 /// Returns the exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the
 /// model cannot be reached, 4 denied, 130 interrupted.
 pub(crate) fn exit_code(error: &Error) -> u8 {
-    let unreachable = error.details.as_ref().is_some_and(|details| details["unreachable"] == true);
+    let unreachable = FailureInfo::read(error.details.as_ref()).is_some_and(|info| info.unreachable);
     if error.kind == Kind::ModelError && unreachable { 3 } else { error.kind.row().exit }
 }
 

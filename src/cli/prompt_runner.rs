@@ -27,11 +27,10 @@ use crate::agent::StartingServers;
 use crate::api::Prompt;
 use crate::content::BudgetLimits;
 use crate::error::Result;
-use crate::event::{Body, Event};
+use crate::event::{Actor, Body, Event};
 use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
-use crate::session::UNASKED;
 use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
 /// Runs prompts in a session and shows its events.
@@ -243,7 +242,7 @@ impl PromptRunner {
     /// Shows an event, or defers it while a question is open at the terminal.
     async fn event(&mut self, event: Arc<Event>) -> Result<()> {
         if let Body::PermissionResolved { permission_id, outcome, by, .. } = &event.body {
-            let is_unasked = by == UNASKED;
+            let is_unasked = *by == Actor::Unasked;
             self.denied |= !outcome.allows() && !is_unasked;
             self.unasked |= is_unasked;
             permission_id.iter().for_each(|id| self.questions.resolved(id));

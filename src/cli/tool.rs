@@ -19,7 +19,7 @@ use crate::app::on_signal;
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOptionKind, ToolLabel, plain_text};
 use crate::error::{Error, Result};
-use crate::event::{Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::json;
 use crate::limits;
@@ -150,7 +150,7 @@ impl CallHost for Terminal {
 
 impl Terminal {
     async fn answer(&self, Question { label: ToolLabel { title, .. }, content, options, .. }: Question) -> PermissionAnswer {
-        let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, "terminal", reason);
+        let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, Actor::Terminal, reason);
         let Approver::Terminal(lines) = Approver::for_terminal() else {
             let hint = match self.mode {
                 Mode::Auto => "a rule in [permissions] of your settings can allow it",

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The name of the tool that changes the plan. Clients show the plan instead of its calls.
+pub(crate) const PLAN: &str = "plan";
+
 /// A step of the agent's plan (ACP `PlanEntry`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]

@@ -107,3 +107,52 @@ impl ReviewAnswer {
         Ok(())
     }
 }
+
+/// The details of the call [`REVIEW`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ReviewDetails {
+    pub files: Vec<ReviewResult>,
+}
+
+impl ReviewDetails {
+    /// Returns whether the user rejected or changed a part of the changes.
+    pub(crate) fn has_rejections(&self) -> bool {
+        self.files.iter().any(|file| !matches!(file.decision, FileDecision::Accepted | FileDecision::None))
+    }
+}
+
+/// The end of the review of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ReviewResult {
+    pub path: PathBuf,
+    pub decision: FileDecision,
+    /// The file was changed during the review, so the decision did not change it.
+    pub conflict: bool,
+}
+
+/// The user's decision about the changes to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FileDecision {
+    Accepted,
+    Rejected,
+    /// The user wrote another text.
+    Edited,
+    /// Some parts were rejected or edited.
+    Partial,
+    /// The review ended without a decision.
+    None,
+}
+
+impl FileDecision {
+    /// Returns the decision as a word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            FileDecision::Accepted => "accepted",
+            FileDecision::Rejected => "rejected",
+            FileDecision::Edited => "edited",
+            FileDecision::Partial => "partial",
+            FileDecision::None => "none",
+        }
+    }
+}

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
+use super::actor::Actor;
 use super::agent::AgentEndReason;
 use super::change::SessionChange;
 use super::child::{ChildEnd, ChildLabel, SessionParent};
@@ -87,7 +88,7 @@ pub enum Body {
     #[non_exhaustive]
     TurnStarted {
         /// The client that prompted.
-        by: Option<String>,
+        by: Option<Actor>,
         /// The earlier turn whose prompt this one runs again: the model sees what it saw when that
         /// turn started.
         retries: Option<TurnId>,
@@ -219,7 +220,7 @@ pub enum Body {
         /// If false, the message does not start a turn; it waits for the next one.
         auto_run: bool,
         /// The client that sent it.
-        by: Option<String>,
+        by: Option<Actor>,
     },
     /// A queued message changed.
     #[serde(rename = "message.edited")]
@@ -232,7 +233,7 @@ pub enum Body {
         /// The new delivery; missing if it did not change.
         delivery: Option<Delivery>,
         /// The client that changed it.
-        by: Option<String>,
+        by: Option<Actor>,
     },
     /// A queued message was removed; it is not delivered.
     #[serde(rename = "message.removed")]
@@ -241,7 +242,7 @@ pub enum Body {
         /// The queued message.
         message_id: MessageId,
         /// The client that removed it.
-        by: Option<String>,
+        by: Option<Actor>,
     },
     /// The model requested a tool call; it is pending.
     #[serde(rename = "tool.started")]
@@ -370,7 +371,7 @@ pub enum Body {
         reason: Option<String>,
         /// A principal, `rule`, `mode`, `deadline`, `disconnect`, `unasked` for a git command that
         /// no message asks for, or the setting `verify.auto`.
-        by: String,
+        by: Actor,
         /// The rule that decided, or the session rule that an "always" answer created.
         rule: Option<Value>,
     },

@@ -16,6 +16,7 @@ use crate::config::HostedAgent;
 use crate::content::{Cost, Part, StopReason};
 use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
+use crate::event::Actor;
 use crate::process::{Command, ProcessLauncher};
 use crate::session::{AgentChoice, AgentOption};
 use crate::web::HttpClients;
@@ -70,8 +71,7 @@ pub(super) struct AgentReport {
 /// A turn that another client of an agent has begun.
 pub(super) struct ExternalTurn {
     pub prompt: Vec<Part>,
-    /// The name of the client.
-    pub by: &'static str,
+    pub by: Actor,
 }
 
 /// A session in a running agent. Dropping it ends the agent's process.

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::conversation::OpenInput;
 use super::message_queue::{MessageReceiver, MessageSender, message_queue};
 use super::process::{AgentProcess, LineHandler, unavailable};
+use super::refusal::AgentRefusal;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::process::Command;
@@ -208,13 +209,14 @@ impl<S: PeerState> Peer<S> {
     }
 
     /// Converts an error object of the agent to an error, which contains the object of a JSON-RPC
-    /// error in its details.
+    /// error in its details, and an [`AgentRefusal`] as its source.
     pub(super) fn refused(&self, method: &str, error: &Value) -> Error {
         let message = error["message"].as_str().unwrap_or("an error without a message");
         let details = ["/data/details", "/data/message", "/data"].iter().find_map(|path| error.pointer(path)?.as_str());
         let details =
             details.filter(|details| !message.contains(*details)).map(|details| format!(": {details}")).unwrap_or_default();
-        unavailable(&self.name, format_args!("{method}: {message}{details}")).details(json!({ "error": error }))
+        let refused = unavailable(&self.name, format_args!("{method}: {message}{details}")).details(json!({ "error": error }));
+        refused.source(AgentRefusal::Code(error["code"].as_i64()))
     }
 
     async fn send(&self, message: AgentMessage) -> Result<()> {

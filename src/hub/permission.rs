@@ -12,7 +12,7 @@ use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
 use crate::config::{AccessKind, LoadedSettings, Policy, Rule};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
-use crate::event::{Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{Decision, PermissionRequest, Rules, decide};
@@ -70,7 +70,7 @@ impl<'a> PermissionDecider<'a> {
     pub(super) async fn decide(&self, request: AgentRequest, cancel: &CancellationToken) -> Choice {
         let AgentRequest { call, options } = request;
         if cancel.is_cancelled() {
-            let answer = PermissionAnswer::without_choice(PermissionOutcome::Cancelled, "cancel", None);
+            let answer = PermissionAnswer::without_choice(PermissionOutcome::Cancelled, Actor::Cancel, None);
             let choice = chosen(&answer, &options);
             self.resolved(&call, None, answer, None).await;
             return choice;
@@ -82,8 +82,8 @@ impl<'a> PermissionDecider<'a> {
         }
         let decision = self.evaluate(&call);
         let (by, denier) = match decision.rule {
-            Some(_) => ("rule", "a rule in the settings"),
-            None => ("mode", "the session's mode"),
+            Some(_) => (Actor::Rule, "a rule in the settings"),
+            None => (Actor::Mode, "the session's mode"),
         };
         let (id, answer) = match decision.policy {
             Policy::Allow => (None, PermissionAnswer::without_choice(PermissionOutcome::AllowOnce, by, None)),
@@ -108,7 +108,7 @@ impl<'a> PermissionDecider<'a> {
     /// Runs the hooks before a call. Records a block, and returns its answer.
     async fn blocked(&self, call: &Call) -> Option<PermissionAnswer> {
         let reason = self.environment.before_call(call.hook_tool()).await?;
-        let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, "hook", Some(&reason));
+        let answer = PermissionAnswer::without_choice(PermissionOutcome::Denied, Actor::Hook, Some(&reason));
         self.resolved(call, None, answer.clone(), None).await;
         Some(answer)
     }
@@ -116,7 +116,7 @@ impl<'a> PermissionDecider<'a> {
     /// Denies a permission request that was denied earlier in the turn.
     pub(super) async fn deny_again(&self, request: AgentRequest, outcome: PermissionOutcome) -> Choice {
         let reason = Some("the same question was denied in this turn");
-        let answer = PermissionAnswer::without_choice(outcome, "repeated", reason);
+        let answer = PermissionAnswer::without_choice(outcome, Actor::Repeated, reason);
         let choice = chosen(&answer, &request.options);
         self.resolved(&request.call, None, answer, None).await;
         choice
@@ -148,7 +148,7 @@ impl<'a> PermissionDecider<'a> {
             return (id, answer);
         }
         let reason = Some("left to the client that began the turn");
-        (id, PermissionAnswer::without_choice(PermissionOutcome::Cancelled, &answer.by, reason))
+        (id, PermissionAnswer::without_choice(PermissionOutcome::Cancelled, answer.by, reason))
     }
 
     async fn resolved(

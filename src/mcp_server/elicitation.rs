@@ -168,6 +168,6 @@ async fn answer(channel: &FormChannel, id: &PermissionId, form: Option<ElicitReq
 fn dismiss(app: &App, session: &SessionId, id: &PermissionId, why: &str) {
     let session = app.sessions_now().and_then(|sessions| sessions.opened(session));
     if let Some(session) = session {
-        session.broker.dismiss(id, PermissionOutcome::Denied, PRINCIPAL, why);
+        session.broker.dismiss(id, PermissionOutcome::Denied, PRINCIPAL.into(), why);
     }
 }

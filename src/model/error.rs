@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 /// The reason why a request failed. Its JSON is part of `info` in errors and in `turn.failed`.
@@ -37,6 +38,23 @@ pub enum Cause {
     InvalidAnswer,
     /// Any other failure: of the connection, the server or the settings.
     Other,
+}
+
+/// Facts about a failed request for programs: `info` in errors and in `turn.failed`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FailureInfo {
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// As in [`ModelError::unreachable`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreachable: bool,
+}
+
+impl FailureInfo {
+    /// Reads the facts; `None` if a failure has another source than a request.
+    pub(crate) fn read(info: Option<&Value>) -> Option<FailureInfo> {
+        FailureInfo::deserialize(info?).ok()
+    }
 }
 
 impl Cause {

@@ -20,7 +20,7 @@ use crate::config::{McpServer, Policy};
 use crate::content::{Part, StopReason, ToolCategory, ToolKind};
 use crate::context::commands::SlashCommand;
 use crate::error::{Error, Result};
-use crate::event::SessionParent;
+use crate::event::{Actor, SessionParent};
 use crate::id::{SessionId, ToolCallId};
 
 /// The agent of one session. It lives as long as the session is open.
@@ -111,8 +111,8 @@ pub trait Agent: Send + Sync + 'static {
 }
 
 /// Starts a turn for an external turn: another client of the agent has started it. Receives its
-/// prompt and the name of the client. Fails if the session is busy.
-pub type ExternalTurnStarter = Arc<dyn Fn(Vec<Part>, &str) -> Result<()> + Send + Sync>;
+/// prompt and its author. Fails if the session is busy.
+pub type ExternalTurnStarter = Arc<dyn Fn(Vec<Part>, Actor) -> Result<()> + Send + Sync>;
 
 /// The agents that can work in sessions.
 pub trait Agents: Send + Sync + 'static {

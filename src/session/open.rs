@@ -27,7 +27,7 @@ use super::work::turn::TurnHandle;
 use crate::config::{McpServer, Policy};
 use crate::context::commands::SlashCommand;
 use crate::error::{Kind, Result};
-use crate::event::Body;
+use crate::event::{Actor, Body};
 use crate::id::{MessageId, PermissionId, Seq};
 use crate::local_socket::{PeerConnection, Peers};
 use crate::options::Mode;
@@ -270,8 +270,8 @@ impl OpenSession {
     }
 
     /// Removes the waiting prompts of a client, which has disconnected.
-    pub(crate) fn remove_prompts_of(&self, client: &str) {
-        drop(self.core().remove_prompts(|prompt| prompt.request.by == client));
+    pub(crate) fn remove_prompts_of(&self, client: &Actor) {
+        drop(self.core().remove_prompts(|prompt| prompt.request.by == *client));
         self.settled.notify_waiters();
     }
 

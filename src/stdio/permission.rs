@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{AnswerPermission, App, CallContext, Client, Method, method};
 use crate::content::ReviewAnswer;
 use crate::error::{Error, Kind};
-use crate::event::PermissionOutcome;
+use crate::event::{Actor, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::protocol::acp;
 use crate::session::{ChoiceDetails, Session};
@@ -38,9 +38,9 @@ impl PermissionAnswers {
     }
 
     fn record_here(&self, id: &PermissionId, chosen: ClientAnswer) {
-        let (broker, by) = (&self.session.broker, &self.client.principal);
+        let (broker, by) = (&self.session.broker, Actor::from(&*self.client.principal));
         let recorded = chosen.and_then(|(option, review)| {
-            broker.answer(id, &option, by, ChoiceDetails { reason: None, review }).map_err(|error| error.message)
+            broker.answer(id, &option, by.clone(), ChoiceDetails { reason: None, review }).map_err(|error| error.message)
         });
         if let Err(reason) = recorded {
             broker.dismiss(id, PermissionOutcome::Denied, by, &reason);

@@ -9,11 +9,10 @@ use serde::Serialize;
 use super::terminal_output::{CommandTerminals, TerminalUpdate};
 use crate::content::{Cost, Part, Role, ToolLabel};
 use crate::context::commands::SlashCommand;
-use crate::event::{Body, ChangedCall, CompactionOutcome, Event, SessionChange, Severity, ignored};
+use crate::event::{Actor, Body, ChangedCall, CompactionOutcome, Event, SessionChange, Severity, ignored};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
-use crate::session::REPORTER;
 
 /// Converts the events of one session for one client.
 pub(crate) struct Projection {
@@ -113,7 +112,7 @@ impl Projection {
         match &event.body {
             Body::MessageDelta { message_id, role, offset, text } => self.text(message_id, *role, *offset, text, out),
             Body::TurnStarted { by, .. } => {
-                self.own_turn = by.as_ref() == Some(&self.client);
+                self.own_turn = by.as_ref().is_some_and(|by| by.as_str() == self.client);
                 self.fact(event, out);
             }
             Body::MessageCompleted { message_id, role: Role::User, .. }
@@ -178,7 +177,7 @@ impl Projection {
     fn fact(&mut self, event: &Event, out: &mut FrameWriter) {
         let body = &event.body;
         match body {
-            Body::TurnStarted { by, .. } => self.is_delegated = by.as_deref() == Some(REPORTER),
+            Body::TurnStarted { by, .. } => self.is_delegated = *by == Some(Actor::Task),
             Body::MessageQueued { .. } | Body::MessageRemoved { .. } => self.queue(body),
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, out),
             Body::ToolStarted { .. } => self.tool_started(body, out),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::shown_change::shown;
 use super::turn_changes::TurnFile;
-use crate::content::{ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer, ToolContent};
+use crate::content::{FileDecision, ReviewAnswer, ReviewEdit, ReviewFile, ReviewHunk, ReviewOffer, ToolContent};
 use crate::limits;
 use crate::patch::{DiffHunk, HunkChoice, hunks, line_text, merge, merge_texts};
 use crate::workspace::ResolvedPath;
@@ -202,14 +202,14 @@ impl ReviewedFile {
         Some(own.map_or(decided.clone(), |own| merge_texts(after, own, &decided).unwrap_or_else(|| own.to_vec())))
     }
 
-    /// Returns the decision in words: `accepted`, `rejected`, `edited` or `partial`.
-    pub(crate) fn decision(&self) -> &'static str {
+    /// Returns the user's decision.
+    pub(crate) fn decision(&self) -> FileDecision {
         let result = self.result();
         match &self.choice {
-            _ if result == self.file.after => "accepted",
-            _ if result == self.file.before => "rejected",
-            HunkChoice::Text(_) => "edited",
-            _ => "partial",
+            _ if result == self.file.after => FileDecision::Accepted,
+            _ if result == self.file.before => FileDecision::Rejected,
+            HunkChoice::Text(_) => FileDecision::Edited,
+            _ => FileDecision::Partial,
         }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::AccessShape;
-use crate::content::{PlanEntry, PlanPriority, PlanStatus, ToolKind};
+use crate::content::{PLAN, PlanEntry, PlanPriority, PlanStatus, ToolKind};
 use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
@@ -38,7 +38,7 @@ pub(super) struct PlanDetails {
 impl Tool for Plan {
     type Input = PlanInput;
     type Details = PlanDetails;
-    const NAME: &'static str = "plan";
+    const NAME: &'static str = PLAN;
     const LABEL: &'static str = "Update plan";
     const ALIASES: &'static [&'static str] = &["todo_write", "update_plan"];
     const KIND: ToolKind = ToolKind::Think;

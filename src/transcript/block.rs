@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::content::{Cost, PermissionOption, PlanEntry, ReviewOffer, StopReason, ToolCategory, ToolContent, ToolKind, Usage};
-use crate::event::{ChildEnd, ChildLabel, CompactionOutcome, Severity};
+use crate::event::{Actor, ChildEnd, ChildLabel, CompactionOutcome, Severity};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 use crate::options::{Mode, OptionValue};
 
@@ -152,7 +152,7 @@ pub struct Denial<'a> {
     pub cancelled: bool,
     pub reason: Cow<'a, str>,
     /// The author of the denial, as in `permission.resolved`.
-    pub by: &'a str,
+    pub by: &'a Actor,
     /// The files that the call named at its start.
     pub paths: Vec<PathBuf>,
     pub category: Option<ToolCategory>,

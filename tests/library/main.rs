@@ -4,6 +4,7 @@
 #[macro_use]
 extern crate harness;
 
+mod actor;
 mod agent;
 mod budget;
 mod claims;

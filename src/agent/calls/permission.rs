@@ -11,7 +11,7 @@ use super::call_host::{CallHost, CallOutcome, Question};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
-use crate::event::{Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -19,7 +19,7 @@ use crate::permission::hidden::Hidden;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
-use crate::session::{PermissionAnswer, UNASKED};
+use crate::session::PermissionAnswer;
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
@@ -61,18 +61,18 @@ impl Check<'_> {
         match decision.policy {
             Policy::Allow => {
                 if let Some(rule) = decision.rule {
-                    self.record(PermissionOutcome::AllowOnce, "rule", Some(json!(rule))).await;
+                    self.record(PermissionOutcome::AllowOnce, Actor::Rule, Some(json!(rule))).await;
                 }
                 Ok(None)
             }
             Policy::Deny => {
                 let why = denial(&decision, self.mode);
-                let by = if decision.rule.is_some() { "rule" } else { "mode" };
+                let by = if decision.rule.is_some() { Actor::Rule } else { Actor::Mode };
                 self.record(PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule))).await;
                 Err(CallOutcome::Denied(why))
             }
             Policy::Ask if self.automatic => {
-                self.record(PermissionOutcome::AllowOnce, "verify.auto", None).await;
+                self.record(PermissionOutcome::AllowOnce, Actor::VerifyAuto, None).await;
                 Ok(None)
             }
             Policy::Ask => {
@@ -107,7 +107,7 @@ impl Check<'_> {
         let content = [vec![why], self.prepared.preview(self.context).await.unwrap_or_default()].concat();
         let (permission_id, mut answer) = self.question(content, request).await;
         if answer.is_unattended() {
-            answer.by = UNASKED.into();
+            answer.by = Actor::Unasked;
         }
         self.answered(permission_id, answer, Vec::new(), request).await.map_err(|refused| match refused {
             CallOutcome::Denied(why) => CallOutcome::Denied(format!(
@@ -126,7 +126,7 @@ impl Check<'_> {
     }
 
     /// Records a decision of a rule or of the mode.
-    async fn record(&self, outcome: PermissionOutcome, by: &str, rule: Option<Value>) {
+    async fn record(&self, outcome: PermissionOutcome, by: Actor, rule: Option<Value>) {
         self.resolve(None, PermissionAnswer::without_choice(outcome, by, None), rule).await;
     }
 

@@ -8,7 +8,9 @@ use serde_json::json;
 use super::review_questions::{NoDecision, ReviewQuestions};
 use crate::agent::environment::session_environment::SessionEnvironment;
 use crate::config::ReviewMode;
-use crate::content::{Part, REVIEW, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed};
+use crate::content::{
+    FileDecision, Part, REVIEW, ReviewDetails, ReviewResult, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed,
+};
 use crate::error::Result;
 use crate::event::{Body, Severity};
 use crate::id::ToolCallId;
@@ -139,7 +141,7 @@ impl Review<'_> {
         let status = if conflicts.is_empty() { ToolStatus::Completed } else { ToolStatus::Failed };
         let summary = self.summary(&conflicts);
         self.complete(status, summary.clone(), &conflicts).await?;
-        if self.files.iter().any(|file| file.decision() != "accepted") {
+        if self.files.iter().any(|file| file.decision() != FileDecision::Accepted) {
             let title = if conflicts.is_empty() { "Changes were rejected or edited" } else { "A review has conflicts" };
             let quoted = Some(format!("{summary}{}", self.differences(&conflicts)).trim_end().to_owned());
             let (severity, code, description) = (Severity::Warning, Some(REVIEW.into()), Some(summary.trim_end().into()));
@@ -157,15 +159,15 @@ impl Review<'_> {
             let conflict = conflicts.iter().find(|(conflicting, _)| *conflicting == name);
             let _ = match (conflict, file.decision()) {
                 (Some((_, why)), decision) => {
-                    writeln!(summary, "{name}: {decision}, but not changed: {why}; it stays as it is now")
+                    writeln!(summary, "{name}: {}, but not changed: {why}; it stays as it is now", decision.as_str())
                 }
-                (None, "accepted") => writeln!(summary, "{name}: accepted"),
-                (None, "rejected") if file.file.before.is_none() => {
+                (None, FileDecision::Accepted) => writeln!(summary, "{name}: accepted"),
+                (None, FileDecision::Rejected) if file.file.before.is_none() => {
                     writeln!(summary, "{name}: rejected; the file was removed again")
                 }
-                (None, "rejected") => writeln!(summary, "{name}: rejected; the file has its former content again"),
-                (None, "edited") => writeln!(summary, "{name}: replaced by the user's own text"),
-                (None, _) => writeln!(summary, "{name}: partly rejected or edited"),
+                (None, FileDecision::Rejected) => writeln!(summary, "{name}: rejected; the file has its former content again"),
+                (None, FileDecision::Edited) => writeln!(summary, "{name}: replaced by the user's own text"),
+                (None, FileDecision::Partial | FileDecision::None) => writeln!(summary, "{name}: partly rejected or edited"),
             };
         }
         summary
@@ -174,7 +176,7 @@ impl Review<'_> {
     /// Diffs for the model of the user's decisions about parts of files.
     fn differences(&self, conflicts: &[(String, String)]) -> String {
         let mut text = String::new();
-        for file in self.files.iter().filter(|file| ["edited", "partial"].contains(&file.decision())) {
+        for file in self.files.iter().filter(|file| matches!(file.decision(), FileDecision::Edited | FileDecision::Partial)) {
             let name = self.context.workspace.show(file.path());
             let (result, side) = (file.result(), |bytes| Side { name: &name, bytes });
             if conflicts.iter().all(|(conflicting, _)| *conflicting != name) {
@@ -192,14 +194,15 @@ impl Review<'_> {
     async fn complete(&self, status: ToolStatus, text: String, conflicts: &[(String, String)]) -> Result<()> {
         let (failed, workspace) = (status == ToolStatus::Failed, &self.context.workspace);
         let is_conflict = |file: &ReviewedFile| conflicts.iter().any(|(name, _)| *name == workspace.show(file.path()));
-        let details: Vec<_> = self
+        let files = self
             .files
             .iter()
             .map(|file| {
-                let decision = if failed && conflicts.is_empty() { "none" } else { file.decision() };
-                json!({ "path": file.path(), "decision": decision, "conflict": is_conflict(file) })
+                let decision = if failed && conflicts.is_empty() { FileDecision::None } else { file.decision() };
+                ReviewResult { path: file.path().to_owned(), decision, conflict: is_conflict(file) }
             })
             .collect();
+        let details = ReviewDetails { files };
         let remaining = self.files.iter().filter(|file| file.result() != file.file.before || is_conflict(file));
         let remaining = remaining.map(|file| {
             let after = if is_conflict(file) { file.file.after.clone() } else { file.result() };
@@ -214,7 +217,7 @@ impl Review<'_> {
             output: vec![Part::text(text)],
             content,
             locations: Vec::new(),
-            details: Some(json!({ "files": details })),
+            details: Some(json!(details)),
             effect: None,
         };
         self.turn.commit(completed).await.map(drop)

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{worktree_origin, worktrees_in};
 use crate::error::{Error, Kind, Result};
+use crate::event::Actor;
 use crate::id::{Seq, SessionId};
 use crate::protocol::acp;
 use crate::session::Session;
@@ -129,6 +130,11 @@ impl Client {
             is_program: AtomicBool::new(false),
             show: OnceLock::new(),
         }
+    }
+
+    /// Returns the author of the turns and messages of the client.
+    pub(crate) fn actor(&self) -> Actor {
+        Actor::from(&*self.id)
     }
 
     /// Creates a client with the same principal and access rights, for one call.

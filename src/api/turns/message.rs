@@ -116,7 +116,7 @@ impl Method for SendMessage {
             by_model: false,
             is_forwarded: cx.forwarded,
         };
-        let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.id.clone()), seq: 0 };
+        let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.actor()), seq: 0 };
         let session = cx.owned(&id).await?;
         let after = session.log.head();
         let placement = session.place(&queued)?;
@@ -191,7 +191,7 @@ impl Method for RetryTurn {
         let (role, prompt) = prompt_of(&session, &params.turn_id, first).await?;
         let after = session.log.head();
         let message = IncomingMessage { role, ..IncomingMessage::user(cx.message_id.clone(), prompt) };
-        let mut turn = session.retry_turn(message, &cx.client.id, params.turn_id)?;
+        let mut turn = session.retry_turn(message, cx.client.actor(), params.turn_id)?;
         cx.decided();
         cx.client.show(&session, after);
         turn.opened().await?;

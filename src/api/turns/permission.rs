@@ -18,6 +18,7 @@ use crate::content::{
     ToolLabel,
 };
 use crate::error::{Error, Kind, Result};
+use crate::event::Actor;
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId, TurnId};
 use crate::session::folds::open_items::OpenPermission;
 use crate::session::folds::state::ResolvedPermission;
@@ -188,7 +189,7 @@ impl Method for AnswerPermission {
         let Some(session) = accessible(&cx).into_iter().find(asks) else { return answer_elsewhere(cx, params).await };
         let AnswerPermissionParams { permission_id: id, option_id, outcome, reason, hunks, edits } = params;
         let choice = ChoiceDetails { reason, review: ReviewAnswer { hunks, edits } };
-        let by = &cx.client.principal;
+        let by = Actor::from(&*cx.client.principal);
         match (option_id, outcome) {
             (Some(option), None) => session.broker.answer(&id, &option, by, choice)?,
             (None, Some(kind)) => session.broker.answer_kind(&id, kind, by, choice)?,

@@ -84,11 +84,11 @@ pub(in crate::api) async fn prompt_session(
         ..IncomingMessage::user(cx.message_id.clone(), prompt)
     };
     let prompted = if client.local.is_some() {
-        let (by, forwarded) = (client.id.clone(), cx.forwarded);
+        let (by, forwarded) = (client.actor(), cx.forwarded);
         let (cancel, answered) = (cx.cancel.clone(), cx.answered.clone());
         session.prompt(message, PromptRequest { by, forwarded, budget, cancel, answered })?
     } else {
-        AcceptedPrompt::Started(session.start_turn(message, &client.id, budget)?)
+        AcceptedPrompt::Started(session.start_turn(message, client.actor(), budget)?)
     };
     cx.decided();
     client.show(&session, after);

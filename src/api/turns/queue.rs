@@ -11,7 +11,7 @@ use crate::api::sessions::attachment::with_attachments;
 use crate::api::sessions::view::GetSessionParams;
 use crate::content::{Part, Role};
 use crate::error::{Error, Result};
-use crate::event::Delivery;
+use crate::event::{Actor, Delivery};
 use crate::id::{MessageId, Seq, SessionId};
 use crate::session::work::message::{QueueChange, QueuedMessage};
 
@@ -30,7 +30,7 @@ pub(crate) struct QueuedMessageView {
     auto_run: bool,
     /// The client that sent the message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<String>,
+    by: Option<Actor>,
     /// Seq of the message's `message.queued`.
     seq: Seq,
 }
@@ -142,6 +142,6 @@ impl Method for RemoveFromQueue {
 
 async fn change(cx: CallContext, session: &SessionId, message: MessageId, change: QueueChange) -> Result<Reply<QueueChangeResult>> {
     let session = cx.owned(session).await?;
-    let seq = session.change_queued(message, change, &cx.client.id).await?;
+    let seq = session.change_queued(message, change, cx.client.actor()).await?;
     Ok(Reply::new(QueueChangeResult {}).after(session.log.id.clone(), seq))
 }

@@ -16,11 +16,11 @@ use crate::api::sessions::view::Activity;
 use crate::config::NATIVE;
 use crate::content::Usage;
 use crate::error::Result;
-use crate::event::{Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::claims::{CheckClaim, contradicted};
-use crate::session::{Session, UNASKED, WorkView};
+use crate::session::{Session, WorkView};
 use crate::worktrees::ChangesSinceBase;
 
 /// Selects a session.
@@ -165,7 +165,7 @@ async fn work_of(session: &Session) -> Result<(String, u64, Vec<CheckView>)> {
         for event in page {
             match &event.body {
                 Body::PermissionResolved { outcome, by, .. } => {
-                    let is_counted = *outcome != PermissionOutcome::Cancelled && by != UNASKED;
+                    let is_counted = *outcome != PermissionOutcome::Cancelled && *by != Actor::Unasked;
                     denied += u64::from(!outcome.allows() && is_counted);
                 }
                 Body::TurnStarted { .. } => checks.clear(),

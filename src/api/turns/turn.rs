@@ -11,7 +11,7 @@ use crate::api::dispatch::route::Route;
 use crate::api::sessions::view::PageParams;
 use crate::content::{Cost, StopReason, Usage};
 use crate::error::Result;
-use crate::event::CancelCause;
+use crate::event::{Actor, CancelCause};
 use crate::id::{Seq, TurnId};
 use crate::session::folds::turns::{TurnFailure, TurnRecord, TurnStatus};
 
@@ -29,7 +29,7 @@ pub(crate) struct TurnView {
     /// Why the turn was cancelled, unless a client cancelled it.
     cause: Option<CancelCause>,
     /// The client that prompted.
-    by: Option<String>,
+    by: Option<Actor>,
     /// `PROVIDER/NAME` of the model; missing before the turn's first model request.
     model: Option<String>,
     /// Total usage of the model requests of the turn and of its subagents that have ended; missing
@@ -55,7 +55,7 @@ impl TurnView {
             stop_reason: turn.stop_reason,
             error: turn.error.as_deref().cloned(),
             cause: turn.cause,
-            by: turn.by.as_deref().map(String::from),
+            by: turn.by.clone(),
             model: turn.model.as_deref().map(String::from),
             usage,
             cost,

@@ -20,7 +20,7 @@ use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::renderer::TerminalRenderer;
 use crate::content::Cost;
 use crate::error::Error;
-use crate::event::{Body, Event};
+use crate::event::{Actor, Body, Event};
 use crate::id::{MessageId, PermissionId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
@@ -153,7 +153,7 @@ impl ChatView {
     }
 
     /// Handles the end of a request. One that was answered here is closed already.
-    fn resolved(&mut self, id: &PermissionId, allowed: bool, by: &str) {
+    fn resolved(&mut self, id: &PermissionId, allowed: bool, by: &Actor) {
         let was_open = self.questions.iter().any(|question| question.id == *id);
         if was_open && allowed {
             self.insert(&output(&format!("  allowed by {by}\n")));

@@ -11,6 +11,7 @@ use crate::content::Usage;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::limits;
+use crate::model::{Cause, FailureInfo};
 use crate::process::{Child, Command, Output};
 use crate::session::WorkView;
 use crate::session::claims::CLAIMS;
@@ -207,8 +208,8 @@ impl EventTotals {
 /// Returns whether a turn failed by what the model answered. Failures of the provider have another
 /// cause.
 fn is_fault_of_model(failure: &TurnFailure) -> bool {
-    match failure.info.as_ref().and_then(|info| info["cause"].as_str()) {
-        Some(cause) => ["context_overflow", "content_filter"].contains(&cause),
+    match FailureInfo::read(failure.info.as_ref()) {
+        Some(info) => matches!(info.cause, Cause::ContextOverflow { .. } | Cause::ContentFilter),
         None => failure.code == Kind::ModelError.row().code,
     }
 }

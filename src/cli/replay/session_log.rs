@@ -13,7 +13,7 @@ use crate::content::{
     Part, PermissionOptionKind, Role, StepOutcome, StopReason, ToolCategory, ToolContent, ToolStatus, Usage, plain_text,
 };
 use crate::error::{Error, Result};
-use crate::event::{Body, Event, PermissionOutcome, SessionChange};
+use crate::event::{Actor, Body, Event, PermissionOutcome, SessionChange};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::model::{Message, Request};
 use crate::options::{Mode, OptionValue};
@@ -235,8 +235,12 @@ impl SessionRecord {
             }
             Body::PermissionResolved { permission_id, tool_call_id, outcome, reason, by, .. } => {
                 let asked = permission_id.as_ref().and_then(|id| self.progress.asked.remove(id.as_str()));
-                let is_person = !["rule", "mode", "deadline", "disconnect", "unasked", "verify.auto"].contains(&by.as_str());
-                let by = if is_person { "client" } else { by };
+                let by = match by {
+                    Actor::Rule | Actor::Mode | Actor::Deadline | Actor::Disconnect | Actor::Unasked | Actor::VerifyAuto => {
+                        by.as_str()
+                    }
+                    _ => "client",
+                };
                 if let Some(call) = self.call(tool_call_id) {
                     call.permission = json!({ "outcome": outcome, "by": by });
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::amounts::{duration, tokens};
 use crate::content::{Cost, PlanEntry, PlanStatus, ToolCategory, Usage};
-use crate::event::{ChildEnd, ChildLabel, ChildStatus};
+use crate::event::{Actor, ChildEnd, ChildLabel, ChildStatus};
 use crate::options::Mode;
 use crate::terminal_text::output_line;
 use crate::transcript::Denial;
@@ -52,17 +52,19 @@ pub(crate) fn denial_hint(denial: &Denial<'_>, mode: Option<Mode>, cwd: &Path) -
     Some(match (denial.by, denial.category) {
         _ if denial.cancelled => return None,
         // No mode and no rule answers what is not a call of a tool.
-        ("nobody", Some(ToolCategory::Other) | None) if mode == Some(Mode::Auto) => "answer at a terminal",
-        ("nobody", _) if mode == Some(Mode::Auto) || denial.paths.iter().any(is_guarded) => {
+        (Actor::Nobody, Some(ToolCategory::Other) | None) if mode == Some(Mode::Auto) => "answer at a terminal",
+        (Actor::Nobody, _) if mode == Some(Mode::Auto) || denial.paths.iter().any(is_guarded) => {
             "answer at a terminal, or use a rule in [permissions] of the settings"
         }
-        ("nobody", Some(ToolCategory::File)) => {
+        (Actor::Nobody, Some(ToolCategory::File)) => {
             "answer at a terminal, or use --mode accept-edits, or a rule in [permissions] of the settings"
         }
-        ("nobody", _) => "answer at a terminal, or use --mode auto, or a rule in [permissions] of the settings",
-        ("unasked", _) => "ask for it in the prompt, or use nuncio run --allow-commit, or a rule in [permissions] of the settings",
-        ("mode", _) => "use another mode: --mode ask at a terminal, else --mode auto",
-        ("rule", _) => "change the rule: nuncio config show",
+        (Actor::Nobody, _) => "answer at a terminal, or use --mode auto, or a rule in [permissions] of the settings",
+        (Actor::Unasked, _) => {
+            "ask for it in the prompt, or use nuncio run --allow-commit, or a rule in [permissions] of the settings"
+        }
+        (Actor::Mode, _) => "use another mode: --mode ask at a terminal, else --mode auto",
+        (Actor::Rule, _) => "change the rule: nuncio config show",
         _ => return None,
     })
 }

@@ -16,6 +16,7 @@ use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::hub::project_config;
+use crate::hub::refusal::AgentRefusal;
 use crate::hub::session_settings::SessionSettings;
 use crate::limits;
 
@@ -112,7 +113,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
     peer.with_state(|state| state.session.clone_from(&opening.session));
     let response = match (peer.start_request(method, params).await, &opening.session) {
         (Ok(response), _) => response,
-        (Err(error), Some(_)) if error.details.is_some() && !is_login_error(&error) => {
+        (Err(error), Some(_)) if AgentRefusal::of(&error).is_some() && !is_login_error(&error) => {
             return Err(lost(&opening.name, error.message));
         }
         (Err(error), _) => return Err(needs_login(peer.process(), error, &initialized["authMethods"], "").await),
@@ -157,7 +158,7 @@ fn system_prompt(settings: &SessionSettings) -> Option<Value> {
 }
 
 fn is_login_error(error: &Error) -> bool {
-    error.details.as_ref().is_some_and(|details| details["error"]["code"] == AUTH_REQUIRED)
+    AgentRefusal::of(error) == Some(AgentRefusal::Code(Some(AUTH_REQUIRED)))
 }
 
 /// Adds instructions for the login to an error that requires one: the line that the agent wrote

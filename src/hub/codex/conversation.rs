@@ -18,6 +18,7 @@ use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, not_logged_in, unavailable};
 use crate::hub::project_config::untrusted_projects;
+use crate::hub::refusal::AgentRefusal;
 use crate::limits;
 
 /// How to log in to Codex.
@@ -125,7 +126,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     };
     let opened = peer.start_request(method, params).await;
     let mut response = opened.map_err(|error| match &opening.session {
-        Some(_) if error.details.is_some() => lost(&opening.name, error.message),
+        Some(_) if AgentRefusal::of(&error).is_some() => lost(&opening.name, error.message),
         _ => error,
     })?;
     let thread = response["thread"]["id"].as_str().map(str::to_owned);

@@ -19,6 +19,7 @@ use crate::config::AGENT_PORT_VARIABLE;
 use crate::error::{Error, Result};
 use crate::hub::process::{AgentProcess, LineHandler, lost, unavailable};
 use crate::hub::process_handle::ProcessSlot;
+use crate::hub::refusal::AgentRefusal;
 use crate::json;
 use crate::limits;
 use crate::process::{Command, CommandKind, ProcessLauncher};
@@ -177,7 +178,7 @@ impl OpencodeServer {
         self.call(path, request.body(body.to_string()), bound).await
     }
 
-    /// Sends a request. The details of an error contain the status of the response.
+    /// Sends a request. The source of an error is an [`AgentRefusal`] if there was a response.
     async fn call(&self, path: &str, request: RequestBuilder, bound: Duration) -> Result<Value> {
         let failed = |error: &reqwest::Error| unavailable(&self.name, format_args!("{path}: {}", causes(error)));
         let answer = async {
@@ -203,7 +204,7 @@ impl OpencodeServer {
         }
         let message = value["data"]["message"].as_str().or(value["message"].as_str()).unwrap_or("no message");
         let error = unavailable(&self.name, format_args!("{path}: status {}: {message}", status.as_u16()));
-        Err(error.details(json!({ "status": status.as_u16() })))
+        Err(error.details(json!({ "status": status.as_u16() })).source(AgentRefusal::Status(status.as_u16())))
     }
 
     /// Opens the stream of the events of the directory.
@@ -327,8 +328,8 @@ impl ServerLease {
 
 /// Converts the error of a request about the session itself: another client may have deleted it.
 pub(super) fn about_session(name: &str, error: Error) -> Error {
-    match &error.details {
-        Some(details) if details["status"] == 404 => lost(name, error.message),
+    match AgentRefusal::of(&error) {
+        Some(AgentRefusal::Status(404)) => lost(name, error.message),
         _ => error,
     }
 }

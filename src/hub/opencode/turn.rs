@@ -17,19 +17,17 @@ use super::stream::{ServerEvents, ServerItem, ServerState};
 use crate::content::{Part, StopReason, ToolKind};
 use crate::context::commands;
 use crate::error::{Error, Kind, Result};
-use crate::event::PermissionOutcome;
+use crate::event::{Actor, PermissionOutcome};
 use crate::hub::conversation::{ExternalTurn, is_compaction};
 use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
 use crate::hub::permission::Choice;
+use crate::hub::refusal::AgentRefusal;
 use crate::limits;
 use crate::session::Turn;
 
 /// Maximum number of an agent's messages that are read after a reconnection.
 const AGENT_MESSAGES_READ_MAX: usize = 200;
-
-/// The client that `opencode attach` starts.
-const TERMINAL_CLIENT: &str = "opencode-tui";
 
 /// The request that starts a turn.
 struct StartRequest {
@@ -201,7 +199,7 @@ impl OpencodeConversation {
     /// a server that responds is usable, unless it has lost the session.
     fn refused(&self, error: Error) -> Error {
         let error = about_session(&self.name, error);
-        let kind = if error.details.is_some() { Kind::ModelError } else { error.kind };
+        let kind = if AgentRefusal::of(&error).is_some() { Kind::ModelError } else { error.kind };
         Error { kind, ..error }
     }
 
@@ -218,7 +216,7 @@ impl OpencodeConversation {
         loop {
             // Read the state: the stream does not contain earlier events.
             if let Some(prompt) = external_prompt(&self.state().await?, &self.session, &after) {
-                return Ok(ExternalTurn { prompt, by: TERMINAL_CLIENT });
+                return Ok(ExternalTurn { prompt, by: Actor::OpencodeTerminal });
             }
             while let ServerItem::Event(event) = stream.next().await? {
                 let properties = &event["properties"];

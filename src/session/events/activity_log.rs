@@ -3,7 +3,7 @@
 
 use tracing::{Level, debug, enabled};
 
-use crate::event::{Body, Event};
+use crate::event::{Actor, Body, Event};
 use crate::session::folds::state::SessionState;
 
 /// Logs an event that this process wrote. `state` is the session state before the event.
@@ -15,7 +15,7 @@ pub(super) fn log(event: &Event, state: &SessionState) {
     let turn = event.turn_id.as_ref().map(|turn| turn.as_str()).unwrap_or_default();
     let name = event.body.name();
     match &event.body {
-        Body::TurnStarted { by, .. } => debug!(session, turn, by, "{name}"),
+        Body::TurnStarted { by, .. } => debug!(session, turn, by = by.as_ref().map(Actor::as_str), "{name}"),
         Body::TurnCompleted { stop_reason } => debug!(session, turn, ?stop_reason, "{name}"),
         Body::TurnFailed { code, .. } => debug!(session, turn, code, "{name}"),
         Body::TurnCancelled { cause } => debug!(session, turn, ?cause, "{name}"),
@@ -27,7 +27,7 @@ pub(super) fn log(event: &Event, state: &SessionState) {
         }
         Body::RequestRepaired { parts } => debug!(session, turn, parts = parts.len(), "{name}"),
         Body::PermissionResolved { tool_call_id, outcome, by, .. } => {
-            debug!(session, turn, call = tool_call_id.as_str(), ?outcome, by, "{name}");
+            debug!(session, turn, call = tool_call_id.as_str(), ?outcome, by = by.as_str(), "{name}");
         }
         Body::ToolCompleted { tool_call_id, status, .. } => {
             let open = state.open_tools.iter().find(|open| open.id == *tool_call_id);

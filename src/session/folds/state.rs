@@ -17,7 +17,7 @@ use crate::config::Rule;
 use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
 use crate::context::history::History;
 use crate::event::{
-    Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, DELEGATION, Event, HOOK_FAILED, MessageExtra,
+    Actor, Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, DELEGATION, Event, HOOK_FAILED, MessageExtra,
     PermissionOutcome, SessionChange, SessionParent, ignored,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
@@ -102,7 +102,7 @@ pub struct SessionState {
 pub struct ResolvedPermission {
     pub id: PermissionId,
     pub outcome: PermissionOutcome,
-    pub by: String,
+    pub by: Actor,
 }
 
 impl SessionState {
@@ -209,10 +209,10 @@ impl SessionState {
 
     /// Closes a permission request and adds the rule of an "always" answer. A rule that this
     /// version cannot parse is ignored.
-    fn resolved(&mut self, id: &PermissionId, outcome: PermissionOutcome, rule: Option<&Value>, by: &str) {
+    fn resolved(&mut self, id: &PermissionId, outcome: PermissionOutcome, rule: Option<&Value>, by: &Actor) {
         self.open_permissions.retain(|open| open.id != *id);
         self.resolved_permissions.truncate(PERMISSIONS_RESOLVED_KEPT - 1);
-        self.resolved_permissions.push_front(ResolvedPermission { id: id.clone(), outcome, by: by.into() });
+        self.resolved_permissions.push_front(ResolvedPermission { id: id.clone(), outcome, by: by.clone() });
         if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
             self.rules.extend(rule.and_then(|rule| Rule::deserialize(rule).ok()));
         }
@@ -313,7 +313,7 @@ impl SessionState {
                 tool: open.label.clone(),
                 outcome: PermissionOutcome::Cancelled,
                 reason: Some("the process that requested it has ended".into()),
-                by: "interrupted".into(),
+                by: Actor::Interrupted,
                 rule: None,
             });
         }

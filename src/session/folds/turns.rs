@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
-use crate::event::{Body, CancelCause, ChildEnd, Event, ignored};
+use crate::event::{Actor, Body, CancelCause, ChildEnd, Event, ignored};
 use crate::id::{PermissionId, Seq, SessionId, TurnId};
 
 /// Progress of a turn.
@@ -36,7 +36,7 @@ pub(crate) struct TurnRecord {
     /// Set for a cancelled turn, unless a client cancelled it.
     pub cause: Option<CancelCause>,
     /// The client that sent the prompt.
-    pub by: Option<Arc<str>>,
+    pub by: Option<Actor>,
     /// `PROVIDER/NAME` of the model of the newest request; `None` before the first.
     pub model: Option<Arc<str>>,
     /// Total usage of the turn's model requests; `None` before the first.
@@ -109,7 +109,7 @@ impl TurnRecords {
     /// Adds an event. Events must be added in the order of the log.
     pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::TurnStarted { by, .. } => self.start(by.as_deref(), event),
+            Body::TurnStarted { by, .. } => self.start(by.clone(), event),
             Body::TurnCompleted { stop_reason } => {
                 self.end(TurnStatus::Completed, event);
                 if let Some(last) = self.turns.last_mut() {
@@ -173,9 +173,8 @@ impl TurnRecords {
         }
     }
 
-    fn start(&mut self, by: Option<&str>, event: &Event) {
+    fn start(&mut self, by: Option<Actor>, event: &Event) {
         let Some(id) = &event.turn_id else { return };
-        let by = by.map(|by| self.shared(by, |turn| turn.by.as_ref()));
         self.turns.push(TurnRecord {
             id: id.clone(),
             status: TurnStatus::Running,

@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer};
 use crate::error::{Error, Result};
-use crate::event::PermissionOutcome;
+use crate::event::{Actor, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::toolkit::OfferedReview;
 
@@ -19,7 +19,7 @@ pub(crate) struct PermissionAnswer {
     pub outcome: PermissionOutcome,
     /// The chosen option; `None` if the request ended without a choice.
     pub option_id: Option<String>,
-    pub by: String,
+    pub by: Actor,
     pub reason: Option<String>,
     /// Decisions about parts of a review.
     pub review: ReviewAnswer,
@@ -27,28 +27,15 @@ pub(crate) struct PermissionAnswer {
 
 impl PermissionAnswer {
     /// Creates an answer that chooses no option of the request.
-    pub(crate) fn without_choice(outcome: PermissionOutcome, by: &str, reason: Option<&str>) -> PermissionAnswer {
-        PermissionAnswer {
-            outcome,
-            option_id: None,
-            by: by.into(),
-            reason: reason.map(String::from),
-            review: ReviewAnswer::default(),
-        }
+    pub(crate) fn without_choice(outcome: PermissionOutcome, by: Actor, reason: Option<&str>) -> PermissionAnswer {
+        PermissionAnswer { outcome, option_id: None, by, reason: reason.map(String::from), review: ReviewAnswer::default() }
     }
 
     /// Returns whether no client could answer the request.
     pub(crate) fn is_unattended(&self) -> bool {
-        self.by == NOBODY || self.by == DISCONNECT
+        self.by.is_absence()
     }
 }
-
-/// The author of the denial of a request that no client could answer.
-pub(in crate::session) const NOBODY: &str = "nobody";
-
-/// The author of the denial of a git command for which no message asks, and that no client could
-/// allow.
-pub(crate) const UNASKED: &str = "unasked";
 
 /// The parts of an answer besides its option.
 #[derive(Clone, Debug, Default)]
@@ -57,12 +44,6 @@ pub(crate) struct ChoiceDetails {
     /// Decisions about parts of a review.
     pub review: ReviewAnswer,
 }
-
-/// The author of the denial of a request whose last client disconnected.
-pub(in crate::session) const DISCONNECT: &str = "disconnect";
-
-/// The author of the denial of a request that got no answer in time.
-pub(crate) const DEADLINE: &str = "deadline";
 
 /// The kind of user that answers permission requests through a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,13 +161,19 @@ impl Broker {
 
     /// Answers a request with one of its options. An option that was not offered is an error, and
     /// the request stays open.
-    pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: &str, choice: ChoiceDetails) -> Result<()> {
+    pub(crate) fn answer(&self, id: &PermissionId, option_id: &str, by: Actor, choice: ChoiceDetails) -> Result<()> {
         let wrong = || format!("optionId: {option_id} was not offered");
         self.answer_with(id, |option| option.option_id == option_id, wrong, by, choice)
     }
 
     /// Answers a request with its first option of `kind`.
-    pub(crate) fn answer_kind(&self, id: &PermissionId, kind: PermissionOptionKind, by: &str, choice: ChoiceDetails) -> Result<()> {
+    pub(crate) fn answer_kind(
+        &self,
+        id: &PermissionId,
+        kind: PermissionOptionKind,
+        by: Actor,
+        choice: ChoiceDetails,
+    ) -> Result<()> {
         self.answer_with(id, |option| option.kind == kind, || "outcome: no such option was offered".into(), by, choice)
     }
 
@@ -195,7 +182,7 @@ impl Broker {
         id: &PermissionId,
         picked: impl Fn(&PermissionOption) -> bool,
         wrong: impl FnOnce() -> String,
-        by: &str,
+        by: Actor,
         ChoiceDetails { reason, review }: ChoiceDetails,
     ) -> Result<()> {
         let mut requests = self.requests();
@@ -213,13 +200,13 @@ impl Broker {
             PermissionOptionKind::RejectAlways => PermissionOutcome::RejectAlways,
         };
         let option_id = Some(option.option_id.clone());
-        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by: by.into(), reason, review });
+        resolve(&mut requests, id, PermissionAnswer { outcome, option_id, by, reason, review });
         Ok(())
     }
 
     /// Ends a request without an answer from a client: on a deadline, an invalid answer or a
     /// cancellation. Does nothing if the request is not open.
-    pub(crate) fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: &str, reason: &str) {
+    pub(crate) fn dismiss(&self, id: &PermissionId, outcome: PermissionOutcome, by: Actor, reason: &str) {
         resolve(&mut self.requests(), id, PermissionAnswer::without_choice(outcome, by, Some(reason)));
     }
 }

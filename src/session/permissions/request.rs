@@ -9,11 +9,11 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::broker::{Broker, DEADLINE, DISCONNECT, NOBODY, PermissionAnswer};
+use super::broker::{Broker, PermissionAnswer};
 use super::deadline::{AnswerDeadline, DeadlineChange};
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, ToolStatus};
-use crate::event::{Body, PermissionOutcome, ToolChange};
+use crate::event::{Actor, Body, PermissionOutcome, ToolChange};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -102,10 +102,10 @@ impl Turn {
         let mut deadline = AnswerDeadline::new(open.iter().map(|request| request.broker.clone()).collect(), timeout);
         if !deadline.has_responder() {
             for request in &open {
-                request.broker.dismiss(&request.id, PermissionOutcome::Denied, NOBODY, "");
+                request.broker.dismiss(&request.id, PermissionOutcome::Denied, Actor::Nobody, "");
             }
             let reason = Some("no connected client can answer the permission request");
-            return (Vec::new(), PermissionAnswer::without_choice(PermissionOutcome::Denied, NOBODY, reason));
+            return (Vec::new(), PermissionAnswer::without_choice(PermissionOutcome::Denied, Actor::Nobody, reason));
         }
         let waiting = self.wait();
         let deadline_ms = deadline.at_ms();
@@ -133,22 +133,22 @@ impl Turn {
                             request.log.emit(request.turn.clone(), Body::PermissionUpdated { permission_id, deadline_ms }).await;
                         }
                     }
-                    DeadlineChange::Passed => break ended(PermissionOutcome::Denied, DEADLINE, "no answer before the deadline"),
+                    DeadlineChange::Passed => break ended(PermissionOutcome::Denied, Actor::Deadline, "no answer before the deadline"),
                     DeadlineChange::Disconnected => {
-                        break ended(PermissionOutcome::Denied, DISCONNECT, "the last client that could answer disconnected");
+                        break ended(PermissionOutcome::Denied, Actor::Disconnect, "the last client that could answer disconnected");
                     }
                 },
-                () = cancel.cancelled() => break ended(PermissionOutcome::Cancelled, "cancel", "the turn was cancelled"),
+                () = cancel.cancelled() => break ended(PermissionOutcome::Cancelled, Actor::Cancel, "the turn was cancelled"),
             }
         };
         for request in &open {
-            request.broker.dismiss(&request.id, answer.outcome, &answer.by, answer.reason.as_deref().unwrap_or_default());
+            request.broker.dismiss(&request.id, answer.outcome, answer.by.clone(), answer.reason.as_deref().unwrap_or_default());
         }
         // A client may have answered just before the request was dismissed.
         let chosen = open.iter_mut().filter_map(|request| request.answered.try_recv().ok());
         let late = chosen.into_iter().find(|late| late.option_id.is_some() && answer.option_id.is_none());
         let answer = late.unwrap_or(answer);
-        if ends_turn && answer.by == DEADLINE {
+        if ends_turn && answer.by == Actor::Deadline {
             waiting.iter().for_each(WaitingTurn::end_unanswered);
         }
         (open.into_iter().map(|request| request.id).collect(), answer)
@@ -216,7 +216,7 @@ impl Turn {
         };
         let asked = self.asked_above.lock().remove(own);
         for (ancestor, id) in self.ancestors.iter().zip(asked.into_iter().flatten()) {
-            let answer = PermissionAnswer::without_choice(*outcome, by, reason.as_deref());
+            let answer = PermissionAnswer::without_choice(*outcome, by.clone(), reason.as_deref());
             self.resolve_in(ancestor, id, self.label_above(tool), answer, rule.clone()).await;
         }
     }
@@ -307,5 +307,5 @@ impl Turn {
 async fn first_answer(open: &mut [OpenRequest]) -> PermissionAnswer {
     let (answer, ..) = select_all(open.iter_mut().map(|request| &mut request.answered)).await;
     // Cannot fail: the brokers of the requests hold the senders.
-    answer.unwrap_or_else(|_| PermissionAnswer::without_choice(PermissionOutcome::Cancelled, "cancel", None))
+    answer.unwrap_or_else(|_| PermissionAnswer::without_choice(PermissionOutcome::Cancelled, Actor::Cancel, None))
 }

@@ -12,7 +12,7 @@ use super::work_view::WorkView;
 use crate::config::Policy;
 use crate::content::{BudgetLimits, Part, Role, StopReason, ToolContent};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, ChildEnd, ChildLabel, ChildStatus, Delivery, SessionChange, SessionParent};
+use crate::event::{Actor, Body, ChildEnd, ChildLabel, ChildStatus, Delivery, SessionChange, SessionParent};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
 use crate::options::Mode;
@@ -26,9 +26,6 @@ use crate::session::work::capacity::shutting_down;
 use crate::session::work::message::{IncomingMessage, QueuedMessage};
 use crate::session::work::turn::{TurnEnd, TurnHandle};
 use crate::toolkit::{Progress, Spawner, Subagent, SubagentRequest, ToolError, tool_list};
-
-/// The client that prompts subagents, and reports the end of background subagents.
-pub(crate) const REPORTER: &str = "task";
 
 impl Spawner for Sessions {
     fn spawn<'a>(
@@ -101,7 +98,7 @@ impl Sessions {
         let message = IncomingMessage::user(MessageId::new(), prompt);
         let handle = {
             let mut core = child.core();
-            let turn = core.new_turn(message, Some(REPORTER.into()));
+            let turn = core.new_turn(message, Some(Actor::Task));
             child.launch(&mut core, turn_permit, turn)
         };
         let follow = child.log.follow(0);
@@ -342,7 +339,7 @@ impl RunningChild {
         let parts = vec![Part::note(note), Part::text(result.trim_end())];
         let message = IncomingMessage { role: Role::System, ..IncomingMessage::user(MessageId::new(), parts) };
         let auto_run = end.status != ChildStatus::Cancelled;
-        let mut queued = QueuedMessage { message, delivery: Delivery::Steer, auto_run, by: Some(REPORTER.into()), seq: 0 };
+        let mut queued = QueuedMessage { message, delivery: Delivery::Steer, auto_run, by: Some(Actor::Task), seq: 0 };
         let placed = self.parent.place(&queued).or_else(|error| match error.kind {
             Kind::Overloaded => {
                 queued.auto_run = false;

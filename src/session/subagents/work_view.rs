@@ -1,9 +1,10 @@
 //! A short view of a session's work for the program or the agent that delegated it: the running
 //! tool calls, the last line of text, and the last answer. A fold over the events.
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::content::{REVIEW, Role, WorkProblems, plain_text};
+use crate::content::{REVIEW, ReviewDetails, Role, WorkProblems, plain_text};
 use crate::event::{Body, Event};
 use crate::id::ToolCallId;
 
@@ -48,7 +49,7 @@ impl WorkView {
             }
             Body::ToolCompleted { tool_call_id, tool, output, details, .. } => {
                 self.calls.retain(|(id, _)| id != tool_call_id);
-                if tool.as_ref().is_some_and(|tool| tool.name == REVIEW) && is_rejection(details.as_ref()) {
+                if tool.as_ref().is_some_and(|tool| tool.name == REVIEW) && has_rejections(details.as_ref()) {
                     self.unresolved.rejected.push(plain_text(output));
                 }
                 if let Some((_, text)) = self.check.as_mut().filter(|(id, _)| id == tool_call_id) {
@@ -101,8 +102,6 @@ impl WorkView {
 }
 
 /// Returns whether the user did not accept a file of a review, from the details of its call.
-fn is_rejection(details: Option<&Value>) -> bool {
-    let files = details.and_then(|details| details["files"].as_array()).into_iter().flatten();
-    let mut decisions = files.filter_map(|file| file["decision"].as_str());
-    decisions.any(|decision| !["accepted", "none"].contains(&decision))
+fn has_rejections(details: Option<&Value>) -> bool {
+    details.and_then(|details| ReviewDetails::deserialize(details).ok()).is_some_and(|details| details.has_rejections())
 }

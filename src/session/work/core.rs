@@ -8,7 +8,7 @@ use super::new_turn::{MessageDestination, NewTurn, Next, PromptRequest, QueuedPr
 use super::turn::TurnHandle;
 use crate::content::Role;
 use crate::error::{Error, Kind, Result};
-use crate::event::Delivery;
+use crate::event::{Actor, Delivery};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
 
@@ -154,7 +154,7 @@ impl SessionCore {
     }
 
     /// Creates a turn for a message that arrives now. Queued messages precede it.
-    pub fn new_turn(&mut self, message: IncomingMessage, by: Option<String>) -> NewTurn {
+    pub fn new_turn(&mut self, message: IncomingMessage, by: Option<Actor>) -> NewTurn {
         let after = self.arrive();
         NewTurn::new(message, by, after)
     }

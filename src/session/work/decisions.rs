@@ -13,7 +13,7 @@ use super::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
 use super::turn::TurnHandle;
 use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
-use crate::event::Body;
+use crate::event::{Actor, Body};
 use crate::id::{MessageId, Seq, TurnId};
 use crate::session::agent_setting::AgentSetting;
 use crate::session::folds::queued_messages::LeftQueue;
@@ -104,28 +104,28 @@ impl Session {
     /// Starts a turn with the user's message; `by` is the client that sent it. The session is
     /// claimed when this function returns: another prompt fails with `session_busy`, and a cancel
     /// applies to this turn. Messages queued since a stopped turn precede the message.
-    pub(crate) fn start_turn(&self, message: IncomingMessage, by: &str, budget: Option<BudgetLimits>) -> Result<TurnHandle> {
+    pub(crate) fn start_turn(&self, message: IncomingMessage, by: Actor, budget: Option<BudgetLimits>) -> Result<TurnHandle> {
         self.start(message, by, |turn| NewTurn { budget, ..turn })
     }
 
     /// Runs the prompt of the turn `retries` again, as `message`, with the context of that turn.
     /// Queued messages run after it. Otherwise like [`Session::start_turn`].
-    pub(crate) fn retry_turn(&self, message: IncomingMessage, by: &str, retries: TurnId) -> Result<TurnHandle> {
+    pub(crate) fn retry_turn(&self, message: IncomingMessage, by: Actor, retries: TurnId) -> Result<TurnHandle> {
         self.start(message, by, |turn| NewTurn { after: 0, retries: Some(retries), ..turn })
     }
 
     /// Starts a turn for an external turn; `by` is the client of the agent that started it. Queued
     /// messages run after it.
-    pub(crate) fn start_external_turn(&self, prompt: Vec<Part>, by: &str) -> Result<()> {
+    pub(crate) fn start_external_turn(&self, prompt: Vec<Part>, by: Actor) -> Result<()> {
         let message = IncomingMessage::user(MessageId::new(), prompt);
         self.start(message, by, |turn| NewTurn { after: 0, external: true, ..turn }).map(drop)
     }
 
-    fn start(&self, message: IncomingMessage, by: &str, with: impl FnOnce(NewTurn) -> NewTurn) -> Result<TurnHandle> {
+    fn start(&self, message: IncomingMessage, by: Actor, with: impl FnOnce(NewTurn) -> NewTurn) -> Result<TurnHandle> {
         let mut core = self.core();
         self.check_accepts(&core, self.call_id().is_some())?;
         core.check_idle()?;
-        let turn = with(core.new_turn(message, Some(by.into())));
+        let turn = with(core.new_turn(message, Some(by)));
         // The limit on running turns does not apply: the external turn already runs.
         let permit = match turn.external {
             true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
@@ -156,7 +156,7 @@ impl Session {
 
     /// Edits or removes a queued message. Fails if the message is not queued, or is being
     /// delivered. Returns the seq of the event that records the change.
-    pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: &str) -> Result<Seq> {
+    pub(crate) async fn change_queued(&self, id: MessageId, change: QueueChange, by: Actor) -> Result<Seq> {
         if let Some(seq) = self.changed_before().await? {
             return Ok(seq);
         }
@@ -166,7 +166,7 @@ impl Session {
             if !core.is_waiting(&id) {
                 return Err(self.not_queued(&id));
             }
-            let committed = self.log.try_append(change.clone().event(id.clone(), by), self.call_id())?;
+            let committed = self.log.try_append(change.clone().event(id.clone(), &by), self.call_id())?;
             core.change(&id, change);
             committed
         };

@@ -1,7 +1,7 @@
 //! Messages that are about to enter the conversation, and the events that record them.
 
 use crate::content::{Part, Role};
-use crate::event::{Body, Delivery, MessageExtra};
+use crate::event::{Actor, Body, Delivery, MessageExtra};
 use crate::id::{MessageId, Seq};
 
 /// A message that is to become part of the conversation.
@@ -44,7 +44,7 @@ pub struct QueuedMessage {
     /// False if the message does not start a turn.
     pub auto_run: bool,
     /// The client that sent the message.
-    pub by: Option<String>,
+    pub by: Option<Actor>,
     /// The seq of the message's `message.queued` event; 0 before the event is committed.
     pub seq: Seq,
 }
@@ -80,8 +80,8 @@ pub enum QueueChange {
 
 impl QueueChange {
     /// Creates the event that records the change.
-    pub(in crate::session) fn event(self, message_id: MessageId, by: &str) -> Body {
-        let by = Some(by.to_owned());
+    pub(in crate::session) fn event(self, message_id: MessageId, by: &Actor) -> Body {
+        let by = Some(by.clone());
         match self {
             QueueChange::Edit { parts, delivery } => Body::MessageEdited { message_id, parts, delivery, by },
             QueueChange::Remove => Body::MessageRemoved { message_id, by },

@@ -7,13 +7,14 @@ use super::message::IncomingMessage;
 use super::turn::TurnHandle;
 use crate::content::BudgetLimits;
 use crate::error::Result;
+use crate::event::Actor;
 use crate::id::TurnId;
 
 /// The request that sent a prompt.
 #[derive(Clone, Debug)]
 pub struct PromptRequest {
     /// The client that sent the request.
-    pub by: String,
+    pub by: Actor,
     /// True if another process forwarded the request.
     pub forwarded: bool,
     /// Limits of the turn.
@@ -35,7 +36,7 @@ pub struct QueuedPrompt {
 pub struct NewTurn {
     pub message: IncomingMessage,
     /// The client that sent the prompt.
-    pub by: Option<String>,
+    pub by: Option<Actor>,
     /// Queued messages that arrived before this number precede the message in this turn.
     pub after: u64,
     /// The earlier turn whose prompt runs again.
@@ -51,7 +52,7 @@ pub struct NewTurn {
 impl NewTurn {
     /// Creates a turn that starts with `message`, after the queued messages that arrived before the
     /// number `after`.
-    pub fn new(message: IncomingMessage, by: Option<String>, after: u64) -> NewTurn {
+    pub fn new(message: IncomingMessage, by: Option<Actor>, after: u64) -> NewTurn {
         NewTurn { message, by, after, retries: None, budget: None, external: false, answered: None }
     }
 }

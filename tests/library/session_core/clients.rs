@@ -1,7 +1,7 @@
 //! The actions of clients: prompts, messages, changes of queued messages, cancels.
 
 use nuncio::content::{Part, Role};
-use nuncio::event::{Delivery, MessageExtra};
+use nuncio::event::{Actor, Delivery, MessageExtra};
 use nuncio::id::MessageId;
 use nuncio::internal::error::Kind as ErrorKind;
 use nuncio::internal::session::work::message::{IncomingMessage, QueueChange, QueuedMessage};
@@ -25,14 +25,19 @@ impl History {
     pub fn prompt(&mut self) {
         let (message, by) = (message(Role::User), self.client());
         let (cancel, answered) = (CancellationToken::new(), CancellationToken::new());
-        let request =
-            PromptRequest { by: by.clone(), forwarded: false, budget: None, cancel: cancel.clone(), answered: answered.clone() };
+        let request = PromptRequest {
+            by: Actor::from(&*by),
+            forwarded: false,
+            budget: None,
+            cancel: cancel.clone(),
+            answered: answered.clone(),
+        };
         let id = message.id.clone();
         let idle = self.running.is_none() && self.model.next().is_none();
         if self.core.accepts_prompt() {
             let written = self.last_answer.as_ref().is_none_or(CancellationToken::is_cancelled);
             assert!(idle && written, "started although work waits");
-            let turn = self.core.new_turn(message, Some(by.clone()));
+            let turn = self.core.new_turn(message, Some(Actor::from(&*by)));
             self.model.arrive(id.clone(), Kind::Prompt { client: by });
             return drop(self.launch(NewTurn { answered: Some(answered), ..turn }));
         }
@@ -143,7 +148,7 @@ impl History {
     pub fn disconnect(&mut self) {
         if self.random.below(2) == 0 {
             let client = self.client();
-            drop(self.core.remove_prompts(|prompt| prompt.request.by == client));
+            drop(self.core.remove_prompts(|prompt| prompt.request.by.as_str() == client));
             self.model.remove_prompts(Some(&client));
         } else if let Some(sent) = self.sent.last() {
             sent.cancel.cancel();
