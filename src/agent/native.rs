@@ -17,7 +17,7 @@ use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::session::context_report::ContextReport;
-use crate::session::work::message::IncomingMessage;
+use crate::session::message::IncomingMessage;
 use crate::session::{
     Agent, AgentInfo, AgentSetting, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup, Turn,
 };

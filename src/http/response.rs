@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::api::{Client, Envelope, ErrorBody};
 use crate::error::{Error, Kind, Result};
-use crate::session::work::turn::panic_message;
+use crate::session::turn::panic_message;
 
 use super::metrics::RequestMetrics;
 use super::web;

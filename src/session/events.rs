@@ -2,7 +2,6 @@
 
 mod activity_log;
 pub(super) mod follow;
-pub(super) mod follow_all;
 pub(super) mod log;
 #[cfg_attr(not(feature = "http"), path = "events/metrics_disabled.rs")]
 pub(super) mod metrics;

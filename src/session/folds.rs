@@ -10,3 +10,4 @@ pub(super) mod spending;
 pub(crate) mod state;
 pub(crate) mod summary;
 pub(crate) mod turns;
+pub(super) mod work_view;

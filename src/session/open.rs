@@ -1,5 +1,11 @@
 //! A session that is open in this process: its log, agent, ownership and running turn.
 
+pub(super) mod background;
+pub(crate) mod decisions;
+pub(super) mod ownership;
+pub(super) mod owning;
+pub(super) mod run;
+
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::pin::pin;
@@ -12,18 +18,18 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::agent::{Agent, AgentOption, CommandRequest, CommandResult};
+use self::ownership::Ownership;
 use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
 use super::events::log::SessionLog;
 use super::owner::lock;
-use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
-use super::subagents::ancestor::Ancestor;
-use super::subagents::running_children::RunningChildren;
-use super::work::capacity::TurnSlots;
-use super::work::core::SessionCore;
-use super::work::turn::TurnHandle;
+use super::turn::TurnHandle;
+use super::turn::agent::{Agent, AgentOption, CommandRequest, CommandResult};
+use super::turn::ancestor::Ancestor;
+use super::turn::capacity::TurnSlots;
+use super::turn::core::SessionCore;
+use super::turn::running_children::RunningChildren;
 use crate::config::{McpServer, Policy};
 use crate::context::commands::SlashCommand;
 use crate::error::{Kind, Result};

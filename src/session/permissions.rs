@@ -1,5 +1,4 @@
-//! Permission requests and their answers.
+//! The open permission requests of a session, and their deadlines.
 
 pub(crate) mod broker;
 pub(crate) mod deadline;
-pub(super) mod request;

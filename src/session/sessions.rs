@@ -1,5 +1,15 @@
 //! All sessions: those that are open in this process, and those that are only in the store.
 
+pub(super) mod children;
+pub(super) mod close;
+pub(super) mod external;
+pub(super) mod follow_all;
+pub(super) mod fork;
+pub(super) mod owners;
+pub(super) mod registration;
+mod stored;
+pub(super) mod takeover;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +22,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::agent::{Agents, ExternalTurnStarter, SessionSetup};
 use super::agent_setting::AgentSetting;
 use super::artifacts;
 use super::attached_clients::AttachedClients;
@@ -21,25 +30,25 @@ use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::signer::Signer;
 use super::events::writer::Log;
-use super::files::check_name;
+use super::open::ownership::Ownership;
 use super::open::{OpenSession, Session};
 use super::owner::claims::{ClaimPurpose, Claims, SessionClaim};
 use super::owner::lease::{Lease, NodeOptions};
-use super::owner::ownership::Ownership;
 use super::permissions::broker::Broker;
 use super::shared_files::{SESSION_DIRECTORIES, SharedFiles};
-use super::subagents::ancestor::Ancestor;
-use super::work::capacity::{Capacity, TurnSlots};
-use super::work::core::SessionCore;
+use super::turn::agent::{Agents, ExternalTurnStarter, SessionSetup};
+use super::turn::ancestor::Ancestor;
+use super::turn::capacity::{Capacity, TurnSlots};
+use super::turn::core::SessionCore;
 use crate::config::Durability;
 use crate::context::notes::NoteTag;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event, SessionChange};
+use crate::event::{Body, SessionChange};
 use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::local_socket::{PeerAddress, Peers, ServePeers};
 use crate::options::{Mode, OptionValue};
-use crate::store::{SessionFilter, SessionPage, SessionRow, Store};
+use crate::store::Store;
 use crate::task::TaskTracker;
 
 /// How long the deletion event of a session is kept for clients that follow all sessions.
@@ -345,47 +354,6 @@ impl Sessions {
     /// Returns the files that the nodes of the store share.
     pub(crate) fn shared_files(&self) -> &SharedFiles {
         self.log.files()
-    }
-
-    /// Returns the working directory of a session.
-    pub(crate) async fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
-        match self.opened(id) {
-            Some(session) => Ok(session.log.state(|state| state.cwd.clone())),
-            None => self.row(id).await.map(|row| row.cwd),
-        }
-    }
-
-    /// Returns the stored row of a session. Fails with `not_found` if there is no row or the
-    /// session has no events.
-    pub(crate) async fn row(&self, id: &SessionId) -> Result<SessionRow> {
-        // The id becomes the name of files.
-        let row = self.store.session(id).await?.filter(|row| row.head > 0 && check_name(id.as_str()).is_ok());
-        row.ok_or_else(|| Error::not_found(format!("session {id} not found")))
-    }
-
-    /// Returns a page of stored events after `after`, regardless of which process owns the session.
-    pub(crate) async fn events(&self, id: &SessionId, after: Seq) -> Result<Vec<Event>> {
-        let row = self.row(id).await?;
-        self.store.events(id, row.key, after, limits::PAGE_EVENTS, true).await
-    }
-
-    /// Returns a page of stored sessions after `after`, as [`Store::sessions`] does.
-    pub(crate) async fn list(&self, filter: SessionFilter<'_>, after: Option<(u64, i64)>) -> Result<SessionPage> {
-        self.store.sessions(filter, after, limits::SESSIONS_PAGE).await
-    }
-
-    /// Closes a session if it is open, and archives it.
-    pub(crate) async fn archive(self: &Arc<Self>, id: &SessionId) -> Result<()> {
-        self.close(id).await?;
-        self.set_archived(id, true).await
-    }
-
-    /// Archives a session or returns it to the list. The log and the update time do not change.
-    pub(crate) async fn set_archived(&self, id: &SessionId, archived: bool) -> Result<()> {
-        match self.store.set_archived(id, archived).await? {
-            true => Ok(()),
-            false => Err(Error::not_found(format!("session {id} not found"))),
-        }
     }
 }
 

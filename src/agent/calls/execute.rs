@@ -24,8 +24,8 @@ use crate::event::{Body, ToolChange};
 use crate::id::ToolCallId;
 use crate::json;
 use crate::model::ToolSpec;
-use crate::session::work::asking_turn::NOT_RUN;
-use crate::session::work::turn::panic_message;
+use crate::session::turn::asking_turn::NOT_RUN;
+use crate::session::turn::panic_message;
 use crate::toolkit::{self, CallRequests, PreparedCall, ToolContext, ToolError, ToolOutput, change_scan};
 
 /// A tool call as the model wrote it, with its id in this session. `input` is JSON.

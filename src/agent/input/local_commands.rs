@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::event::CompactionReason;
 use crate::id::MessageId;
 use crate::session::Turn;
-use crate::session::work::message::IncomingMessage;
+use crate::session::message::IncomingMessage;
 
 /// Runs a command as the whole work of a turn. The result is shown as an answer.
 pub(in crate::agent) async fn run(

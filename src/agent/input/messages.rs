@@ -26,7 +26,7 @@ use crate::options::Mode;
 use crate::process::ProcessLauncher;
 use crate::session::Turn;
 use crate::session::clock::now_ms;
-use crate::session::work::message::IncomingMessage;
+use crate::session::message::IncomingMessage;
 use crate::task;
 use crate::workspace::one_line;
 

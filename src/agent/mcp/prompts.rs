@@ -16,7 +16,7 @@ use crate::event::{Body, Severity};
 use crate::limits;
 use crate::mcp::{CallError, McpConnection};
 use crate::session::Turn;
-use crate::session::work::message::IncomingMessage;
+use crate::session::message::IncomingMessage;
 use crate::toolkit::mcp_tool_names;
 use crate::tools::mcp::valid_image;
 use crate::workspace::one_line;

@@ -15,7 +15,7 @@ use crate::content::{
 use crate::error::Result;
 use crate::event::{Body, PermissionOutcome, Severity};
 use crate::id::ToolCallId;
-use crate::session::subagents::budget_owner::{BudgetOwner, BudgetQuestion};
+use crate::session::turn::budget_owner::{BudgetOwner, BudgetQuestion};
 use crate::session::{Turn, TurnQuestion};
 use crate::task;
 

@@ -20,7 +20,7 @@ use super::route::Route;
 use super::schemas::standalone;
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
-use crate::session::work::turn::panic_message;
+use crate::session::turn::panic_message;
 
 /// How a method is called and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

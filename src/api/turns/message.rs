@@ -14,7 +14,7 @@ use crate::event::{Body, Delivery, MessageExtra};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
-use crate::session::work::message::{IncomingMessage, QueuedMessage};
+use crate::session::message::{IncomingMessage, QueuedMessage};
 
 /// Maximum length of the type of a custom message, in characters.
 const CUSTOM_TYPE_CHARS_MAX: usize = 100;

@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::protocol::{acp, content};
 use crate::session::AgentSetting;
-use crate::session::work::decisions::{AcceptedPrompt, PromptRequest};
-use crate::session::work::message::IncomingMessage;
-use crate::session::work::turn::TurnEnd;
+use crate::session::message::IncomingMessage;
+use crate::session::open::decisions::{AcceptedPrompt, PromptRequest};
+use crate::session::turn::TurnEnd;
 
 /// The method `session/prompt`.
 pub(crate) struct Prompt;

@@ -13,7 +13,7 @@ use crate::content::{Part, Role};
 use crate::error::{Error, Result};
 use crate::event::{Actor, Delivery};
 use crate::id::{MessageId, Seq, SessionId};
-use crate::session::work::message::{QueueChange, QueuedMessage};
+use crate::session::message::{QueueChange, QueuedMessage};
 
 /// A queued message.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -15,7 +15,7 @@ use crate::hub::peer::{AgentMessage, Response};
 use crate::hub::permission::Choice;
 use crate::limits;
 use crate::session::Turn;
-use crate::session::work::message::QueuedMessage;
+use crate::session::message::QueuedMessage;
 
 /// A running turn.
 pub(super) struct CodexTurn<'a> {

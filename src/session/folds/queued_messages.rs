@@ -6,7 +6,7 @@ use std::ops::Deref;
 use crate::event::{Body, Event, ignored};
 use crate::id::MessageId;
 use crate::limits;
-use crate::session::work::message::{IncomingMessage, QueuedMessage};
+use crate::session::message::{IncomingMessage, QueuedMessage};
 
 /// The queued messages of a session, oldest first.
 #[derive(Clone, Debug, Default)]

@@ -23,7 +23,7 @@ use crate::event::{
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::permission::git_acts::GitActs;
-use crate::session::work::message::IncomingMessage;
+use crate::session::message::IncomingMessage;
 
 /// Number of resolved permission requests per session whose outcome a late answer receives.
 const PERMISSIONS_RESOLVED_KEPT: usize = 16;

@@ -17,7 +17,6 @@ const FOLDER_CYCLES: &[ListedCycle] = &[
     ("api", "app dispatch environment remote sessions turns"),
     ("cli", "agents chat errors flags projects prompt_runner run run_options servers sessions terminal"),
     ("hub", "conversation opencode"),
-    ("session", "agent events folds open owner permissions sessions subagents work"),
 ];
 
 /// Each node of a graph, and what it imports.

@@ -4,8 +4,8 @@ use nuncio::content::{Part, Role};
 use nuncio::event::{Actor, Delivery, MessageExtra};
 use nuncio::id::MessageId;
 use nuncio::internal::error::Kind as ErrorKind;
-use nuncio::internal::session::work::message::{IncomingMessage, QueueChange, QueuedMessage};
-use nuncio::internal::session::work::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
+use nuncio::internal::session::message::{IncomingMessage, QueueChange, QueuedMessage};
+use nuncio::internal::session::turn::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

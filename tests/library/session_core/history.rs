@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use nuncio::id::{MessageId, SessionId, TurnId};
 use nuncio::internal::error::{Error, Kind as ErrorKind, Result};
-use nuncio::internal::session::work::core::SessionCore;
-use nuncio::internal::session::work::message::QueuedMessage;
-use nuncio::internal::session::work::new_turn::{NewTurn, Next};
-use nuncio::internal::session::work::turn::{TurnHandle, TurnProgress};
+use nuncio::internal::session::message::QueuedMessage;
+use nuncio::internal::session::turn::core::SessionCore;
+use nuncio::internal::session::turn::new_turn::{NewTurn, Next};
+use nuncio::internal::session::turn::{TurnHandle, TurnProgress};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 

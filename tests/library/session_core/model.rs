@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use nuncio::event::Delivery;
 use nuncio::id::{MessageId, TurnId};
-use nuncio::internal::session::work::message::QueuedMessage;
+use nuncio::internal::session::message::QueuedMessage;
 
 /// A kind of waiting work.
 #[derive(Clone, Debug, PartialEq, Eq)]

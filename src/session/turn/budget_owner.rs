@@ -14,8 +14,8 @@ use crate::id::TurnId;
 use crate::session::clock::now_ms;
 use crate::session::events::log::SessionLog;
 use crate::session::permissions::broker::PermissionAnswer;
-use crate::session::permissions::request::TurnQuestion;
-use crate::session::work::turn::Turn;
+use crate::session::turn::Turn;
+use crate::session::turn::request::TurnQuestion;
 
 /// A session whose budget limits the model requests of a turn.
 pub(crate) struct BudgetOwner<'a> {

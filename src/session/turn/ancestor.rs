@@ -10,7 +10,7 @@ use crate::event::SessionParent;
 use crate::id::{ToolCallId, TurnId};
 use crate::session::events::log::SessionLog;
 use crate::session::permissions::broker::Broker;
-use crate::session::work::asking_turn::AskingTurn;
+use crate::session::turn::asking_turn::AskingTurn;
 
 /// An ancestor of a running subagent's session: its parent, or a parent of the parent.
 #[derive(Clone)]

@@ -6,9 +6,6 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::ancestor::Ancestor;
-use super::running_children::ChildGuard;
-use super::work_view::WorkView;
 use crate::config::Policy;
 use crate::content::{BudgetLimits, Part, Role, StopReason, ToolContent};
 use crate::error::{Error, Kind, Result};
@@ -17,14 +14,17 @@ use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
 use crate::options::Mode;
 use crate::permission::rules::stricter;
-use crate::session::agent::SessionSetup;
 use crate::session::events::follow::Follow;
 use crate::session::folds::spending::Spending;
+use crate::session::folds::work_view::WorkView;
+use crate::session::message::{IncomingMessage, QueuedMessage};
 use crate::session::open::Session;
 use crate::session::sessions::{Lineage, Sessions};
-use crate::session::work::capacity::shutting_down;
-use crate::session::work::message::{IncomingMessage, QueuedMessage};
-use crate::session::work::turn::{TurnEnd, TurnHandle};
+use crate::session::turn::agent::SessionSetup;
+use crate::session::turn::ancestor::Ancestor;
+use crate::session::turn::capacity::shutting_down;
+use crate::session::turn::running_children::ChildGuard;
+use crate::session::turn::{TurnEnd, TurnHandle};
 use crate::toolkit::{Progress, Spawner, Subagent, SubagentRequest, ToolError, tool_list};
 
 impl Spawner for Sessions {

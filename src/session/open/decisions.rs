@@ -6,21 +6,21 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::capacity::shutting_down;
-use super::core::SessionCore;
-use super::message::{IncomingMessage, QueueChange, QueuedMessage};
-use super::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
-use super::turn::TurnHandle;
 use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::event::{Actor, Body};
 use crate::id::{MessageId, Seq, TurnId};
 use crate::session::agent_setting::AgentSetting;
 use crate::session::folds::queued_messages::LeftQueue;
+use crate::session::message::{IncomingMessage, QueueChange, QueuedMessage};
 use crate::session::open::{RemoteCall, Session};
 use crate::session::owner::lock;
+use crate::session::turn::TurnHandle;
+use crate::session::turn::capacity::shutting_down;
+use crate::session::turn::core::SessionCore;
+use crate::session::turn::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
 
-pub(crate) use super::new_turn::PromptRequest;
+pub(crate) use crate::session::turn::new_turn::PromptRequest;
 
 /// Maximum time that the next turn of a session waits, after the end of the previous turn, for the
 /// response to that turn's prompt.

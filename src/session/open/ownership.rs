@@ -5,16 +5,16 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use tokio::sync::{Mutex, MutexGuard, TryLockError, watch};
 
-use super::claims::{ClaimPurpose, Claims, SessionClaim};
-use super::lock;
 use crate::error::{Error, Result};
 use crate::event::{Body, Severity};
 use crate::id::Seq;
 use crate::session::events::log::SessionLog;
 use crate::session::events::signer::dropped_notice;
 use crate::session::folds::state::SessionState;
-use crate::session::work::message::IncomingMessage;
-use crate::session::work::turn::failed;
+use crate::session::message::IncomingMessage;
+use crate::session::owner::claims::{ClaimPurpose, Claims, SessionClaim};
+use crate::session::owner::lock;
+use crate::session::turn::failed;
 
 /// Ownership of an open session: the claim on it, and the generation of its log.
 ///

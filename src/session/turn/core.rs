@@ -3,14 +3,14 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::message::{IncomingMessage, QueueChange, QueuedMessage};
+use super::TurnHandle;
 use super::new_turn::{MessageDestination, NewTurn, Next, PromptRequest, QueuedPrompt};
-use super::turn::TurnHandle;
 use crate::content::Role;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Actor, Delivery};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
+use crate::session::message::{IncomingMessage, QueueChange, QueuedMessage};
 
 /// The work of a session: the running turn, and the messages and prompts that wait for it.
 ///

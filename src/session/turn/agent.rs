@@ -11,17 +11,17 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_setting::AgentSetting;
-use super::context_report::ContextReport;
-use super::events::log::SessionLog;
-use super::work::message::IncomingMessage;
-use super::work::turn::Turn;
+use super::Turn;
 use crate::config::{McpServer, Policy};
 use crate::content::{Part, StopReason, ToolCategory, ToolKind};
 use crate::context::commands::SlashCommand;
 use crate::error::{Error, Result};
 use crate::event::{Actor, SessionParent};
 use crate::id::{SessionId, ToolCallId};
+use crate::session::agent_setting::AgentSetting;
+use crate::session::context_report::ContextReport;
+use crate::session::events::log::SessionLog;
+use crate::session::message::IncomingMessage;
 
 /// The agent of one session. It lives as long as the session is open.
 pub trait Agent: Send + Sync + 'static {

@@ -8,15 +8,15 @@ use parking_lot::MutexGuard;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::artifacts;
-use super::clock::now_ms;
-use super::files::check_name;
-use super::open::{OpenSession, Session};
-use super::sessions::Sessions;
+use super::Sessions;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Severity};
 use crate::id::SessionId;
 use crate::limits;
+use crate::session::artifacts;
+use crate::session::clock::now_ms;
+use crate::session::files::check_name;
+use crate::session::open::{OpenSession, Session};
 
 impl Sessions {
     /// Closes a session: ends the running turn, removes message deltas and releases ownership.

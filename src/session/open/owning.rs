@@ -4,13 +4,13 @@ use parking_lot::MutexGuard;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::lock;
 use crate::error::{Error, Result};
 use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::session::events::log;
 use crate::session::open::OpenSession;
-use crate::session::work::core::SessionCore;
+use crate::session::owner::lock;
+use crate::session::turn::core::SessionCore;
 
 impl OpenSession {
     /// Ensures that this process owns the session, as [`Ownership::acquire`] does. A session that

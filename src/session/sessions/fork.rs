@@ -1,14 +1,14 @@
 //! Forking: a new session that starts with the events of another one.
 
-use super::agent::SessionSetup;
-use super::clock::now_ms;
-use super::events::signer::dropped_notice;
-use super::open::Session;
-use super::owner::claims::ClaimPurpose;
-use super::sessions::{Lineage, Sessions};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
+use crate::session::clock::now_ms;
+use crate::session::events::signer::dropped_notice;
+use crate::session::open::Session;
+use crate::session::owner::claims::ClaimPurpose;
+use crate::session::sessions::{Lineage, Sessions};
+use crate::session::turn::agent::SessionSetup;
 
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session

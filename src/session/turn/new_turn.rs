@@ -3,12 +3,12 @@
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::message::IncomingMessage;
-use super::turn::TurnHandle;
+use super::TurnHandle;
 use crate::content::BudgetLimits;
 use crate::error::Result;
 use crate::event::Actor;
 use crate::id::TurnId;
+use crate::session::message::IncomingMessage;
 
 /// The request that sent a prompt.
 #[derive(Clone, Debug)]

@@ -8,12 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::asking_turn::AskingTurn;
-use super::capacity::TurnPermit;
-use super::core::SessionCore;
 use super::decisions::refuse;
-use super::new_turn::NewTurn;
-use super::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message, rejection};
 use crate::content::{StopReason, plain_text};
 use crate::error::{Error, Result};
 use crate::event::{Body, CancelCause, Delivery, SessionChange, Severity};
@@ -22,6 +17,11 @@ use crate::session::events::log::committed;
 use crate::session::folds::turns::TurnRecord;
 use crate::session::open::Session;
 use crate::session::title::title_of;
+use crate::session::turn::asking_turn::AskingTurn;
+use crate::session::turn::capacity::TurnPermit;
+use crate::session::turn::core::SessionCore;
+use crate::session::turn::new_turn::NewTurn;
+use crate::session::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message, rejection};
 use crate::toolkit::Subagents;
 
 impl Session {

@@ -9,8 +9,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::broker::{Broker, PermissionAnswer};
-use super::deadline::{AnswerDeadline, DeadlineChange};
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, ToolStatus};
 use crate::event::{Actor, Body, PermissionOutcome, ToolChange};
@@ -19,9 +17,11 @@ use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
 use crate::permission::rules::stricter;
 use crate::session::events::log::SessionLog;
-use crate::session::subagents::ancestor::{Ancestor, agent_of};
-use crate::session::work::asking_turn::{AskingTurn, WaitingTurn};
-use crate::session::work::turn::Turn;
+use crate::session::permissions::broker::{Broker, PermissionAnswer};
+use crate::session::permissions::deadline::{AnswerDeadline, DeadlineChange};
+use crate::session::turn::Turn;
+use crate::session::turn::ancestor::{Ancestor, agent_of};
+use crate::session::turn::asking_turn::{AskingTurn, WaitingTurn};
 use crate::toolkit::OfferedReview;
 
 /// A permission request in one of the sessions in which it appears.

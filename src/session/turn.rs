@@ -1,5 +1,17 @@
 //! A turn: the work from a prompt to its stop reason, for the agent and for callers.
 
+pub(crate) mod agent;
+pub(super) mod ancestor;
+pub(crate) mod asking_turn;
+pub(crate) mod budget_owner;
+pub(super) mod capacity;
+#[doc(hidden)]
+pub mod core;
+#[doc(hidden)]
+pub mod new_turn;
+pub(super) mod request;
+pub(super) mod running_children;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +21,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::asking_turn::AskingTurn;
+use self::ancestor::Ancestor;
+use self::asking_turn::AskingTurn;
+use self::running_children::RunningChildren;
 use super::message::{IncomingMessage, QueuedMessage};
 use crate::content::{Cost, Part, StopReason, Usage};
 use crate::error::{Error, Result};
@@ -18,8 +32,6 @@ use crate::id::{MessageId, PermissionId, Seq, TurnId};
 use crate::session::attached_clients::AttachedClients;
 use crate::session::events::log::SessionLog;
 use crate::session::permissions::broker::Broker;
-use crate::session::subagents::ancestor::Ancestor;
-use crate::session::subagents::running_children::RunningChildren;
 use crate::toolkit::Subagents;
 
 /// Delivers steering messages to a turn; see [`Turn::steer`].
