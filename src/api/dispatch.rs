@@ -1,5 +1,7 @@
 //! How a call is described, routed and run.
 
+pub(super) mod agent_status;
+pub(super) mod app;
 pub(super) mod call_context;
 pub(super) mod call_order;
 pub(super) mod client;

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use serde_with::skip_serializing_none;
 
 use self::parts::{error_responses, header};
+use super::dispatch::agent_status::StatusChange;
 use super::dispatch::method::{MethodKind, MethodRow};
 use super::dispatch::route::Route;
 use super::dispatch::schemas::optional;
-use super::environment::agent_status::StatusChange;
 use super::table::METHODS;
 use crate::error::KINDS;
 use crate::event::Event;

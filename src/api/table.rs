@@ -1,29 +1,24 @@
 //! The method table. To add a method, add a struct to the file of its group and a row here.
 
+use super::comparison;
 use super::dispatch::method::MethodRow;
-use super::environment::agent_processes;
-use super::environment::auth_status;
-use super::environment::comparison;
-use super::environment::initialize;
-use super::environment::model_list;
-use super::environment::workspace;
-use super::environment::workspace_apply;
+use super::initialize;
+use super::models;
 use super::sessions::archive;
 use super::sessions::artifact;
-use super::sessions::attachment;
 use super::sessions::command_list;
 use super::sessions::configure;
-use super::sessions::context;
 use super::sessions::events;
 use super::sessions::file_search;
 use super::sessions::fork;
 use super::sessions::message_list;
-use super::sessions::options;
 use super::sessions::session;
 use super::sessions::session_list;
-use super::sessions::status;
 use super::sessions::title;
-use super::sessions::view;
+use super::sign_in;
+use super::status;
+use super::status::agent_processes;
+use super::turns::context;
 use super::turns::execute;
 use super::turns::message;
 use super::turns::permission;
@@ -31,13 +26,18 @@ use super::turns::prompt;
 use super::turns::queue;
 use super::turns::result;
 use super::turns::turn;
+use super::views::attachment;
+use super::views::options;
+use super::views::view;
+use super::workspaces;
+use super::workspaces::apply;
 
 /// All methods.
 pub static METHODS: [MethodRow; 54] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
-    MethodRow::new::<auth_status::AuthStatus>(),
+    MethodRow::new::<sign_in::AuthStatus>(),
     MethodRow::new::<session::NewSession>(),
     MethodRow::new::<session::LoadSession>(),
     MethodRow::new::<session::ResumeSession>(),
@@ -73,19 +73,19 @@ pub static METHODS: [MethodRow; 54] = [
     MethodRow::new::<status::ListTools>(),
     MethodRow::new::<status::ListAgents>(),
     MethodRow::new::<agent_processes::StopAgents>(),
-    MethodRow::new::<model_list::ListModels>(),
+    MethodRow::new::<models::ListModels>(),
     MethodRow::new::<status::GetStatus>(),
     MethodRow::new::<attachment::AddAttachment>(),
     MethodRow::new::<attachment::GetAttachment>(),
     MethodRow::new::<attachment::ListAttachments>(),
     MethodRow::new::<artifact::ListArtifacts>(),
     MethodRow::new::<artifact::GetArtifact>(),
-    MethodRow::new::<workspace::CreateWorkspace>(),
-    MethodRow::new::<workspace::ListWorkspaces>(),
-    MethodRow::new::<workspace::GetWorkspace>(),
-    MethodRow::new::<workspace::SetWorkspaceMetadata>(),
-    MethodRow::new::<workspace_apply::ApplyWorkspace>(),
-    MethodRow::new::<workspace::DeleteWorkspace>(),
+    MethodRow::new::<workspaces::CreateWorkspace>(),
+    MethodRow::new::<workspaces::ListWorkspaces>(),
+    MethodRow::new::<workspaces::GetWorkspace>(),
+    MethodRow::new::<workspaces::SetWorkspaceMetadata>(),
+    MethodRow::new::<apply::ApplyWorkspace>(),
+    MethodRow::new::<workspaces::DeleteWorkspace>(),
     MethodRow::new::<comparison::StartComparison>(),
     MethodRow::new::<events::FollowEvents>(),
 ];

@@ -1,5 +1,6 @@
 //! Methods for turns: prompts, messages, permission requests.
 
+pub(super) mod context;
 pub(super) mod execute;
 pub(super) mod message;
 pub(super) mod permission;

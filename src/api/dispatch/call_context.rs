@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_order::CallPlace;
 use super::client::Client;
-use crate::api::app::App;
+use crate::api::dispatch::app::App;
 use crate::error::{Error, Result};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::session::{RemoteCall, Session, Sessions, closed_before_call};

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_context::CallContext;
 use super::client::{Client, ClientRole};
-use crate::api::app::App;
-use crate::api::environment::agent_status::{AGENT_STATUS, StatusChange, StatusFollow};
+use crate::api::dispatch::agent_status::{AGENT_STATUS, StatusChange, StatusFollow};
+use crate::api::dispatch::app::App;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::id::{SessionId, TurnId};

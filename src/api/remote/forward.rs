@@ -1,5 +1,5 @@
-//! Runs calls in the process that owns their session: in this process, or in another one, to which
-//! the call is forwarded. The owner checks the rights of the caller again.
+//! Forwards a call to the process that owns its session. The owner checks the rights of the caller
+//! again.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,51 +11,18 @@ use tokio::time::Instant;
 use super::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
-use super::{placement, recover};
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
-use crate::api::dispatch::call_order::CallPlace;
-use crate::api::dispatch::method::{FollowChange, MethodKind, MethodRow, Reply, Scope};
+use crate::api::dispatch::method::{FollowChange, MethodKind, MethodRow, Reply};
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::limits;
 use crate::local_socket::{PeerConnection, PeerFailure};
-use crate::protocol::acp;
 use crate::rpc::message::error_from;
-use crate::session::{Session, Sessions, is_closed_before_call, is_not_owner};
+use crate::session::{Session, Sessions};
 use crate::task;
 
 /// How long the owner of an idle session may take to end its agent and to release it.
 const FORWARD_RELEASE: Duration = Duration::from_secs(5);
-
-impl MethodRow {
-    /// Runs a call in the process that [`MethodRow::scope`] requires. The call has its place in the
-    /// order of the calls to its session when this function returns. A panic is returned as an
-    /// error. A cancelled call returns [`Kind::Cancelled`], unless the method handles cancellation
-    /// itself.
-    pub(crate) fn run(&self, mut cx: CallContext, params: Value) -> impl Future<Output = Result<Reply<Value>>> + Send + use<'_> {
-        let id = match self.scope {
-            Scope::Here => None,
-            // Without an id, decoding the params fails.
-            Scope::Owner | Scope::OwnerOrReader | Scope::OwnerIfAny => params["sessionId"].as_str().map(SessionId::from),
-        };
-        let routed = id.map(|id| {
-            let place = cx.app.add_call(&id);
-            cx.place = Some(place.clone());
-            // A prompt that still looks for an owner is cancelled here.
-            if self.kind == MethodKind::Turn {
-                place.add_prompt(cx.cancel.clone());
-            }
-            (id, place)
-        });
-        async move {
-            let Some((id, place)) = routed else { return self.run_here(cx, params).await };
-            let cancel = cx.cancel.clone();
-            let outcome = self.guarded(&cancel, route(self, cx, &place, id, params)).await;
-            place.end();
-            outcome
-        }
-    }
-}
 
 /// Forwards a call to the session's owner. Returns `None` if no other process owns the session.
 pub(in crate::api) async fn call_owner(
@@ -78,143 +45,9 @@ pub(in crate::api) async fn call_owner(
     Ok(None)
 }
 
-/// Finds the owner of the session and runs the call there. Retries while the session changes its
-/// owner.
-async fn route(row: &MethodRow, mut cx: CallContext, place: &CallPlace, id: SessionId, params: Value) -> Result<Reply<Value>> {
-    cx.client.require_role(row.role)?;
-    if row.kind == MethodKind::Notification && cx.authorize(&id).await.is_ok() {
-        place.cancel_prompts();
-    }
-    let before = cx.opened(&id).map_or(0, |session| session.log.head());
-    let mut searched = Duration::ZERO;
-    loop {
-        let started = Instant::now();
-        let unreachable = match attempt(row, &cx, place, &id, &params).await {
-            Ok(Attempt::Done(reply)) => return Ok(*reply),
-            Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
-                return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
-            }
-            // The turn that the cancel applies to died with its owner. A repeated cancel could
-            // apply to a later prompt.
-            Ok(Attempt::NotOwner { accepted: true }) if row.kind == MethodKind::Notification => {
-                return Ok(Reply::new(Value::Null));
-            }
-            Ok(Attempt::NotOwner { accepted }) if searched < limits::FORWARD_SEARCH => {
-                place.set_refused();
-                if accepted {
-                    cx.repeated_after = Some(before);
-                }
-                tokio::time::sleep(limits::FORWARD_PAUSE).await;
-                searched += if accepted { limits::FORWARD_PAUSE } else { started.elapsed() };
-                continue;
-            }
-            Ok(Attempt::NotOwner { .. }) => {
-                let message = format!("the owner of session {id} did not accept the call");
-                Error::new(Kind::SessionBusy, message).hint("retry")
-            }
-            Err(error) => error,
-        };
-        return match unreachable.kind {
-            Kind::SessionBusy | Kind::Timeout if row.scope == Scope::OwnerOrReader => row.run_here(cx, params).await,
-            _ => Err(unreachable),
-        };
-    }
-}
-
-/// The outcome of one attempt to run a call.
-enum Attempt {
-    Done(Box<Reply<Value>>),
-    /// The session changed its owner during the attempt, and the call had no effect.
-    NotOwner {
-        /// The call waited in an owner.
-        accepted: bool,
-    },
-}
-
-impl Attempt {
-    const NOT_OWNER: Attempt = Attempt::NotOwner { accepted: false };
-
-    fn done(reply: Reply<Value>) -> Attempt {
-        Attempt::Done(Box::new(reply))
-    }
-}
-
-/// Runs the call once.
-async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &SessionId, params: &Value) -> Result<Attempt> {
-    place.is_next().await;
-    let run_here = async || {
-        earlier_messages_arrived(row, cx, None).await;
-        match row.run_here(cx.clone(), params.clone()).await {
-            Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => Ok(Attempt::NOT_OWNER),
-            outcome => outcome.map(Attempt::done),
-        }
-    };
-    // The method checks the access.
-    if cx.opened(id).is_some_and(|session| session.is_owned()) {
-        return run_here().await;
-    }
-    // The method returns the error of an unknown session, after it has checked its other params.
-    let Ok(sessions) = cx.authorize(id).await else { return run_here().await };
-    let session = match (sessions.opened(id), row.scope) {
-        (Some(session), _) if session.is_owned() => return run_here().await,
-        (Some(session), _) if session.has_owner_connection() => session,
-        (_, Scope::OwnerIfAny) => match sessions.other_owner(id).await? {
-            None => return run_here().await,
-            Some(_) => sessions.open_read_only(id).await?,
-        },
-        _ => {
-            // Invalid params are refused before the session is opened.
-            row.check(params.clone())?;
-            match placement::place(sessions, id).await {
-                Err(error) if row.adds_message => return Err(error),
-                // Calls that add no message also work in a process without the directory.
-                _ => {}
-            }
-            sessions.get(id).await?
-        }
-    };
-    if session.is_owned() {
-        return run_here().await;
-    }
-    let Some(connection) = connect(sessions, &session).await? else { return Ok(Attempt::NOT_OWNER) };
-    if row.kind == MethodKind::Turn && cx.client.prefers_ownership() {
-        if release(&connection, id).await {
-            session.set_owner_connection(None);
-            return if sessions.get(id).await?.is_owned() { run_here().await } else { Ok(Attempt::NOT_OWNER) };
-        }
-        if cx.client.needs_own_process {
-            let message = format!("session {id} is in use in another process, to which the flags of this command do not apply");
-            return Err(Error::new(Kind::SessionBusy, message).hint("retry when its turn has ended, or omit the flags"));
-        }
-    }
-    earlier_messages_arrived(row, cx, Some(&connection)).await;
-    let before = session.log.head();
-    let call = Call { row, cx, session: &session, connection };
-    match call.exchange(params).await {
-        Outcome::Reply(reply) => call.finish(*reply).await.map(Attempt::done),
-        Outcome::NotOwner { accepted } => Ok(Attempt::NotOwner { accepted }),
-        Outcome::Failed(PeerFailure::Closed) if call.connection.refusal().is_none() => {
-            let called = &call.connection.address;
-            let recovered = if row.adds_message { recover::outcome(cx, row, id, called, before).await? } else { None };
-            Ok(recovered.map_or(Attempt::NotOwner { accepted: true }, Attempt::done))
-        }
-        Outcome::Failed(failure) => Err(call.failed(failure)),
-    }
-}
-
-/// Waits until the earlier messages of this process have arrived, except on `connection`: an owner
-/// that ends refuses messages in any order. Returns at once for a call that adds no message.
-async fn earlier_messages_arrived(row: &MethodRow, cx: &CallContext, connection: Option<&Arc<PeerConnection>>) {
-    let Some(place) = cx.place.as_ref().filter(|_| row.adds_message) else { return };
-    tokio::select! {
-        () = place.earlier_messages_arrived(connection) => {}
-        () = cx.cancel.cancelled() => {}
-    }
-}
-
 /// Connects to the owner of the session. Returns `None` if no process owns the session, or if the
 /// owner no longer listens.
-async fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<PeerConnection>>> {
+pub(in crate::api) async fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<PeerConnection>>> {
     if let Some(connection) = session.owner_connection() {
         return Ok(Some(connection));
     }
@@ -234,21 +67,22 @@ async fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<Pe
 }
 
 /// Asks the owner to release an idle session. Returns whether it did.
-async fn release(connection: &PeerConnection, id: &SessionId) -> bool {
+pub(in crate::api) async fn release(connection: &PeerConnection, id: &SessionId) -> bool {
     let asked = connection.request(RELEASE, Release { session: id.clone() });
     matches!(tokio::time::timeout(FORWARD_RELEASE, asked).await, Ok(Ok(Value::Bool(true))))
 }
 
 /// A call on its way to the owner of its session.
-struct Call<'a> {
-    row: &'a MethodRow,
-    cx: &'a CallContext,
+pub(in crate::api) struct Call<'a> {
+    pub row: &'a MethodRow,
+    pub cx: &'a CallContext,
     /// The session, open for reading in this process.
-    session: &'a Session,
-    connection: Arc<PeerConnection>,
+    pub session: &'a Session,
+    pub connection: Arc<PeerConnection>,
 }
 
-enum Outcome {
+/// The end of a call to the owner of its session.
+pub(in crate::api) enum Outcome {
     Reply(Box<Reply<Value>>),
     NotOwner { accepted: bool },
     Failed(PeerFailure),
@@ -256,7 +90,7 @@ enum Outcome {
 
 impl Call<'_> {
     /// Sends the call and waits for the reply.
-    async fn exchange(&self, params: &Value) -> Outcome {
+    pub(in crate::api) async fn exchange(&self, params: &Value) -> Outcome {
         let mut notifications = self.connection.new_call();
         let call = ForwardedCall {
             call: notifications.call,
@@ -351,7 +185,7 @@ impl Call<'_> {
     }
 
     /// Makes the events that the reply follows visible here, before the reply is returned.
-    async fn finish(&self, mut reply: Reply<Value>) -> Result<Reply<Value>> {
+    pub(in crate::api) async fn finish(&self, mut reply: Reply<Value>) -> Result<Reply<Value>> {
         self.catch_up(reply.after.as_ref().filter(|_| reply.follow.is_none()).map_or(Seq::MAX, |(_, seq)| *seq)).await;
         let sessions = self.cx.app.sessions().await?;
         match &reply.follow {
@@ -382,7 +216,7 @@ impl Call<'_> {
 
     /// Converts the failure of a call to an error: the owner refused the connection or the call, or
     /// it ended during the call, so that the effect of the call is unknown.
-    fn failed(&self, failure: PeerFailure) -> Error {
+    pub(in crate::api) fn failed(&self, failure: PeerFailure) -> Error {
         match (failure, self.connection.refusal()) {
             // A call that was sent with the greeting is handled once the process continues.
             (_, Some(refusal)) if refusal.kind == Kind::Timeout => self.timed_out(),

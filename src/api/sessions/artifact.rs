@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::files::{FileParams, FileView, FilesParams, blocking};
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
+use crate::api::views::files::{FileParams, FileView, FilesParams, blocking};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;

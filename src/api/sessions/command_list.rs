@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::view::GetSessionParams;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
+use crate::api::views::view::GetSessionParams;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::{config_options, modes};
-use super::system_prompt::SystemPromptChange;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::method::{FollowChange, Method, Reply};
 use crate::api::dispatch::params::decode_meta;
 use crate::api::dispatch::route::Route;
-use crate::api::environment::mcp_servers::mcp_servers;
+use crate::api::views::mcp_servers::mcp_servers;
+use crate::api::views::options::{config_options, modes};
+use crate::api::views::system_prompt::SystemPromptChange;
 use crate::error::Result;
 use crate::event::SessionChange;
 use crate::id::SessionId;

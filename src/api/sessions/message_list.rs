@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::view::PageParams;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
+use crate::api::views::view::PageParams;
 use crate::content::{Location, Part, Role, ToolKind, ToolLabel, ToolStatus};
 use crate::error::Result;
 use crate::event::{Body, Event, MessageExtra};

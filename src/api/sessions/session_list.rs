@@ -6,7 +6,6 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::view::Activity;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::convert::{acp_id, into_meta};
@@ -15,6 +14,7 @@ use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::params::decode_meta;
 use crate::api::dispatch::route::Route;
 use crate::api::dispatch::schemas::inlined;
+use crate::api::views::view::Activity;
 use crate::error::{Error, Result};
 use crate::event::timestamp;
 use crate::id::SessionId;

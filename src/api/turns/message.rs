@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
-use crate::api::sessions::attachment::with_attachments;
+use crate::api::views::attachment::with_attachments;
 use crate::content::{Part, Role};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Delivery, MessageExtra};

@@ -1,6 +1,6 @@
 //! `session/prompt`, which answers when its turn ends, and `session/cancel`.
 
-use crate::api::sessions::attachment::with_attachments;
+use crate::api::views::attachment::with_attachments;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::api::dispatch::call_context::TurnStart;
 use crate::api::dispatch::convert::{into_meta, session_id};
 use crate::api::dispatch::method::{Method, MethodKind, Reply, Scope};
 use crate::api::dispatch::route::Route;
-use crate::api::sessions::budget;
+use crate::api::views::budget;
 use crate::content::{BudgetLimits, Part};
 use crate::error::{Error, Result};
 use crate::id::SessionId;

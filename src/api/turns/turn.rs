@@ -8,7 +8,7 @@ use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::api::sessions::view::PageParams;
+use crate::api::views::view::PageParams;
 use crate::content::{Cost, StopReason, Usage};
 use crate::error::Result;
 use crate::event::{Actor, CancelCause};

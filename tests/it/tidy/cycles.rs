@@ -14,7 +14,6 @@ type ListedCycle = (&'static str, &'static str);
 /// module can be read from the lowest to the highest.
 const FOLDER_CYCLES: &[ListedCycle] = &[
     ("agent", "calls environment input mcp programs providers services turn"),
-    ("api", "app dispatch environment remote sessions turns"),
     ("cli", "agents chat errors flags projects prompt_runner run run_options servers sessions terminal"),
     ("hub", "conversation opencode"),
 ];

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::api::app::App;
+use crate::api::dispatch::app::App;
 use crate::content::AgentStatus;
 use crate::error::Result;
 use crate::hub::TerminalSession;

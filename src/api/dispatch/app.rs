@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::dispatch::call_order::{CallPlace, SessionCalls};
+use super::call_order::{CallPlace, SessionCalls};
 use crate::agent::Services;
 use crate::cluster::Cluster;
 use crate::config::{DataPaths, Durability};

@@ -1,5 +1,7 @@
 //! Lists of tools and agents, and the status of the process.
 
+pub(super) mod agent_processes;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,15 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::options::modes_with;
+use super::views::options::modes_with;
 use crate::agent::{offered, task_agents};
+use crate::api::dispatch::agent_status::StatusSnapshot;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::api::environment::agent_processes;
-use crate::api::environment::agent_status::StatusSnapshot;
 use crate::config::{Policy, mask_urls};
 use crate::content::{AgentStatus, ToolCategory, ToolKind};
 use crate::error::Result;

@@ -1,5 +1,7 @@
 //! Workspaces: git worktrees for sessions (docs/WORKSPACES.md).
 
+pub(super) mod apply;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::api::sessions::view::{Activity, SessionStatus};
+use crate::api::views::view::{Activity, SessionStatus};
 use crate::config::{ProgramKind, ProjectProgram, Trust};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::app::App;
+use crate::api::dispatch::app::App;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::{Client, ClientDescription, ClientRole};
 use crate::api::dispatch::directories::directory;

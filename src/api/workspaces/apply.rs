@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::workspace::{WorkspaceSession, ids, require_idle, sessions_in, workspace, worktrees};
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::api::sessions::session::COMPARISON;
+use crate::api::workspaces::{WorkspaceSession, ids, require_idle, sessions_in, workspace, worktrees};
 use crate::error::Result;
 use crate::limits;
 use crate::store::WorkspaceRow;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use crate::api::app::App;
+use crate::api::dispatch::app::App;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::Client;
 use crate::api::dispatch::convert::session_id;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use serde_with::skip_serializing_none;
 
-use super::workspace::{self, worktrees};
+use super::workspaces::{self, worktrees};
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::convert::session_id;
 use crate::api::dispatch::directories::directory;
@@ -170,7 +170,7 @@ impl NewComparison {
     /// Creates a workspace and a session in it.
     async fn open(&self, cx: &CallContext, agent: String) -> Result<ComparedAgent> {
         let name = WorktreeName::of_words(&format!("{agent} {}", self.title));
-        let CreatedWorktree { row, warnings } = workspace::create(cx, Some(&self.cwd), name, None, self.base.clone()).await?;
+        let CreatedWorktree { row, warnings } = workspaces::create(cx, Some(&self.cwd), name, None, self.base.clone()).await?;
         let metadata = json!({ COMPARISON: self.id, "agent": agent, "title": self.title });
         if let Value::Object(metadata) = metadata {
             worktrees(cx).await?.change_metadata(&row, &metadata).await?;
