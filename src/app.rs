@@ -6,12 +6,12 @@ mod transports;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::{Models, Services};
 use crate::api::App;
 use crate::config::{DEPTH_VARIABLE, DataPaths, Environment, HIDDEN_VARIABLE, LoadedSettings, Overrides, load_project, load_user};
 use crate::error::{Error, Result};
 use crate::hub::Hub;
 use crate::process::{GIT_DIR_VARIABLES, LeaseDeadline, ProcessLauncher};
+use crate::runtime::{Models, Services};
 use crate::session::Capacity;
 use crate::tools::Tools;
 #[cfg(feature = "http")]

@@ -60,9 +60,10 @@ pub(crate) use terminal_command::{HookServer, terminal_command};
 pub(crate) use terminal_sessions::workspace_of_header;
 pub use terminal_sessions::{TERMINAL_KEPT, TERMINAL_SILENT, TerminalHook, TerminalSession, TerminalSessions};
 
-use crate::agent::{NativeAgents, Services};
+use crate::agent::NativeAgents;
 use crate::config::worktrees_in;
 use crate::error::Result;
+use crate::runtime::Services;
 use crate::session::{Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, SessionSetup};
 use crate::workspace::real_path;
 use session_settings::SessionSettings;

@@ -1,9 +1,6 @@
 //! The modules of the library that its own binary, tests and benches use. They are not part of the
 //! interface, and any version may change them.
 
-pub mod agent {
-    pub use crate::agent::*;
-}
 pub mod api {
     pub use crate::api::*;
 }
@@ -59,6 +56,9 @@ pub mod process {
 }
 pub mod rpc {
     pub use crate::rpc::*;
+}
+pub mod runtime {
+    pub use crate::runtime::*;
 }
 pub mod session {
     pub use crate::session::*;

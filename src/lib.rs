@@ -85,6 +85,7 @@ mod process;
 mod protocol;
 mod remote;
 mod rpc;
+mod runtime;
 mod session;
 mod similar_names;
 mod stdio;

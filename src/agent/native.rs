@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::input::messages;
-use super::services::Services;
+use super::messages;
+use super::native_agent::NativeAgent;
+use super::request::{report, request};
+use super::run;
 use super::setup;
-use super::turn::native_agent::NativeAgent;
-use super::turn::request::{report, request};
-use super::turn::run;
 use crate::config::{McpServer, NATIVE};
 use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
+use crate::runtime::services::Services;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{

@@ -3,10 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::environment::session_environment::SessionEnvironment;
-use super::environment::tool_offer::ToolOffer;
-use super::input::prompt::{SystemPrompt, without_session};
-use super::services::Services;
+use super::prompt::{SystemPrompt, without_session};
 use crate::config::{Policy, model_settings};
 use crate::error::Result;
 use crate::model::{Model, ToolSpec};
@@ -14,6 +11,9 @@ use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{PermissionRequest, Rules, decide};
+use crate::runtime::environment::session_environment::SessionEnvironment;
+use crate::runtime::environment::tool_offer::ToolOffer;
+use crate::runtime::services::Services;
 use crate::session::{AgentSetup, OfferedTool, SessionLog};
 use crate::toolkit::AnyTool;
 

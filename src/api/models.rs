@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::agent::{ModelSource, OfferedModel, Refresh, RefreshedList};
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
@@ -12,6 +11,7 @@ use crate::api::dispatch::route::Route;
 use crate::config::{Ability, Price};
 use crate::error::Result;
 use crate::event::timestamp;
+use crate::runtime::{ModelSource, OfferedModel, Refresh, RefreshedList};
 
 /// Prices in US dollars per million tokens. `cacheRead` and `cacheWrite` default to `input`.
 #[skip_serializing_none]

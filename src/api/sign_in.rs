@@ -1,11 +1,11 @@
 //! `auth/status`.
 
-use crate::agent::LoginState;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::error::Result;
 use crate::protocol::acp;
+use crate::runtime::LoginState;
 
 /// The method `auth/status`.
 pub(crate) struct AuthStatus;

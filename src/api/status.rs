@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use super::views::options::modes_with;
-use crate::agent::{offered, task_agents};
+use crate::agent::offered;
 use crate::api::dispatch::agent_status::StatusSnapshot;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
@@ -26,6 +26,7 @@ use crate::hub::TerminalSession;
 use crate::id::SessionId;
 use crate::permission::rules::Rules;
 use crate::protocol::acp;
+use crate::runtime::task_agents;
 use crate::session::{AgentInfo, HostedProcess, OfferedTool};
 use crate::toolkit::AnyTool;
 use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};

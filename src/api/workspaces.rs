@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
-use crate::agent::confinement;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
@@ -22,6 +21,7 @@ use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::process::Command;
+use crate::runtime::confinement;
 use crate::session::clock::now_ms;
 use crate::store::WorkspaceRow;
 use crate::worktrees::{

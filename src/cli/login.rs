@@ -9,13 +9,13 @@ use super::errors::INTERRUPTED;
 use super::login_flags::LoginOptions;
 use super::terminal::lines::TerminalLines;
 use super::terminal::output::{print, print_json, print_stderr};
-use crate::agent::{model_error, provider_names};
 use crate::api::App;
 use crate::app::on_signal;
 use crate::config::{Settings, most_similar};
 use crate::error::{Error, Result};
 use crate::limits::KEY_BYTES_MAX;
 use crate::model::{Cause, listing};
+use crate::runtime::{model_error, provider_names};
 use crate::terminal_text::output_line;
 
 /// Runs `nuncio login`. Returns the exit code.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::errors::report;
 use super::flags::ModelsOptions;
 use super::terminal::output::{print, print_json};
-use crate::agent::{ModelSource, Refresh, model_error, provider_names};
 use crate::api::{App, ModelList, ModelView, PriceView};
 use crate::config::Ability;
 use crate::error::{Error, Result};
+use crate::runtime::{ModelSource, Refresh, model_error, provider_names};
 
 /// Runs `nuncio models`. Errors of single providers are printed to standard error. Returns exit
 /// code 3 if no provider returned a list and none is cached.

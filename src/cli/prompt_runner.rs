@@ -23,7 +23,6 @@ use super::terminal::output::{print_event, print_question, print_rendered, print
 use super::terminal::remarks::hosted_agent;
 use super::terminal::renderer::RenderedText;
 use super::terminal::status_line::StatusLine;
-use crate::agent::StartingServers;
 use crate::api::Prompt;
 use crate::content::BudgetLimits;
 use crate::error::Result;
@@ -31,6 +30,7 @@ use crate::event::{Actor, Body, Event};
 use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
+use crate::runtime::StartingServers;
 use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
 /// Runs prompts in a session and shows its events.

@@ -13,9 +13,9 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use parking_lot::Mutex;
 
 use super::tokens::Tokens;
-use crate::agent::{AgentTokens, McpAccess};
 use crate::api::{Client, ClientRole};
 use crate::error::{Error, Kind, Result};
+use crate::runtime::{AgentTokens, McpAccess};
 use crate::workspace::real_path;
 
 /// Maximum number of failed logins in a burst. Further failed logins are rejected as

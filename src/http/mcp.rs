@@ -14,8 +14,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use super::params;
 use super::response::ApiError;
 use super::state::StateExtension;
-use crate::agent::McpAccess;
 use crate::mcp_server::ToolServer;
+use crate::runtime::McpAccess;
 
 /// The path of the route.
 pub(crate) const PATH: &str = "/mcp";

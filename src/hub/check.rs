@@ -13,11 +13,11 @@ use super::process::not_logged_in;
 use super::protocols::LoginStatus;
 use super::registry;
 use super::reported_version;
-use crate::agent::Services;
 use crate::config::HostedAgent;
 use crate::error::{Kind, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
+use crate::runtime::Services;
 use crate::workspace::create_private_dir;
 
 /// Maximum time of a command that reports the login of a hosted agent.

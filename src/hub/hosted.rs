@@ -15,11 +15,11 @@ use super::hosted_session::HostedSession;
 use super::hosted_turn::HostedTurn;
 use super::registry;
 use super::session_settings::SessionSettings;
-use crate::agent::TurnBudget;
 use crate::config::McpServer;
 use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
+use crate::runtime::TurnBudget;
 use crate::session::context_report::{ContextReport, ContextSources};
 use crate::session::{Agent, AgentOption, AgentSetting, CommandRequest, CommandResult, HostedProcess, SessionLog, Turn};
 

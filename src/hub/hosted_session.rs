@@ -16,9 +16,9 @@ use super::process_handle::{ProcessHandle, ProcessSlot};
 use super::process_record::ProcessRecord;
 use super::start::LiveSetup;
 use super::turn_commands::TurnCommands;
-use crate::agent::{AgentToken, Services};
 use crate::config::McpServer;
 use crate::event::timestamp;
+use crate::runtime::{AgentToken, Services};
 use crate::session::{ExternalTurnStarter, HostedProcess, SessionSetup};
 use crate::task;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::agent::{AgentToken, McpAccess, Services};
 use crate::config::{McpServer, NATIVE, SESSION_VARIABLE, SecretText};
 use crate::error::{Error, Result};
 use crate::options::Mode;
+use crate::runtime::{AgentToken, McpAccess, Services};
 
 /// The MCP servers for an agent.
 #[derive(Default)]

@@ -1,12 +1,12 @@
 //! Agents that act by their own rules: nuncio's rules have no effect on calls about which an agent
 //! does not ask.
 
-use crate::agent::Services;
 use crate::config::AccessKind;
 use crate::error::{Error, Kind, Result};
 use crate::options::Mode;
 use crate::permission::rules::{Rules, denies_some};
 use crate::process::Command;
+use crate::runtime::Services;
 
 /// The settings of an agent that decide whether it asks.
 pub(super) struct AskingSettings<'a> {

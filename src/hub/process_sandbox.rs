@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use super::process::unavailable;
-use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, SandboxMode};
 use crate::error::Result;
 use crate::process::{Command, Sandbox};
+use crate::runtime::Services;
 use crate::workspace::{create_private_dir, linked_git_dirs, real_path, real_writable};
 
 /// A directory in which agents keep their state.

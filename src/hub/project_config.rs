@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::conversation::OpenInput;
 use super::process::unavailable;
-use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
 use crate::process::Command;
+use crate::runtime::Services;
 use crate::workspace::{create_private_dir, read_small, read_small_text, replace_private};
 
 /// Gemini CLI ignores the settings, the `.env` files and the MCP servers of an untrusted directory.

@@ -16,12 +16,12 @@ use super::process_handle::ProcessSlot;
 use super::project_files::project_files;
 use super::session_settings::SessionSettings;
 use super::{attach, process::unavailable, project_config, reported_version};
-use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent, Trust};
 use crate::content::Cost;
 use crate::error::{Error, Kind, Result};
 use crate::options::Mode;
 use crate::process::{Command, find_program};
+use crate::runtime::Services;
 use crate::session::AgentInfo;
 use crate::toolkit::git::quoted;
 

@@ -11,10 +11,10 @@ use super::process_handle::ProcessSlot;
 use super::process_sandbox::ProcessSandbox;
 use super::registry;
 use super::session_settings::SessionSettings;
-use crate::agent::{AgentToken, McpAccess, Models, Services};
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, LoadedSettings, McpServer, SandboxMode};
 use crate::error::Result;
 use crate::process::Command;
+use crate::runtime::{AgentToken, McpAccess, Models, Services};
 use crate::session::{SessionSetup, Turn};
 
 /// The properties of the session with which a process is started.

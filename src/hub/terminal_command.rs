@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::process::unavailable;
 use super::registry;
-use crate::agent::Services;
 use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
 use crate::process::Command;
+use crate::runtime::Services;
 use crate::web::Destination;
 use crate::workspace::{create_private_dir, read_small_text, replace_private};
 

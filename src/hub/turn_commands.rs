@@ -13,7 +13,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::turn_environment::TurnEnvironment;
-use crate::agent::{CallHost, CallOrigin, Question, ToolCall, ToolUse};
 use crate::config::{Policy, Rule};
 use crate::content::{ToolStatus, plain_text};
 use crate::error::{Error, Kind, Result};
@@ -21,6 +20,7 @@ use crate::event::Body;
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
+use crate::runtime::{CallHost, CallOrigin, Question, ToolCall, ToolUse};
 use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
 use crate::toolkit::{ClientAccess, Progress, Subagents};
 

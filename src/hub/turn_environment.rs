@@ -8,13 +8,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::agent::{ForeignCallHooks, Services, SessionEnvironment};
 use crate::config::{AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE};
 use crate::content::ToolStatus;
 use crate::error::Result;
 use crate::event::SessionParent;
 use crate::hooks::HookTool;
 use crate::id::ToolCallId;
+use crate::runtime::{ForeignCallHooks, Services, SessionEnvironment};
 use crate::session::Turn;
 use crate::task;
 

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::turn_environment::TurnEnvironment;
-use crate::agent::{NOT_REVIEWED, review_changes, review_notice};
 use crate::config::{LoadedSettings, ReviewMode, excludes};
 use crate::content::listed;
 use crate::error::Result;
 use crate::event::Severity;
 use crate::limits;
+use crate::runtime::{NOT_REVIEWED, review_changes, review_notice};
 use crate::session::Turn;
 use crate::task;
 use crate::toolkit::TurnFile;

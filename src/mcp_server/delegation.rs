@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{FormChannel, PermissionForms};
 use super::server::ToolServer;
-use crate::agent::{SessionInUse, TargetWatch, task_agents};
 use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOption, SetMode};
 use crate::config::{NATIVE, Policy};
 use crate::content::WorkProblems;
@@ -24,6 +23,7 @@ use crate::local::{LocalClient, LocalEvents};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
 use crate::protocol::acp;
+use crate::runtime::{SessionInUse, TargetWatch, task_agents};
 use crate::session::WorkView;
 use crate::session::permissions::broker::Responder;
 use crate::tools::task::TaskAgent;

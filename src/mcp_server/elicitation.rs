@@ -12,13 +12,13 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::server::{PRINCIPAL, ToolServer};
-use crate::agent::InputRounds;
 use crate::api::{AnswerPermission, AnswerPermissionParams, App};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, plain_text, shortened};
 use crate::event::PermissionOutcome;
 use crate::id::{PermissionId, SessionId};
 use crate::local::LocalClient;
 use crate::patch::{Side, unified_diff};
+use crate::runtime::InputRounds;
 use crate::workspace::one_line;
 
 /// Maximum size of the message of a permission request of `nuncio mcp serve`, in bytes.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::agent::McpAccess;
 use crate::api::App;
 use crate::local::LocalClient;
 use crate::options::Mode;
+use crate::runtime::McpAccess;
 
 /// The identity of the clients of the server in the logs of sessions.
 pub(super) const PRINCIPAL: &str = "mcp";

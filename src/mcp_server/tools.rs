@@ -13,13 +13,13 @@ use super::elicitation::FormChannel;
 use super::inputs::{DeleteInput, ExecuteInput, MetadataInput, SetMetadataInput, StatusInput};
 use super::schema::{description, schema};
 use super::server::ToolServer;
-use crate::agent::{DelegateCall, McpAccess, ProgressTarget, check_depth};
 use crate::api::{CreateWorkspaceParams, method};
 use crate::config::{worktree_origin, worktrees_in};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::options::Mode;
+use crate::runtime::{DelegateCall, McpAccess, ProgressTarget, check_depth};
 
 /// A tool of the server. The description is the doc comment of the input's type.
 pub(super) struct ServedTool {

@@ -5,7 +5,6 @@
 extern crate harness;
 
 mod actor;
-mod agent;
 mod budget;
 mod claims;
 mod config;
@@ -26,6 +25,7 @@ mod process;
 mod providers;
 mod random;
 mod rpc;
+mod runtime;
 mod schema;
 mod session;
 mod session_core;

@@ -12,7 +12,6 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::call_order::{CallPlace, SessionCalls};
-use crate::agent::Services;
 use crate::cluster::Cluster;
 use crate::config::{DataPaths, Durability};
 use crate::error::{Error, Kind, Result};
@@ -21,6 +20,7 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::ServePeers;
 use crate::options::Mode;
+use crate::runtime::Services;
 use crate::session::{Agents, Capacity, NodeOptions, Sessions};
 use crate::store::Store;
 

@@ -11,13 +11,14 @@ use super::child_run::RunSetup;
 use super::line::{RunTokens, RunUse};
 use super::probe::{CalledTool, Probe, ProbeAnswer};
 use super::workbench::Workbench;
-use crate::agent::{SessionEnvironment, first_request, model_error};
+use crate::agent::first_request;
 use crate::api::App;
 use crate::app::{self, CommonArgs};
 use crate::config::Overrides;
 use crate::content::{StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::model::{Chunk, Request};
+use crate::runtime::{SessionEnvironment, model_error};
 use crate::tools::Tools;
 
 /// Sends the requests of probes, with the settings of the runs and in an empty directory.

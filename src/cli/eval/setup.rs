@@ -7,13 +7,13 @@ use super::child_run::RunSetup;
 use super::digest::{file_digest, short_digest};
 use super::line::Versions;
 use super::workbench::Workbench;
-use crate::agent::{Models, model_error};
 use crate::api::App;
 use crate::cli::eval_options::EvalOptions;
 use crate::config::NATIVE;
 use crate::error::{Error, Result};
 use crate::hub;
 use crate::model::providers::PROVIDERS;
+use crate::runtime::{Models, model_error};
 use crate::workspace::{create_private_dir, read_small, replace_private};
 
 /// The sections of the user's settings that are in the runs. Other sections name programs, servers

@@ -8,13 +8,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use crate::agent::SessionEnvironment;
 use crate::api::App;
 use crate::cli::servers::command::connect;
 use crate::config::{HookSettings, LoadedSettings, SandboxMode};
 use crate::hub::{self, KnownAgent};
 use crate::lsp;
 use crate::process::{Command, PLATFORM, Sandbox};
+use crate::runtime::SessionEnvironment;
 
 /// Maximum time of the programs that `nuncio doctor` starts.
 const DOCTOR_PROGRAMS: Duration = Duration::from_secs(15);

@@ -18,7 +18,7 @@ use super::recording::{
 };
 use super::session_log::{CallRecord, SessionRecord};
 use super::start_files::StartFiles;
-use crate::agent::{RecordedResult, UNATTENDED};
+use crate::agent::UNATTENDED;
 use crate::api::App;
 use crate::app::{self, Bootstrap};
 use crate::cli::sessions::session_id::resolve;
@@ -26,6 +26,7 @@ use crate::cli::terminal::output::{print, print_stderr};
 use crate::content::{StepOutcome, ToolCategory, ToolStatus, plain_text};
 use crate::error::{Error, Result};
 use crate::event::Body;
+use crate::runtime::RecordedResult;
 use crate::terminal_text::output_line;
 use crate::tools::Tools;
 

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::{Captures, Regex};
 
-use crate::agent::Models;
 use crate::api::App;
+use crate::runtime::Models;
 
 /// The texts that replace a secret, and the names of the user and the host.
 const KEY: &str = "masked-key";

@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::RecordedResult;
 use crate::content::{Part, PermissionOptionKind};
 use crate::error::{Error, Result};
 use crate::event::{Delivery, SessionChange};
 use crate::options::Mode;
+use crate::runtime::RecordedResult;
 
 /// Version of the format.
 const FORMAT: u32 = 1;

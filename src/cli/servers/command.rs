@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::file;
 use super::flags::{McpAddOptions, McpCommand};
 use super::login::{login, logout, unknown_server};
-use crate::agent::{SessionEnvironment, start_server};
 use crate::api::App;
 use crate::app::{self, Bootstrap};
 use crate::cli::mcp_serve;
@@ -19,6 +18,7 @@ use crate::config::{McpServer, SecretText, mask_urls};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::mcp::{Offer, State, describe_omitted};
+use crate::runtime::{SessionEnvironment, start_server};
 use crate::terminal_text::output_line;
 
 /// Runs `nuncio mcp`. Returns the exit code.

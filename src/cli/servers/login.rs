@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 
-use crate::agent::oauth_client;
 use crate::api::App;
 use crate::cli::terminal::output::{print, print_stderr};
 use crate::config::McpServer;
 use crate::error::{Error, Result};
 use crate::mcp::{LoginRequest, McpLogin, McpTokens};
+use crate::runtime::oauth_client;
 use crate::terminal_text::output_line;
 
 /// Signs in to a server. Returns the exit code.

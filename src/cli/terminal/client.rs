@@ -5,10 +5,10 @@ use std::path::Path;
 use futures_util::future::{BoxFuture, ready};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::agent::is_choice;
 use crate::content::{Form, FormAnswer};
 use crate::id::ToolCallId;
 use crate::limits;
+use crate::runtime::is_choice;
 use crate::toolkit::{ClientAccess, ClientRefusal, ClientTerminal, TerminalCommand};
 
 /// A form that the user fills in. Dropping `answer` cancels it.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::lines::TerminalLines;
 use super::output::print_stderr;
-use crate::agent::field_values;
 use crate::content::{Form, FormAnswer};
+use crate::runtime::field_values;
 use crate::terminal_text::{question, question_line};
 
 /// Asks for the value of each field. The end of the input declines the form.

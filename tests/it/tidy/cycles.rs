@@ -13,7 +13,6 @@ type ListedCycle = (&'static str, &'static str);
 /// `src/MODULE/NAME/` and `src/MODULE/NAME.rs`. The list only shrinks, until the folders of each
 /// module can be read from the lowest to the highest.
 const FOLDER_CYCLES: &[ListedCycle] = &[
-    ("agent", "calls environment input mcp programs providers services turn"),
     ("cli", "agents chat errors flags projects prompt_runner run run_options servers sessions terminal"),
     ("hub", "conversation opencode"),
 ];

@@ -1,0 +1,363 @@
+//! The permission check of a tool call: evaluates the rules and the mode, and requests a decision
+//! if they require one. Turns and `nuncio tool` share these checks.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::call_host::{CallHost, CallOutcome, Question};
+use crate::config::{AccessKind, Policy};
+use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
+use crate::event::{Actor, Body, PermissionOutcome};
+use crate::id::{PermissionId, ToolCallId};
+use crate::options::Mode;
+use crate::permission::git_acts::GitActs;
+use crate::permission::hidden::Hidden;
+use crate::permission::paths::AccessPath;
+use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide, remembered};
+use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
+use crate::runtime::environment::session_environment::SessionEnvironment;
+use crate::session::PermissionAnswer;
+use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
+use crate::web::Address;
+use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
+
+/// The permission check of one call.
+pub(in crate::runtime) struct Check<'a> {
+    pub host: &'a dyn CallHost,
+    pub environment: &'a SessionEnvironment,
+    pub id: &'a ToolCallId,
+    pub label: &'a ToolLabel,
+    /// True if nuncio makes the call: it is allowed unless a rule or the mode denies it.
+    pub automatic: bool,
+    pub context: &'a ToolContext,
+    pub prepared: &'a PreparedCall,
+    pub mode: Mode,
+    /// True if the mode should confine commands and the system cannot.
+    pub unconfined: bool,
+    pub rules: &'a Rules,
+    pub default: Policy,
+    pub timeout: Duration,
+}
+
+impl Check<'_> {
+    /// Evaluates the rules and the mode, and requests permission if they require it. Returns the
+    /// user's decisions about parts of an allowed call, or how a refused call ends.
+    pub(in crate::runtime) async fn decide(&self) -> Result<Option<CallReview>, CallOutcome> {
+        let request = request(self.prepared, self.context);
+        // If commands cannot be confined, they are asked about as in the mode `accept-edits`.
+        let mode = if self.exposes_files() { Mode::AcceptEdits } else { self.mode };
+        let mut decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
+        let unasked = self.unasked_git_acts(&request).await;
+        if decision.policy == Policy::Allow && !unasked.is_empty() {
+            let request = PermissionRequest { unasked, ..request.clone() };
+            decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
+            if decision.policy == Policy::Ask {
+                return self.ask_about_git(unasked, &request).await;
+            }
+        }
+        match decision.policy {
+            Policy::Allow => {
+                if let Some(rule) = decision.rule {
+                    self.record(PermissionOutcome::AllowOnce, Actor::Rule, Some(json!(rule))).await;
+                }
+                Ok(None)
+            }
+            Policy::Deny => {
+                let why = denial(&decision, self.mode);
+                let by = if decision.rule.is_some() { Actor::Rule } else { Actor::Mode };
+                self.record(PermissionOutcome::Denied, by, decision.rule.map(|rule| json!(rule))).await;
+                Err(CallOutcome::Denied(why))
+            }
+            Policy::Ask if self.automatic => {
+                self.record(PermissionOutcome::AllowOnce, Actor::VerifyAuto, None).await;
+                Ok(None)
+            }
+            Policy::Ask => {
+                let content = match self.prepared.preview(self.context).await {
+                    Ok(content) => content,
+                    // Return the error without asking: the call would fail, and the model may read
+                    // the cause.
+                    Err(error) if may_read(self.rules, self.mode, self.default, &request) => {
+                        return Err(CallOutcome::Failed(error.0));
+                    }
+                    Err(error) => vec![ToolContent::text(error.0)],
+                };
+                self.ask(content, &request).await
+            }
+        }
+    }
+
+    /// Returns the acts of git in the model's call that no message or instruction asks for.
+    async fn unasked_git_acts(&self, request: &PermissionRequest<'_>) -> GitActs {
+        let unasked = request.git_acts().without(self.host.asked_git_acts());
+        if unasked.is_empty() || self.automatic {
+            return GitActs::NONE;
+        }
+        unasked.without(self.environment.asked_git_acts().await)
+    }
+
+    /// Asks whether git may do what no message asks for. Without a client that can answer, the call
+    /// is denied, which is no failure of the turn.
+    async fn ask_about_git(&self, unasked: GitActs, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+        let names = unasked.names();
+        let why = ToolContent::text(format!("No message asks to {names}."));
+        let content = [vec![why], self.prepared.preview(self.context).await.unwrap_or_default()].concat();
+        let (permission_id, mut answer) = self.question(content, request).await;
+        if answer.is_unattended() {
+            answer.by = Actor::Unasked;
+        }
+        self.answered(permission_id, answer, Vec::new(), request).await.map_err(|refused| match refused {
+            CallOutcome::Denied(why) => CallOutcome::Denied(format!(
+                "{why}: the user did not ask to {names}. Leave the changes in the working tree, and say in your answer what is not done."
+            )),
+            ended => ended,
+        })
+    }
+
+    /// Returns whether the mode `auto` would let a command change files that the sandbox protects:
+    /// all of them, or git's control files.
+    fn exposes_files(&self) -> bool {
+        let runs = self.mode == Mode::Auto && !self.automatic && self.prepared.access.kind == AccessKind::Exec;
+        let sandbox = self.context.sandbox.as_ref().filter(|_| runs);
+        (runs && self.unconfined) || sandbox.is_some_and(|sandbox| sandbox.exposes_git(|| self.context.launcher.can_mount()))
+    }
+
+    /// Records a decision of a rule or of the mode.
+    async fn record(&self, outcome: PermissionOutcome, by: Actor, rule: Option<Value>) {
+        self.resolve(None, PermissionAnswer::without_choice(outcome, by, None), rule).await;
+    }
+
+    /// Records how the permission was decided. No need to wait: events are committed in order, and
+    /// the next commit of the call is awaited.
+    async fn resolve(&self, permission_id: Option<PermissionId>, answer: PermissionAnswer, rule: Option<Value>) {
+        self.host
+            .emit(Body::PermissionResolved {
+                permission_id,
+                tool_call_id: self.id.clone(),
+                tool: Some(self.label.clone()),
+                outcome: answer.outcome,
+                reason: answer.reason,
+                by: answer.by,
+                rule,
+            })
+            .await;
+    }
+
+    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+        let (permission_id, answer) = self.question(content.clone(), request).await;
+        self.answered(permission_id, answer, content, request).await
+    }
+
+    async fn question(
+        &self,
+        content: Vec<ToolContent>,
+        request: &PermissionRequest<'_>,
+    ) -> (Option<PermissionId>, PermissionAnswer) {
+        let review = self.prepared.properties.edits_files.then(|| offer(&content, self.prepared.resolved.len())).flatten();
+        let question = Question {
+            tool_call_id: self.id.clone(),
+            label: self.label.clone(),
+            content,
+            options: options(request),
+            review,
+            timeout: self.timeout,
+            cancel: self.context.cancel.clone(),
+        };
+        self.host.ask(question).await
+    }
+
+    /// Records an answer. `content` is what the answer's decisions about parts are about.
+    async fn answered(
+        &self,
+        permission_id: Option<PermissionId>,
+        answer: PermissionAnswer,
+        content: Vec<ToolContent>,
+        request: &PermissionRequest<'_>,
+    ) -> Result<Option<CallReview>, CallOutcome> {
+        let rule = match answer.outcome {
+            PermissionOutcome::AllowAlways => Some(remembered(Policy::Allow, request)),
+            PermissionOutcome::RejectAlways => Some(remembered(Policy::Deny, request)),
+            _ => None,
+        };
+        self.resolve(permission_id, answer.clone(), rule.map(|rule| json!(rule))).await;
+        let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        match answer.outcome {
+            PermissionOutcome::AllowOnce | PermissionOutcome::AllowAlways => {
+                let has_decisions = answer.review != ReviewAnswer::default();
+                Ok(has_decisions.then_some(CallReview { content, answer: answer.review }))
+            }
+            PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
+                Err(CallOutcome::Denied(format!("denied by the user{because}")))
+            }
+            PermissionOutcome::Denied if self.host.is_unanswered() => Err(CallOutcome::Cancelled),
+            PermissionOutcome::Denied => Err(CallOutcome::Denied(format!("denied{because}"))),
+            PermissionOutcome::Cancelled => Err(CallOutcome::Cancelled),
+        }
+    }
+}
+
+/// Builds the permission request of a call, which rules are matched against. Symlinks in its paths
+/// are resolved.
+pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
+    let (access, workspace) = (&prepared.access, &context.workspace);
+    let place = |resolved: &ResolvedPath| {
+        let writes = access.kind == AccessKind::Write;
+        let read_only = writes && is_read_only(&resolved.real);
+        let guarded = read_only || writes && workspace.is_protected(&resolved.real);
+        let readable = access.kind == AccessKind::Read && resolved.artifact;
+        let inside = (resolved.inside || readable) && !guarded;
+        let (real, written) = (resolved.real.clone(), resolved.path.clone());
+        AccessPath { real, written, cwd: workspace.cwd.clone(), inside, guarded, read_only }
+    };
+    let mut paths: Vec<AccessPath> = prepared.resolved.iter().map(place).collect();
+    let mut line =
+        access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
+    let here = prepared.resolved.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
+    if line.is_some() && paths.is_empty() && here != workspace.cwd {
+        paths.push(place(&workspace.resolve(&here.to_string_lossy())));
+    }
+    if let Some(line) = &mut line {
+        line.check_repositories(&here, |directory| workspace.has_own_repository(directory));
+    }
+    let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
+    let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
+    PermissionRequest {
+        tool: &prepared.name,
+        kind: access.kind,
+        paths,
+        line,
+        writes,
+        url: access.url.as_deref(),
+        definition: prepared.definition.as_deref(),
+        unasked: GitActs::NONE,
+    }
+}
+
+/// Returns shell assignments of the exported variables that decide which program a command runs.
+/// The assignments are put before the command.
+fn left_behind(context: &ToolContext) -> String {
+    let exported = context.start.exported.iter().map(|(name, value)| {
+        (name.to_string_lossy(), value.as_ref().map_or_else(Default::default, |value| value.to_string_lossy()))
+    });
+    exported.filter(|(name, _)| decides_what_runs(name)).map(|(name, value)| assignment(&name, &value)).collect()
+}
+
+/// Returns the filter for paths that rules hide from an allowed call that lists files.
+pub(crate) fn path_filter(rules: &Rules, prepared: &PreparedCall, context: &ToolContext) -> Option<PathFilter> {
+    if !prepared.properties.lists_files {
+        return None;
+    }
+    let asked = asks_about(rules, &request(prepared, context));
+    Hidden::from_rules(rules, &prepared.name, &context.workspace.cwd, asked)
+        .map(|hidden| Arc::new(move |real: &Path| hidden.hides(real)) as PathFilter)
+}
+
+/// Returns the policy for redirects of an allowed call. The call may follow redirects to addresses
+/// that the rules allow. Where the rules ask, it may follow only redirects to the host of the
+/// original request.
+pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall) -> Option<RedirectPolicy> {
+    let asked = Address::parse(prepared.access.url.as_deref()?).ok()?;
+    let (rules, tool) = (rules.clone(), prepared.name.clone());
+    Some(Arc::new(move |next: &Address| {
+        let url = Some(next.as_str());
+        let request = PermissionRequest { url, ..PermissionRequest::new(&tool, AccessKind::Network) };
+        match decide(&rules, mode, default, &request).policy {
+            Policy::Allow => true,
+            Policy::Ask => next.host() == asked.host(),
+            Policy::Deny => false,
+        }
+    }))
+}
+
+/// Evaluates the rules for a call. If the call runs commands, rules for `bash` apply too, and
+/// denials and questions take precedence; a rule without a pattern does not allow its commands. If
+/// the call's result reveals file contents, rules that restrict reading those files apply too.
+pub(crate) fn evaluate(
+    rules: &Rules,
+    mode: Mode,
+    default: Policy,
+    prepared: &PreparedCall,
+    request: &PermissionRequest<'_>,
+) -> Decision {
+    let mut decision = decide(rules, mode, default, request);
+    if prepared.properties.runs_commands {
+        let as_bash = decide(rules, mode, default, &PermissionRequest { tool: "bash", ..request.clone() });
+        decision = match (decision.policy, as_bash.policy) {
+            (Policy::Deny, _) => decision,
+            (_, Policy::Deny) => as_bash,
+            (_, Policy::Ask) if as_bash.rule.is_some() => as_bash,
+            (Policy::Allow, Policy::Ask) if decision.rule.as_ref().is_some_and(|rule| rule.pattern.is_none()) => as_bash,
+            _ if decision.rule.is_some() => decision,
+            _ => as_bash,
+        };
+    }
+    if !prepared.properties.shows_content {
+        return decision;
+    }
+    let read = decide(rules, mode, default, &reading(request));
+    // The user was already shown this content when allowing the call in this session.
+    let known = decision.rule.as_ref().is_some_and(|rule| rules.session.contains(rule));
+    match (read.policy, decision.policy) {
+        (Policy::Deny, Policy::Allow | Policy::Ask) if read.rule.is_some() => read,
+        (Policy::Ask, Policy::Allow) if read.rule.is_some() && !known => read,
+        _ => decision,
+    }
+}
+
+fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
+    PermissionRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
+}
+
+/// Returns whether the model may read the files of a call. If so, an error from previewing the call
+/// is sent to the model without a permission request.
+fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
+    decide(rules, mode, default, &reading(request)).policy == Policy::Allow
+}
+
+/// Returns whether the model may read the files that a call names.
+pub(crate) fn may_read_files(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, context: &ToolContext) -> bool {
+    may_read(rules, mode, default, &request(prepared, context))
+}
+
+/// The reason of a denial by a rule.
+pub(crate) const DENIED_BY_RULE: &str = "denied by a rule in the settings";
+
+/// Returns whether a rule denies calls of the MCP tool `name`.
+pub(crate) fn denies_mcp_tool(rules: &Rules, name: &str) -> bool {
+    decide(rules, Mode::Auto, Policy::Allow, &PermissionRequest::new(name, AccessKind::Mcp)).policy == Policy::Deny
+}
+
+/// Returns the tool result of a denied call.
+fn denial(decision: &Decision, mode: Mode) -> String {
+    debug_assert_eq!(decision.policy, Policy::Deny);
+    match (&decision.rule, mode) {
+        (Some(_), _) => DENIED_BY_RULE.into(),
+        (None, Mode::Plan) => "denied: mode plan does not allow changes or commands".into(),
+        (None, mode) => format!("denied by mode {}", mode.id()),
+    }
+}
+
+/// Returns the options of a permission request. An `always` option lasts for the session and covers
+/// exactly the requested call.
+fn options(request: &PermissionRequest<'_>) -> Vec<PermissionOption> {
+    let what = match (&request.line, request.paths.as_slice()) {
+        (Some(_), _) => "this command".to_string(),
+        (None, _) if request.url.is_some() => "this address".to_string(),
+        (None, [place]) => format!("{} on {}", request.tool, place.shown().display()),
+        (None, _) => request.tool.to_string(),
+    };
+    let option = |id: &str, name: String, kind| PermissionOption { option_id: id.into(), name, kind };
+    let mut options = vec![
+        option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
+        option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
+        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
+        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
+    ];
+    if !can_be_remembered(request) {
+        options.retain(|option| matches!(option.kind, PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce));
+    }
+    options
+}
