@@ -6,29 +6,28 @@ mod chat;
 mod completions;
 mod demo;
 mod dollars;
+mod editors;
 mod errors;
 mod eval;
-mod eval_options;
 mod first_start;
 mod flags;
 mod help;
 mod log_lines;
 mod logging;
 mod login;
-mod login_flags;
 mod man;
 mod mcp_serve;
 mod models;
 mod projects;
 mod prompt_runner;
 mod replay;
-mod replay_options;
 mod run;
-mod run_options;
 mod schema;
 mod serve;
 mod servers;
 mod sessions;
+mod settings_file;
+mod store_copy;
 mod terminal;
 mod token;
 mod tool;
@@ -51,12 +50,12 @@ use crate::config::{Environment, Overrides, Telemetry};
 use crate::error::{Error, Result};
 use crate::task;
 use errors::{exit_code, is_broken_pipe, report, report_usage};
+use flags::config_flags::ConfigCommand;
+use flags::login_flags::AcpCommand;
+use flags::run_options::ChatOptions;
+use flags::server_flags::McpCommand;
 use flags::{CliCommand, Flags, HttpArgs, SessionsCommand};
 use logging::LogStyle;
-use login_flags::AcpCommand;
-use projects::config_flags::ConfigCommand;
-use run_options::ChatOptions;
-use servers::flags::McpCommand;
 use terminal::lines::TerminalLines;
 use terminal::output::Colours;
 
@@ -147,8 +146,8 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Workspaces { command } => {
             on_worker(async move { projects::workspaces::run(app::build(bootstrap)?, command).await })
         }
-        CliCommand::Store { command } => on_runtime(projects::store_copy::run(bootstrap, command)),
-        CliCommand::Config { command } => sessions::inspect::config(&bootstrap, command),
+        CliCommand::Store { command } => on_runtime(store_copy::run(bootstrap, command)),
+        CliCommand::Config { command } => projects::config::config(&bootstrap, command),
         CliCommand::Trust { dir, yes, json, diff, command } => {
             on_runtime(projects::trust::run(&bootstrap, &dir, projects::trust::TrustFlags { yes, json, diff }, command))
         }

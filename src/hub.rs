@@ -19,6 +19,7 @@ mod mcp_servers;
 mod message_queue;
 mod open_requests;
 mod opencode;
+pub(super) mod opencode_server;
 mod options;
 mod own_rules;
 mod peer;

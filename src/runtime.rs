@@ -1,6 +1,6 @@
-//! The parts that agents share: settings, models and MCP servers of the process, the environment of
-//! a session, the path of a tool call, and the checks after a turn. The native agent, hosted agents,
-//! `nuncio tool` and the MCP server use them.
+//! The parts that agents share: settings, models and MCP servers of the process, the environment
+//! of a session, the path of a tool call, and the checks after a turn. The native agent, hosted
+//! agents, `nuncio tool` and the MCP server use them.
 
 pub mod calls;
 pub(crate) mod checks;

@@ -1,6 +1,5 @@
 //! Commands for hosted agents.
 
 pub(super) mod command;
-pub(super) mod compare;
 pub(super) mod exec;
 pub(super) mod file;

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::chat;
 use super::errors::DENIED;
+use super::flags::run_options::ChatOptions;
 use super::prompt_runner::PromptRunner;
 use super::prompt_runner::runner_output::RunnerOutput;
-use super::run_options::ChatOptions;
 use super::terminal::ask::Approver;
 use super::terminal::output::{Colours, print};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};

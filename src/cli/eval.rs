@@ -28,7 +28,7 @@ use self::setup::RunPlan;
 use self::task::{EvalTask, read_tasks, refusal};
 use self::workbench::Workbench;
 use super::errors::INTERRUPTED;
-use super::eval_options::EvalOptions;
+use super::flags::eval_options::EvalOptions;
 use super::terminal::output::{print, print_stderr};
 use crate::api::App;
 use crate::app::{self, Bootstrap};

@@ -1,20 +1,28 @@
 //! Command-line arguments and their help texts. The types have no doc comments of their own: clap
 //! prints a doc comment as help.
 
+pub(super) mod config_flags;
+pub(super) mod eval_options;
+pub(super) mod login_flags;
+pub(super) mod replay_options;
+pub(super) mod run_options;
+pub(super) mod server_flags;
+pub(super) mod workspace_flags;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use self::config_flags::ConfigCommand;
+use self::eval_options::EvalOptions;
+use self::login_flags::{AcpCommand, LoginOptions};
+use self::replay_options::ReplayOptions;
+use self::run_options::{ChatOptions, RunOptions};
+use self::server_flags::McpCommand;
+use self::workspace_flags::WorkspacesCommand;
 use super::agents::command::AgentsCommand;
-use super::eval_options::EvalOptions;
-use super::login_flags::{AcpCommand, LoginOptions};
-use super::projects::config_flags::ConfigCommand;
-use super::projects::store_copy::StoreCommand;
-use super::projects::workspace_flags::WorkspacesCommand;
-use super::replay_options::ReplayOptions;
-use super::run_options::{ChatOptions, RunOptions};
-use super::servers::flags::McpCommand;
+use super::store_copy::StoreCommand;
 use crate::app::CommonArgs;
 use crate::config::Overrides;
 use crate::error::Result;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::errors::INTERRUPTED;
-use super::login_flags::LoginOptions;
+use super::flags::login_flags::LoginOptions;
 use super::terminal::lines::TerminalLines;
 use super::terminal::output::{print, print_json, print_stderr};
 use crate::api::App;

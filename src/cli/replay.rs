@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use self::difference::{differences, shown};
 use self::expectation::Expectation;
 use self::player::play;
-use super::replay_options::ReplayOptions;
+use super::flags::replay_options::ReplayOptions;
 use super::terminal::output::print;
 use crate::config::Environment;
 use crate::error::{Error, Result};

@@ -2,6 +2,8 @@
 
 mod answer_schema;
 pub(super) mod attached_files;
+pub(super) mod compare;
+pub(super) mod input;
 mod message_file;
 pub(super) mod result;
 
@@ -12,17 +14,16 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use self::answer_schema::{AnswerSchema, without_fence};
+use self::input::RunInput;
 use self::message_file::MessageFile;
 use self::result::RunResult;
-use super::agents::compare;
 use super::errors::DENIED;
+use super::flags::run_options::{OutputFormat, RunOptions, SessionOptions};
 use super::prompt_runner::PromptRunner;
 use super::prompt_runner::runner_output::RunnerOutput;
-use super::run_options::{OutputFormat, RunOptions, SessionOptions};
 use super::sessions::command::last_of_user;
 use super::sessions::session_id::resolve;
 use super::terminal::ask::Approver;
-use super::terminal::input::{self, RunInput};
 use super::terminal::input_queue::InputQueue;
 use super::terminal::output::{Colours, print_json, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};

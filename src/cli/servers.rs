@@ -2,5 +2,4 @@
 
 pub(super) mod command;
 pub(super) mod file;
-pub(super) mod flags;
 pub(super) mod login;

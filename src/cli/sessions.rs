@@ -4,7 +4,6 @@ pub(super) mod command;
 pub(super) mod export;
 pub(super) mod export_line;
 pub(super) mod import;
-pub(super) mod inspect;
 pub(super) mod session_id;
 pub(super) mod session_list;
 pub(super) mod session_requests;

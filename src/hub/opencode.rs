@@ -4,10 +4,9 @@ mod calls;
 mod catalog;
 mod conversation;
 mod events;
-mod server;
 mod stream;
 mod tree;
 mod turn;
 
+pub(super) use crate::hub::opencode_server::OpencodeServers;
 pub(super) use conversation::open;
-pub(super) use server::OpencodeServers;

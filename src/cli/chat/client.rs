@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, App};
-use crate::cli::run_options::SessionOptions;
+use crate::cli::flags::run_options::SessionOptions;
 use crate::cli::sessions::session_id::resolve;
 use crate::config::Overrides;
 use crate::error::{Error, Result};

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::termios::ttyname;
 
 use super::composer::Composer;
-use super::notify::{RESTORE_TITLE, SAVE_TITLE};
+use crate::cli::terminal::notify::{RESTORE_TITLE, SAVE_TITLE};
 use crate::error::{Error, Result};
 
 /// Marks pasted text (DEC mode 2004), reports the focus (1004), and distinguishes Shift-Enter from

@@ -12,11 +12,11 @@ use super::composer::Composer;
 use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
-use super::notify::Notifier;
 use super::picker::SessionPicker;
 use super::question::ChatQuestion;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
 use crate::cli::terminal::lines::QUIET;
+use crate::cli::terminal::notify::Notifier;
 use crate::cli::terminal::renderer::TerminalRenderer;
 use crate::content::Cost;
 use crate::error::Error;
@@ -229,7 +229,7 @@ impl ChatView {
         };
         let directory = self.info.cwd.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let title = self.info.title.as_ref().unwrap_or(&directory);
-        let title = super::notify::title(&format!("{state}nuncio: {title}"));
+        let title = crate::cli::terminal::notify::title(&format!("{state}nuncio: {title}"));
         if title != self.title {
             self.control += &title;
             self.title = title;

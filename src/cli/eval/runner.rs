@@ -16,7 +16,7 @@ use super::snapshot::Snapshot;
 use super::task::EvalTask;
 use super::workbench::{Verdict, Workbench};
 use crate::app::on_signal;
-use crate::cli::eval_options::EvalOptions;
+use crate::cli::flags::eval_options::EvalOptions;
 use crate::cli::terminal::output::print_stderr;
 use crate::content::StopReason;
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ use super::digest::{file_digest, short_digest};
 use super::line::Versions;
 use super::workbench::Workbench;
 use crate::api::App;
-use crate::cli::eval_options::EvalOptions;
+use crate::cli::flags::eval_options::EvalOptions;
 use crate::config::NATIVE;
 use crate::error::{Error, Result};
 use crate::hub;

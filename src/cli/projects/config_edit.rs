@@ -6,9 +6,9 @@ use std::path::Path;
 
 use toml_edit::{Item, Key, TableLike, Value};
 
-use super::config_flags::ConfigFileCommand;
-use super::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, text};
 use crate::cli::errors::report;
+use crate::cli::flags::config_flags::ConfigFileCommand;
+use crate::cli::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, text};
 use crate::cli::terminal::editor::editor_command;
 use crate::cli::terminal::lines::TerminalLines;
 use crate::cli::terminal::output::print;

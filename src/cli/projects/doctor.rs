@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 
 use super::doctor_programs::{self, Finding};
 use crate::app::{self, Bootstrap};
-use crate::cli::sessions::inspect::with_project;
+use crate::cli::projects::config::with_project;
 use crate::cli::terminal::output::print;
 use crate::config::LoadedSettings;
 use crate::content::Part;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::workspace_flags::WorkspacesCommand;
 use crate::api::{
     App, ApplyWorkspace, ApplyWorkspaceParams, CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams,
     ListWorkspaces, ListWorkspacesParams, WorkspaceApplication, WorkspaceDeletion, WorkspaceView,
 };
+use crate::cli::flags::workspace_flags::WorkspacesCommand;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::{Error, Result};
 use crate::local::LocalClient;

@@ -8,10 +8,10 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
 
 use super::file;
-use super::flags::{McpAddOptions, McpCommand};
 use super::login::{login, logout, unknown_server};
 use crate::api::App;
 use crate::app::{self, Bootstrap};
+use crate::cli::flags::server_flags::{McpAddOptions, McpCommand};
 use crate::cli::mcp_serve;
 use crate::cli::terminal::output::{print, print_json};
 use crate::config::{McpServer, SecretText, mask_urls};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml_edit::{InlineTable, Table, value};
 
-use crate::cli::projects::settings_file::{SettingsFile, check_name, list};
+use crate::cli::settings_file::{SettingsFile, check_name, list};
 use crate::config::McpServer;
 use crate::error::{Error, Result};
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::server::OpencodeServer;
 use crate::context::commands::SlashCommand;
 use crate::hub::conversation::{choice, option, slash_command};
+use crate::hub::opencode_server::OpencodeServer;
 use crate::limits;
 use crate::session::{AgentChoice, AgentOption};
 

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::calls::permission_actions;
 use super::catalog::Catalog;
-use super::server::{OpencodeServer, ServerLease, ServerStart, about_session};
 use super::tree::SessionTree;
 use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, McpServer, SESSION_VARIABLE};
 use crate::content::{Part, StopReason};
@@ -16,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::hub::attach;
 use crate::hub::conversation::{AgentReport, COMPACT, ExternalTurn, HostedConversation, OpenInput, compact_command};
 use crate::hub::driver::TurnIo;
+use crate::hub::opencode_server::{OpencodeServer, ServerLease, ServerStart, about_session};
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, unavailable};
 

@@ -10,8 +10,8 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::server::OpencodeServer;
 use crate::error::Result;
+use crate::hub::opencode_server::OpencodeServer;
 use crate::hub::process::unavailable;
 use crate::json;
 use crate::limits;

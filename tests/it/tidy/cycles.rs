@@ -1,21 +1,10 @@
-//! Cycles of imports inside a module: none between files, and between folders only those that a
-//! list has.
+//! Cycles of imports inside a module: none between files, and none between folders, so that the
+//! folders of each module can be read from the lowest to the highest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::imports::{Modules, top};
 use super::source::{assert_none, sources};
-
-/// A module, and the names of folders with spaces between them.
-type ListedCycle = (&'static str, &'static str);
-
-/// Folders of a module that import each other in a cycle. A folder is the files below
-/// `src/MODULE/NAME/` and `src/MODULE/NAME.rs`. The list only shrinks, until the folders of each
-/// module can be read from the lowest to the highest.
-const FOLDER_CYCLES: &[ListedCycle] = &[
-    ("cli", "agents chat errors flags projects prompt_runner run run_options servers sessions terminal"),
-    ("hub", "conversation opencode"),
-];
 
 /// Each node of a graph, and what it imports.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -60,51 +49,27 @@ fn folders(files: &Graph) -> BTreeMap<String, Graph> {
     modules
 }
 
-/// Compares the cycles of folders with a list of them.
-fn differences(files: &Graph, list: &[ListedCycle]) -> Vec<String> {
-    let in_module = |(module, graph): (String, Graph)| cycles(&graph).into_iter().map(move |cycle| (module.clone(), cycle));
-    let found: Vec<(String, BTreeSet<String>)> = folders(files).into_iter().flat_map(in_module).collect();
-    let entry = |(module, folders): &ListedCycle| (module.to_string(), folders.split(' ').map(String::from).collect());
-    let listed: Vec<(String, BTreeSet<String>)> = list.iter().map(entry).collect();
-    let show = |cycle: &BTreeSet<String>| cycle.iter().cloned().collect::<Vec<_>>().join(", ");
+/// Returns the cycles of folders, and the imports in each of them. A folder is the files below
+/// `src/MODULE/NAME/` and `src/MODULE/NAME.rs`.
+fn folder_cycles(files: &Graph) -> Vec<String> {
     let mut findings = Vec::new();
-    for (module, cycle) in &found {
-        let entries = || listed.iter().filter(|(other, _)| other == module).map(|(_, folders)| folders);
-        if !entries().any(|entry| entry.is_superset(cycle)) {
-            findings.push(format!("{module}: not in the list: {}", show(cycle)));
-            let is_listed = |from: &String, to: &String| entries().any(|entry| entry.contains(from) && entry.contains(to));
-            findings.extend(imports_within(files, module, cycle, is_listed));
-        }
-    }
-    for (module, entry) in &listed {
-        // An entry that became larger is reported as a new cycle.
-        let is_grown = found.iter().any(|(other, cycle)| other == module && cycle.is_superset(entry));
-        if !is_grown {
-            let rest = found.iter().filter(|(other, cycle)| other == module && cycle.is_subset(entry));
-            let rest: Vec<String> = rest.map(|(_, cycle)| show(cycle)).collect();
-            findings.push(match rest.is_empty() {
-                true => format!("{module}: no longer a cycle, remove it from the list: {}", show(entry)),
-                false => format!("{module}: {} in the list is now: {}", show(entry), rest.join("; ")),
-            });
+    for (module, graph) in folders(files) {
+        for cycle in cycles(&graph) {
+            findings.push(format!("{module}: {}", cycle.iter().cloned().collect::<Vec<_>>().join(", ")));
+            findings.extend(imports_within(files, &module, &cycle));
         }
     }
     findings
 }
 
-/// Describes the imports between the folders of a cycle, except those that are listed.
-fn imports_within(
-    files: &Graph,
-    module: &str,
-    cycle: &BTreeSet<String>,
-    is_listed: impl Fn(&String, &String) -> bool,
-) -> Vec<String> {
+/// Describes the imports between the folders of a cycle.
+fn imports_within(files: &Graph, module: &str, cycle: &BTreeSet<String>) -> Vec<String> {
     let folder = |file: &str| folder(file).and_then(|folder| cycle.get(folder));
     let mut found = Vec::new();
     for (file, imports) in files.iter().filter(|(file, _)| top(file) == module) {
         for other in imports {
             if let (Some(from), Some(to)) = (folder(file), folder(other))
                 && from != to
-                && !is_listed(from, to)
             {
                 found.push(format!("    {file} imports {other}"));
             }
@@ -127,8 +92,8 @@ fn files_of_a_module_do_not_import_each_other_in_a_cycle() {
 }
 
 #[test]
-fn folders_of_a_module_import_each_other_only_in_listed_cycles() {
-    assert_none("cycles of folders", differences(&files(), FOLDER_CYCLES));
+fn folders_of_a_module_do_not_import_each_other_in_a_cycle() {
+    assert_none("no cycle of folders", folder_cycles(&files()));
 }
 
 /// A graph in the form `a>b b>c`.
@@ -160,25 +125,27 @@ fn strongly_connected_components_are_found() {
 }
 
 #[test]
-fn list_of_cycles_only_shrinks() {
-    let files = graph("m::a::x>m::b m::b::x>m::a::y m::b>m::c m::c>m::d::x m::d>m::e m::e>m::d n::a>n::b m>m::a m::c>m");
-    let cases: [(&[ListedCycle], &[&str]); 6] = [
-        (&[("m", "a b"), ("m", "d e")], &[]),
-        (&[("m", "a b")], &["m: not in the list: d, e", "    m::d imports m::e", "    m::e imports m::d"]),
+fn cycles_of_folders_are_found() {
+    let cases: [(&str, &[&str]); 4] = [
+        ("m::a::x>m::b m::b>m::c n::a>n::b m>m::a m::c>m", &[]),
+        ("m::a::x>m::a::y m::a::y>m::a::x", &[]),
         (
-            &[("m", "a"), ("m", "d e"), ("n", "a b c")],
+            "m::a::x>m::b m::b::x>m::a::y m::b>m::c m::c>m::d::x n::b>m::a",
+            &["m: a, b", "    m::a::x imports m::b", "    m::b::x imports m::a::y"],
+        ),
+        (
+            "m::d>m::e m::e>m::d n::a>n::b n::b::x>n::a::y",
             &[
-                "m: not in the list: a, b",
-                "    m::a::x imports m::b",
-                "    m::b::x imports m::a::y",
-                "n: no longer a cycle, remove it from the list: a, b, c",
+                "m: d, e",
+                "    m::d imports m::e",
+                "    m::e imports m::d",
+                "n: a, b",
+                "    n::a imports n::b",
+                "    n::b::x imports n::a::y",
             ],
         ),
-        (&[("m", "a b c"), ("m", "d e")], &["m: a, b, c in the list is now: a, b"]),
-        (&[("m", "a b d e")], &["m: a, b, d, e in the list is now: a, b; d, e"]),
-        (&[("m", "a b"), ("m", "d e"), ("n", "a b")], &["n: no longer a cycle, remove it from the list: a, b"]),
     ];
-    for (list, expected) in cases {
-        assert_eq!(differences(&files, list), *expected, "{list:?}");
+    for (arrows, expected) in cases {
+        assert_eq!(folder_cycles(&graph(arrows)), expected, "{arrows}");
     }
 }

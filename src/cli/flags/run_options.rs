@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::chat::NotifyMode;
-use super::dollars::dollars;
+use crate::cli::chat::NotifyMode;
+use crate::cli::dollars::dollars;
 use crate::config::Overrides;
 use crate::content::{BudgetLimits, Cost};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::options::Mode;
 
 /// The standard output of `nuncio run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputFormat {
+pub(in crate::cli) enum OutputFormat {
     /// The messages of the model.
     Text,
     /// One object with the result.
@@ -29,7 +29,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, max_term_width = 80)]
-pub(super) struct RunOptions {
+pub(in crate::cli) struct RunOptions {
     /// Prompt; read from standard input if absent or `-`; piped input is appended
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
@@ -86,7 +86,7 @@ pub(super) struct RunOptions {
 }
 
 #[derive(Debug, Default, Args)]
-pub(super) struct ChatOptions {
+pub(in crate::cli) struct ChatOptions {
     /// First prompt
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
@@ -104,7 +104,7 @@ pub(super) struct ChatOptions {
 }
 
 #[derive(Debug, Default, Args)]
-pub(super) struct SessionOptions {
+pub(in crate::cli) struct SessionOptions {
     /// Continue the most recent session that you began in this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub last: bool,
@@ -118,7 +118,7 @@ pub(super) struct SessionOptions {
 
 impl SessionOptions {
     /// Returns whether an existing session is continued.
-    pub(super) fn continues(&self) -> bool {
+    pub(in crate::cli) fn continues(&self) -> bool {
         self.last || self.resume.is_some()
     }
 }
@@ -131,7 +131,7 @@ fn title(text: &str) -> std::result::Result<String, String> {
 
 impl RunOptions {
     /// Adds the settings of these options to those that all commands accept.
-    pub(super) fn add_to(&self, overrides: &mut Overrides) -> Result<()> {
+    pub(in crate::cli) fn add_to(&self, overrides: &mut Overrides) -> Result<()> {
         if self.auto && overrides.mode.replace(Mode::Auto).is_some() {
             return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
         }
@@ -142,12 +142,12 @@ impl RunOptions {
     }
 
     /// Returns what is printed to standard output.
-    pub(super) fn format(&self) -> OutputFormat {
+    pub(in crate::cli) fn format(&self) -> OutputFormat {
         if self.json { OutputFormat::StreamJson } else { self.output_format.unwrap_or(OutputFormat::Text) }
     }
 
     /// Returns the name of a given option that a comparison of agents does not support.
-    pub(super) fn not_compared(&self) -> Option<&'static str> {
+    pub(in crate::cli) fn not_compared(&self) -> Option<&'static str> {
         let given = [
             ("--file", !self.files.is_empty()),
             ("--output-format json", self.format() == OutputFormat::Json),
@@ -167,7 +167,7 @@ impl RunOptions {
     }
 
     /// Returns the limits that apply to the turn of each prompt.
-    pub(super) fn budget(&self) -> BudgetLimits {
+    pub(in crate::cli) fn budget(&self) -> BudgetLimits {
         let RunOptions { max_requests, max_tokens, max_cost, .. } = self;
         BudgetLimits {
             max_requests: *max_requests,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Debug, Args)]
-pub(super) struct ReplayOptions {
+pub(in crate::cli) struct ReplayOptions {
     /// Directory of a recording
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,

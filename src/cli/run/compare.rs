@@ -13,8 +13,8 @@ use crate::api::{
 };
 use crate::app::on_signal;
 use crate::cli::errors::{CHECKS_FAILED, DENIED, exit_code, stop_code};
+use crate::cli::flags::run_options::{OutputFormat, RunOptions};
 use crate::cli::run::result::RunResult;
-use crate::cli::run_options::{OutputFormat, RunOptions};
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::error::Result;
 use crate::local::LocalClient;

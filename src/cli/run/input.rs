@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
-use super::output::print_stderr;
-use crate::cli::run_options::{OutputFormat, RunOptions};
+use crate::cli::flags::run_options::{OutputFormat, RunOptions};
+use crate::cli::terminal::output::print_stderr;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 

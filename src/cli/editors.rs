@@ -1,13 +1,15 @@
 //! `nuncio config editor`: the settings with which an editor starts this program. The snippets are
 //! the files in `editors/`, which start `nuncio` from PATH.
 
+pub(super) mod json_text;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::json_text::{parse, with_member};
+use self::json_text::{parse, with_member};
 use crate::app::Bootstrap;
 use crate::cli::terminal::output::print;
 use crate::config::Environment;
@@ -58,7 +60,7 @@ const LUA: Format = Format::Script {
 const EDITORS: &[Editor] = &[
     Editor {
         name: "zed",
-        snippet: include_str!("../../../editors/zed/settings.json"),
+        snippet: include_str!("../../editors/zed/settings.json"),
         program: "\"command\": \"nuncio\"",
         directory: Directory::Config,
         file: "zed/settings.json",
@@ -66,7 +68,7 @@ const EDITORS: &[Editor] = &[
     },
     Editor {
         name: "jetbrains",
-        snippet: include_str!("../../../editors/jetbrains/acp.json"),
+        snippet: include_str!("../../editors/jetbrains/acp.json"),
         program: "\"command\": \"nuncio\"",
         directory: Directory::Home,
         file: ".jetbrains/acp.json",
@@ -74,7 +76,7 @@ const EDITORS: &[Editor] = &[
     },
     Editor {
         name: "vscode",
-        snippet: include_str!("../../../editors/vscode.json"),
+        snippet: include_str!("../../editors/vscode.json"),
         program: "\"nuncio.command\": \"nuncio\"",
         directory: Directory::Config,
         file: "Code/User/settings.json",
@@ -82,7 +84,7 @@ const EDITORS: &[Editor] = &[
     },
     Editor {
         name: "codecompanion",
-        snippet: include_str!("../../../editors/nvim/codecompanion.lua"),
+        snippet: include_str!("../../editors/nvim/codecompanion.lua"),
         program: "default = { \"nuncio\"",
         directory: Directory::Neovim,
         file: "nuncio/codecompanion.lua",
@@ -90,7 +92,7 @@ const EDITORS: &[Editor] = &[
     },
     Editor {
         name: "avante",
-        snippet: include_str!("../../../editors/nvim/avante.lua"),
+        snippet: include_str!("../../editors/nvim/avante.lua"),
         program: "command = \"nuncio\"",
         directory: Directory::Neovim,
         file: "nuncio/avante.lua",
@@ -98,7 +100,7 @@ const EDITORS: &[Editor] = &[
     },
     Editor {
         name: "agentic",
-        snippet: include_str!("../../../editors/nvim/agentic.lua"),
+        snippet: include_str!("../../editors/nvim/agentic.lua"),
         program: "command = \"nuncio\"",
         directory: Directory::Neovim,
         file: "nuncio/agentic.lua",
@@ -106,7 +108,7 @@ const EDITORS: &[Editor] = &[
     },
     Editor {
         name: "emacs",
-        snippet: include_str!("../../../editors/emacs/nuncio.el"),
+        snippet: include_str!("../../editors/emacs/nuncio.el"),
         program: "'(\"nuncio\"",
         directory: Directory::Emacs,
         file: "nuncio.el",

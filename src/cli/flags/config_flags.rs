@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 
-use super::editors;
+use crate::cli::editors;
 
 /// Commands for the settings file, which may be invalid before.
 #[derive(Debug, Subcommand)]

@@ -1,10 +1,10 @@
 //! `nuncio config`.
 
 use crate::app::Bootstrap;
+use crate::cli::editors;
 use crate::cli::errors::{exit_code, report};
+use crate::cli::flags::config_flags::ConfigCommand;
 use crate::cli::projects::config_check::findings;
-use crate::cli::projects::config_flags::ConfigCommand;
-use crate::cli::projects::editors;
 use crate::cli::projects::rule_matches::rule_matches;
 use crate::cli::terminal::output::print;
 use crate::config::{LoadedSettings, load_project, mask_urls};

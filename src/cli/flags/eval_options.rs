@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::dollars::dollars;
+use crate::cli::dollars::dollars;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,7 +13,7 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct EvalOptions {
+pub(in crate::cli) struct EvalOptions {
     /// Directory of tasks, or of one task; or of probes (*.json), or one probe
     #[arg(value_name = "TASKS")]
     pub path: PathBuf,

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 /// Editors append the arguments of the authentication method `login` to their own command.
 #[derive(Debug, Subcommand)]
-pub(super) enum AcpCommand {
+pub(in crate::cli) enum AcpCommand {
     /// Store the API key of a provider
     #[command(hide = true)]
     Login(LoginOptions),
@@ -12,19 +12,19 @@ pub(super) enum AcpCommand {
 
 /// Arguments of `nuncio login`.
 #[derive(Debug, Args)]
-pub(super) struct LoginOptions {
+pub(in crate::cli) struct LoginOptions {
     /// Provider whose API key is read from standard input, or asked for at a terminal
-    pub(super) provider: Option<String>,
+    pub(in crate::cli) provider: Option<String>,
     /// List the providers with a key, and where it comes from
     #[arg(long, conflicts_with = "provider")]
-    pub(super) list: bool,
+    pub(in crate::cli) list: bool,
     /// With --list: print JSON
     #[arg(long, requires = "list")]
-    pub(super) json: bool,
+    pub(in crate::cli) json: bool,
     /// Store the key in a file even if there is a keyring
     #[arg(long)]
-    pub(super) file: bool,
+    pub(in crate::cli) file: bool,
     /// Store the key without checking it with the provider
     #[arg(long)]
-    pub(super) no_check: bool,
+    pub(in crate::cli) no_check: bool,
 }
